@@ -1,0 +1,58 @@
+# make demo      run the demonstration
+# make test      lint, types, layers, doctests and tests (what CI runs)
+# make test-all  the same with the slow tests and many more drawn examples
+# make lint      lint, types and layers only
+# make format    rewrite the sources in the project's format
+# make bench     run the benchmarks
+# make clean     remove everything that was built
+
+PYTHON ?= python3
+JOBS ?= 2
+BIN := .venv/bin
+READY := .venv/.ready
+
+# Spark starts its Python workers with this interpreter; without it they would be the system's, which lacks the packages.
+export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+
+.PHONY: demo test test-all lint format bench clean tools
+.DELETE_ON_ERROR:
+
+demo: tools
+	@$(BIN)/cepheid demo
+
+test: lint
+	$(BIN)/pytest -n $(JOBS)
+
+test-all: lint
+	CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m ""
+
+lint: tools
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict src
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: tools
+	$(BIN)/python -m bench
+
+# One line that says which Python and which Java will be used.
+tools: $(READY)
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
+	if version=$$("$$java" -version 2>&1); then java=$$(printf '%s\n' "$$version" | sed -n 's/.* version "\([^"]*\)".*/Java \1/p'); \
+	else java="no Java found: install Java 17 or newer (Debian: openjdk-17-jre-headless) for everything that uses Spark"; fi; \
+	printf '%s, %s\n' "$$($(BIN)/python --version)" "$$java"
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cepheid needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'
+	@echo "Building .venv from constraints.txt (some minutes the first time) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,3 @@
+"""Cepheid: complex event pattern matching for Spark."""
+
+__version__ = "0.1.0"
