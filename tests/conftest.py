@@ -1,0 +1,17 @@
+"""Settings shared by all tests."""
+
+import os
+import sys
+
+from hypothesis import HealthCheck, settings
+
+# Drawn streams take uneven time and the first call of a kernel compiles it, so durations decide nothing.
+settings.register_profile(
+    "fast", max_examples=50, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000)
+settings.load_profile(os.environ.get("CEPHEID_TEST_PROFILE", "fast"))
+
+# Spark starts its workers with whatever `python3` is, unless told.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
