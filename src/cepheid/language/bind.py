@@ -1,0 +1,354 @@
+"""Binds a checked query to a schema: names, types, units, and every condition put where it can be tested."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NoReturn
+
+from cepheid.errors import QueryError, closest
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery, BoundWindow, Branch, Conjunct, Phase
+from cepheid.language.check import returned_name
+from cepheid.language.functions import AGGREGATES
+from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
+from cepheid.language.printing import window_text
+from cepheid.language.schema import DataType, Schema
+from cepheid.language.typing import check_condition, type_of
+from cepheid.language.units import convert, unit_named
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TRUE = s.Literal(True)
+
+
+def bind(
+    query: s.QuerySyntax, schema: Schema, parameters: Mapping[str, Any] | None = None, text: str | None = None
+) -> BoundQuery:
+    """The query over events of this schema, ready to be planned.
+
+    >>> from cepheid.language.check import check
+    >>> from cepheid.language.parse import parse
+    >>> schema = Schema((("ts", DataType.INT), ("type", DataType.STRING), ("id", DataType.INT)), "ts", "type")
+    >>> bound = bind(check(parse("PATTERN SEQ(A a, B b) WHERE [id] AND a.id > 3 WITHIN 10")), schema)
+    >>> bound.equivalence, bound.window, len(bound.conjuncts)
+    (('id',), BoundWindow(length=10, events=False), 1)
+    """
+    binder = _Binder(query, schema, dict(parameters or {}), text)
+    return binder.bind()
+
+
+class _Binder:
+    """Carries the query, the schema and the text for error messages through the steps of binding."""
+
+    def __init__(self, query: s.QuerySyntax, schema: Schema, parameters: dict[str, Any], text: str | None) -> None:
+        self.query, self.schema, self.parameters, self.text = query, schema, parameters, text
+        self.positives = [component for component in query.components if not component.negative]
+        self.by_name = {component.variable: component for component in query.components}
+
+    def fail(self, message: str, node: s.Node, code: str, hint: str | None = None) -> NoReturn:
+        start, end = node.span
+        known = self.text if self.text is not None and end > start else None
+        raise QueryError(message, text=known, start=start, end=end, hint=hint, code=code)
+
+    def bind(self) -> BoundQuery:
+        self.check_types_exist()
+        where = self.names(self.query.where) if self.query.where is not None else None
+        if where is not None:
+            check_condition(where, self.schema, self.fail)
+            where = self.times(where)
+        equivalence, fixed, rest = self.equivalences(where)
+        returns = self.returned()
+        syntax = replace(self.query, where=where)
+        return BoundQuery(
+            syntax=syntax,
+            schema=self.schema,
+            strategy=self.query.selection.strategy if self.query.selection else s.Strategy.SKIP_TILL_ANY,
+            window=self.window(),
+            equivalence=equivalence,
+            fixed=fixed,
+            conjuncts=tuple(self.placed(clause) for clause in conjuncts(self.positive_part(rest))),
+            branches=self.branches(rest),
+            returns=returns,
+            text=self.text,
+        )
+
+    # names
+
+    def check_types_exist(self) -> None:
+        for component in self.query.components:
+            if component.types is None:
+                continue
+            if self.schema.type is None:
+                hint = "pass type='...' to say which column holds the event type"
+                self.fail("the stream has no event types", component, "untyped-stream", hint)
+            for name in component.types:
+                if self.schema.types is not None and name not in self.schema.types:
+                    guess = closest(name, self.schema.types)
+                    known = f"did you mean '{guess}'?" if guess else None
+                    self.fail(f"no event type '{name}'", component, "unknown-type", known)
+
+    def names(self, node: s.Expression) -> s.Expression:
+        """Bare words become attributes of a filter query's component, or the values of parameters."""
+        match node:
+            case s.Name(name=name):
+                return self.named(name, node)
+            case s.Membership(operand=operand, values=s.Name(name=name) as values):
+                given = self.parameter(name, values)
+                if isinstance(given, str) or not isinstance(given, Iterable):
+                    self.fail(f"parameter '{name}' must hold several values", values, "bad-parameter", "pass a list")
+                literals = tuple(self.literal(value, values) for value in given)
+                return replace(node, operand=self.names(operand), values=literals)
+        return s.rebuild(node, self.names)
+
+    def named(self, name: str, node: s.Name) -> s.Expression:
+        if name in self.parameters:
+            return self.literal(self.parameters[name], node)
+        if self.schema.type_of(name) is not None:
+            if len(self.query.components) == 1:
+                return s.Attribute(s.Reference(self.query.components[0].variable, span=node.span), name, span=node.span)
+            hint = f"say of which event, for example {self.query.components[0].variable}.{name}"
+            self.fail(f"'{name}' alone is not clear", node, "bare-attribute", hint)
+        return self.literal(self.parameter(name, node), node)
+
+    def parameter(self, name: str, node: s.Node) -> Any:
+        if name not in self.parameters:
+            guess = closest(name, [*self.parameters, *self.by_name, *self.schema.names])
+            quoted = f"write '{name}' in quotes, or pass parameters={{'{name}': ...}}"
+            hint = f"did you mean {guess}?" if guess else quoted
+            self.fail(f"no value for '{name}'", node, "unknown-name", hint)
+        return self.parameters[name]
+
+    def literal(self, value: Any, node: s.Node) -> s.Literal:
+        if isinstance(value, date):  # datetime included
+            return s.Literal(value.isoformat(), span=node.span)
+        if hasattr(value, "item") and not isinstance(value, str):  # a numpy scalar
+            value = value.item()
+        if value is not None and type(value) not in (bool, int, float, str):
+            self.fail(f"a parameter cannot be a {type(value).__name__}", node, "bad-parameter")
+        return s.Literal(value, span=node.span)
+
+    # times
+
+    def times(self, node: s.Expression) -> s.Expression:
+        """Strings compared with timestamps become instants in microseconds."""
+
+        def instant(other: s.Expression, value: s.Expression) -> s.Expression:
+            if isinstance(value, s.Literal) and isinstance(value.value, str) and self.is_time(other):
+                return s.Literal(self.microseconds(value.value, value), span=value.span)
+            return value
+
+        match node:
+            case s.Comparison(left=left, right=right):
+                return replace(node, left=instant(right, left), right=instant(left, right))
+            case s.Between(operand=operand, low=low, high=high):
+                return replace(node, low=instant(operand, low), high=instant(operand, high))
+            case s.Membership(operand=operand, values=tuple() as values):
+                return replace(node, values=tuple(instant(operand, value) for value in values))
+        return s.rebuild(node, self.times)
+
+    def is_time(self, node: s.Expression) -> bool:
+        return not isinstance(node, s.Reference) and type_of(node, self.schema) is DataType.TIME
+
+    def microseconds(self, text: str, node: s.Node) -> int:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"'{text}' is no date or time", node, "bad-time", "write it like '2026-01-31 12:00:00'")
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // timedelta(microseconds=1)
+
+    # the window
+
+    def window(self) -> BoundWindow | None:
+        within = self.query.within
+        if within is None:
+            return None
+        length: Any = within.length
+        unit = within.unit
+        if isinstance(length, s.Name):
+            length = self.parameter(length.name, length)
+            if isinstance(length, timedelta):
+                length, unit = length / timedelta(microseconds=1), "microseconds"
+            elif isinstance(length, str):
+                number, _, word = length.strip().partition(" ")
+                try:
+                    length, unit = float(number), unit_named(word.strip()) if word else unit
+                except ValueError:
+                    self.fail(f"'{length}' is no length of time", within, "bad-window", "for example '12 hours'")
+        if not isinstance(length, int | float) or not length > 0 or math.isinf(length):
+            self.fail("a window must be longer than nothing", within, "bad-window")
+        if unit == "events":
+            return BoundWindow(math.ceil(length), events=True)
+        is_timestamp = self.schema.type_of(self.schema.time) is DataType.TIME
+        if unit is None and is_timestamp:
+            hint = f"write WITHIN {window_text(within)} seconds, for example"
+            message = f"column '{self.schema.time}' is a timestamp, so the window needs a unit"
+            self.fail(message, within, "no-unit", hint)
+        if unit is not None and self.schema.time_unit is None:
+            hint = f"pass time_unit='ms' (or what '{self.schema.time}' counts), or write a plain number"
+            message = f"the window is in {unit}, but it is not known what one step of column '{self.schema.time}' is"
+            self.fail(message, within, "unknown-time-unit", hint)
+        if unit is not None and self.schema.time_unit is not None:
+            length = convert(length, unit, self.schema.time_unit)
+        # last - first < T over whole steps: a fraction of a step changes nothing but the rounding up.
+        return BoundWindow(math.ceil(length))
+
+    # conditions
+
+    def equivalences(
+        self, where: s.Expression | None
+    ) -> tuple[tuple[str, ...], tuple[tuple[str, s.Literal], ...], s.Expression | None]:
+        """Takes the equivalence tests out of the top-level AND; any others become pairwise comparisons."""
+        names: list[str] = []
+        fixed: list[tuple[str, s.Literal]] = []
+        rest: list[s.Expression] = []
+        for part in _top_level(where):
+            if isinstance(part, s.Equivalence):
+                for name, value in part.tests:
+                    if name not in names:
+                        names.append(name)
+                    if value is not None:
+                        fixed.append((name, self.fixed_value(name, value)))
+            else:
+                rest.append(self.expanded(part))
+        condition = None if not rest else rest[0] if len(rest) == 1 else s.And(tuple(rest))
+        return tuple(names), tuple(fixed), condition
+
+    def fixed_value(self, name: str, value: s.Expression) -> s.Literal:
+        compared = self.times(s.Comparison("=", s.Attribute(s.Reference(""), name), value))
+        assert isinstance(compared, s.Comparison)
+        assert isinstance(compared.right, s.Literal)
+        return compared.right
+
+    def expanded(self, node: s.Expression) -> s.Expression:
+        if not isinstance(node, s.Equivalence):
+            return s.rebuild(node, self.expanded)
+        parts: list[s.Expression] = []
+        for name, value in node.tests:
+            attributes = [s.Attribute(s.Reference(c.variable), name, span=node.span) for c in self.query.components]
+            positive = [a for a, c in zip(attributes, self.query.components, strict=True) if not c.negative]
+            negative = [a for a, c in zip(attributes, self.query.components, strict=True) if c.negative]
+            for index, left in enumerate(positive):
+                parts += [s.Comparison("=", left, right, span=node.span) for right in positive[index + 1 :] + negative]
+            if value is not None:
+                parts += [s.Comparison("=", attribute, self.fixed_value(name, value)) for attribute in attributes]
+        return parts[0] if len(parts) == 1 else s.And(tuple(parts), span=node.span) if parts else _TRUE
+
+    def negative_in(self, node: s.Expression) -> str | None:
+        found = [name for name in s.variables_of(node) if self.by_name[name].negative]
+        return found[0] if found else None
+
+    def positive_part(self, where: s.Expression | None) -> s.Expression | None:
+        """The condition with everything about negated components taken as true."""
+        if where is None:
+            return None
+
+        def strip(node: s.Expression) -> s.Expression | None:
+            if isinstance(node, s.And):
+                kept = [part for part in map(strip, node.operands) if part is not None]
+                return None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept), span=node.span)
+            if isinstance(node, s.Or):
+                parts = [strip(operand) for operand in node.operands]
+                known = [part for part in parts if part is not None]
+                return s.Or(tuple(known), span=node.span) if len(known) == len(parts) else None
+            return None if self.negative_in(node) else node
+
+        return strip(negation_normal_form(where))
+
+    def branches(self, where: s.Expression | None) -> tuple[Branch, ...]:
+        found = []
+        for literals in disjuncts(where):
+            negative: dict[str, list[s.Expression]] = {}
+            positive: list[s.Expression] = []
+            for literal in literals:
+                variable = self.negative_in(literal)
+                (negative.setdefault(variable, []) if variable else positive).append(literal)
+            found.append(Branch(tuple(positive), tuple((name, tuple(parts)) for name, parts in negative.items())))
+        return tuple(found)
+
+    def placed(self, clause: s.Expression) -> Conjunct:
+        return place_conjunct(clause, self.positives)
+
+    # results
+
+    def returned(self) -> tuple[tuple[str, s.Expression], ...] | None:
+        if self.query.returns is None:
+            return None
+        found = []
+        for item in self.query.returns:
+            expression = self.names(item.expression)
+            if not (isinstance(expression, s.Reference)):
+                type_of(expression, self.schema, self.fail)
+            found.append((returned_name(item), expression))
+        return tuple(found)
+
+
+def _top_level(where: s.Expression | None) -> Iterable[s.Expression]:
+    if isinstance(where, s.And):
+        for operand in where.operands:
+            yield from _top_level(operand)
+    elif where is not None:
+        yield where
+
+
+def place_conjunct(clause: s.Expression, positives: list[s.Component]) -> Conjunct:
+    """Finds from which component, and which moment there, all that a clause mentions is known.
+
+    >>> a = s.Component("a", ("A",), kleene=True)
+    >>> later = s.Attribute(s.Reference("a", s.Element.CURRENT), "x")
+    >>> earlier = s.Attribute(s.Reference("a", s.Element.PREVIOUS), "x")
+    >>> conjunct = place_conjunct(s.Comparison(">", later, earlier), [a])
+    >>> conjunct.phase, conjunct.from_second
+    (<Phase.TAKE: 1>, frozenset({'a'}))
+    """
+    places = {component.variable: place for place, component in enumerate(positives)}
+    kleene = {component.variable for component in positives if component.kleene}
+    moments: list[tuple[int, Phase]] = [(0, Phase.BEGIN)]
+    current: set[str] = set()
+    earlier: set[str] = set()
+    for variable, element in _mentions(clause, kleene):
+        phase = Phase.BEGIN
+        if variable in kleene:
+            match element:
+                case s.Element.CURRENT | s.Element.SINGLE:
+                    phase = Phase.TAKE
+                    current.add(variable)
+                case s.Element.PREVIOUS | s.Element.BEFORE:
+                    phase = Phase.TAKE
+                    current.add(variable)
+                    earlier.add(variable)
+                case s.Element.FIRST:
+                    earlier.add(variable)
+                case s.Element.LAST | s.Element.ALL:
+                    phase = Phase.CLOSE
+        moments.append((places[variable], phase))
+    place, phase = max(moments)
+    return Conjunct(
+        clause,
+        variables=s.variables_of(clause),
+        place=place,
+        phase=phase,
+        every=frozenset(current),
+        from_second=frozenset(current & earlier),
+    )
+
+
+def _mentions(clause: s.Expression, kleene: set[str]) -> Iterable[tuple[str, s.Element]]:
+    """Each mention of a variable with the element meant; inside an aggregate a plain Kleene variable means all."""
+    pending: list[tuple[s.Expression, bool]] = [(clause, False)]
+    while pending:
+        node, aggregate = pending.pop()
+        match node:
+            case s.Attribute(of=of):
+                pending.append((of, aggregate))
+                continue
+            case s.Reference(variable=variable, element=element):
+                plain = element is s.Element.SINGLE and aggregate and variable in kleene
+                yield variable, s.Element.ALL if plain else element
+            case s.Length(variable=variable):
+                yield variable, s.Element.ALL
+        inside = aggregate or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
+        pending.extend((child, inside) for child in s.children(node))

@@ -1,0 +1,139 @@
+"""A bound query: names resolved against a schema, conditions in normal form and put where they can be tested.
+
+This is what plans and engines read. Nothing here is text any more, and nothing depends on an engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+
+from cepheid.language import syntax as s
+from cepheid.language.schema import Schema
+
+
+class Phase(IntEnum):
+    """When, at a component, a condition can be tested (SASE+ section 3.2, step 2)."""
+
+    BEGIN = 0  # on the first (or only) event of the component
+    TAKE = 1  # on every further event of a Kleene group
+    CLOSE = 2  # when a Kleene group is complete
+
+
+@dataclass(frozen=True)
+class Conjunct:
+    """One clause of the condition, with the moment from which all that it mentions is known."""
+
+    expression: s.Expression
+    variables: frozenset[str]
+    place: int  # index among the positive components
+    phase: Phase
+    every: frozenset[str] = frozenset()  # Kleene variables of which it must hold for every element...
+    from_second: frozenset[str] = frozenset()  # ...or, where it mentions an earlier one, from the second on
+
+    @property
+    def own(self) -> bool:
+        """Does it concern one event only, so that it can be tested before any matching?"""
+        return len(self.variables) == 1 and self.phase is not Phase.CLOSE and not self.from_second
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One disjunct of the condition (SASE section 2.2.2): its positive part, and what each negated event must pass."""
+
+    positive: tuple[s.Expression, ...]
+    negative: tuple[tuple[str, tuple[s.Expression, ...]], ...]
+
+    def passed_by(self, variable: str) -> tuple[s.Expression, ...]:
+        """What an event of a negated component must pass to kill a match."""
+        return dict(self.negative).get(variable, ())
+
+
+@dataclass(frozen=True)
+class Negation:
+    """A negated component and the positive components it stands between (None: the window's edge)."""
+
+    component: s.Component
+    after: int | None  # index among the positive components
+    before: int | None
+
+
+@dataclass(frozen=True)
+class BoundWindow:
+    """The longest a match may last: in steps of the time column, or in events."""
+
+    length: int
+    events: bool = False
+
+
+@dataclass(frozen=True)
+class BoundQuery:
+    """A query that is ready to be planned."""
+
+    syntax: s.QuerySyntax
+    schema: Schema
+    strategy: s.Strategy
+    window: BoundWindow | None
+    equivalence: tuple[str, ...]  # attributes that all components share
+    fixed: tuple[tuple[str, s.Literal], ...]  # equivalence tests that also fix the value
+    conjuncts: tuple[Conjunct, ...]
+    branches: tuple[Branch, ...]
+    returns: tuple[tuple[str, s.Expression], ...] | None
+    text: str | None = field(default=None, compare=False)
+
+    @property
+    def components(self) -> tuple[s.Component, ...]:
+        """All components, in the order of the pattern."""
+        return self.syntax.components
+
+    @cached_property
+    def positives(self) -> tuple[s.Component, ...]:
+        """The components that must happen."""
+        return tuple(component for component in self.components if not component.negative)
+
+    @cached_property
+    def negations(self) -> tuple[Negation, ...]:
+        """The components that must not happen, each with its neighbours."""
+        found: list[Negation] = []
+        position = 0
+        for component in self.components:
+            if component.negative:
+                last = len(self.positives)
+                found.append(
+                    Negation(component, position - 1 if position else None, position if position < last else None)
+                )
+            else:
+                position += 1
+        return tuple(found)
+
+    @cached_property
+    def place_of(self) -> dict[str, int]:
+        """The index of each positive variable among the positive components."""
+        return {component.variable: place for place, component in enumerate(self.positives)}
+
+    @property
+    def postponed(self) -> bool:
+        """Is a match known only when its window has passed (negation at the end, SASE section 3.3)?"""
+        return any(negation.before is None for negation in self.negations)
+
+    @property
+    def has_kleene(self) -> bool:
+        """Does any component take one or more events?"""
+        return any(component.kleene for component in self.components)
+
+    @property
+    def contiguous(self) -> bool:
+        """Does the strategy look at events that no component could take?"""
+        return self.strategy in (s.Strategy.STRICT_CONTIGUITY, s.Strategy.PARTITION_CONTIGUITY)
+
+    def attributes(self) -> frozenset[str]:
+        """The columns that conditions, equivalence tests and RETURN mention."""
+        found = set(self.equivalence) | {name for name, _ in self.fixed}
+        expressions = [conjunct.expression for conjunct in self.conjuncts]
+        for branch in self.branches:
+            expressions += [*branch.positive, *(part for _, parts in branch.negative for part in parts)]
+        expressions += [expression for _, expression in self.returns or ()]
+        for expression in expressions:
+            found |= {node.name for node in s.walk(expression) if isinstance(node, s.Attribute)}
+        return frozenset(found)

@@ -1,0 +1,254 @@
+"""What can be said of a query before its data is known: is its structure sound?
+
+`resolve` turns bare words that name variables into references; `problems` yields every error it finds, so that
+`cepheid check` can list them all; `check` raises the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cepheid.errors import QueryError, closest
+from cepheid.language import syntax as s
+from cepheid.language.functions import AGGREGATES, find_function, function_names
+from cepheid.language.normal import disjuncts, negation_normal_form
+from cepheid.language.printing import expression_text
+
+RESULT_COLUMNS = frozenset({"match_start", "match_end", "probability", "confidence", "earliest", "latest"})
+_GROUP_ELEMENTS = frozenset({s.Element.ALL, s.Element.BEFORE})
+
+
+def check(query: s.QuerySyntax, text: str | None = None) -> s.QuerySyntax:
+    """The query with its variables resolved, if its structure is sound; otherwise the first error."""
+    resolved = resolve(query)
+    for problem in problems(resolved, text):
+        raise problem
+    return resolved
+
+
+def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
+    """Bare words that are variables become references: `RETURN a`, `count(b)`."""
+    variables = {component.variable for component in query.components}
+
+    def change(node: s.Expression) -> s.Expression:
+        if isinstance(node, s.Name) and node.name in variables:
+            return s.Reference(node.name, span=node.span)
+        return s.rebuild(node, change)
+
+    where = change(query.where) if query.where is not None else None
+    returns = query.returns and tuple(replace(item, expression=change(item.expression)) for item in query.returns)
+    return replace(query, where=where, returns=returns)
+
+
+def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryError]:
+    """Every structural error of a resolved query, in the order of the clauses."""
+
+    def error(message: str, node: s.Node, code: str, hint: str | None = None) -> QueryError:
+        start, end = node.span
+        known = text if text is not None and end > start else None
+        return QueryError(message, text=known, start=start, end=end, hint=hint, code=code)
+
+    yield from (error(*found) for found in _pattern_problems(query))
+    yield from (error(*found) for found in _selection_problems(query))
+    if query.where is not None:
+        yield from (error(*found) for found in _expression_problems(query, query.where, returned=False))
+    for item in query.returns or ():
+        yield from (error(*found) for found in _expression_problems(query, item.expression, returned=True))
+    yield from (error(*found) for found in _return_problems(query))
+    yield from (error(*found) for found in _negation_problems(query))
+    yield from (error(*found) for found in _threshold_problems(query))
+
+
+_Found = tuple[str, s.Node, str, str | None]
+
+
+def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+    seen: set[str] = set()
+    for component in query.components:
+        name = component.variable
+        if name in seen:
+            hint = "give each component its own name"
+            yield f"variable '{name}' is declared twice", component, "duplicate-variable", hint
+        seen.add(name)
+        if name in RESULT_COLUMNS:
+            yield f"'{name}' is a column of every result", component, "reserved-name", "choose another variable"
+        if component.negative and component.kleene:
+            hint = f"write !({_type(component)} {name})"
+            yield "a negated component is a single event", component, "negated-kleene", hint
+    if all(component.negative for component in query.components):
+        hint = "add a component without '!'"
+        yield "a pattern needs at least one event that happens", query.components[0], "only-negation", hint
+    ends = [query.components[0], query.components[-1]]
+    if query.within is None and not all(component.negative for component in query.components):
+        for component in {id(end): end for end in ends if end.negative}.values():
+            place = "start" if component is query.components[0] else "end"
+            hint = "add WITHIN, for example WITHIN 1 hour"
+            yield f"negation at the {place} of a pattern needs a window", component, "negation-without-within", hint
+
+
+def _type(component: s.Component) -> str:
+    return component.types[0] if component.types else ""
+
+
+def _selection_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+    if query.selection is None:
+        return
+    known = [component.variable for component in query.components]
+    for name in query.selection.variables:
+        if name not in known:
+            yield _unknown_variable(name, known, query.selection)
+
+
+def _unknown_variable(name: str, known: list[str], node: s.Node) -> _Found:
+    guess = closest(name, known)
+    hint = f"did you mean {guess}?" if guess else f"the variables are {', '.join(known)}"
+    return f"no variable '{name}'", node, "unknown-variable", hint
+
+
+def _expression_problems(query: s.QuerySyntax, expression: s.Expression, *, returned: bool) -> Iterator[_Found]:
+    by_name = {component.variable: component for component in query.components}
+    known = list(by_name)
+
+    def visit(node: s.Expression, aggregate: bool) -> Iterator[_Found]:
+        match node:
+            case s.Reference(variable=name) | s.Length(variable=name) if name not in by_name:
+                yield _unknown_variable(name, known, node)
+                return
+            case s.Length(variable=name) if not by_name[name].kleene:
+                yield f"'{name}' is a single event and has no LEN", node, "not-kleene", _kleene_hint(by_name[name])
+            case s.Reference(variable=name, element=element) if element is not s.Element.SINGLE:
+                if not by_name[name].kleene:
+                    hint = f"write {name}, or {_kleene_hint(by_name[name])}"
+                    yield f"'{name}' is a single event", node, "not-kleene", hint
+                elif element in _GROUP_ELEMENTS and not aggregate and not (returned and element is s.Element.ALL):
+                    hint = f"for example avg({name}{element.value}.x)"
+                    message = f"'{name}{element.value}' is many events; aggregate them"
+                    yield message, node, "group-outside-aggregate", hint
+                elif returned and element in (s.Element.CURRENT, s.Element.PREVIOUS, s.Element.BEFORE):
+                    hint = f"return {name}[1].x, {name}[{name}.LEN].x, {name}, or an aggregate"
+                    yield "RETURN sees the closed group only", node, "bad-index", hint
+            case s.Call(function=function, arguments=arguments):
+                yield from _call_problems(node, function, arguments, by_name, aggregate)
+            case s.Equivalence() if returned:
+                yield "an equivalence test is a condition, not a value", node, "equivalence-in-return", None
+        inside = aggregate or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
+        for child in s.children(node):
+            yield from visit(child, inside)
+
+    yield from visit(expression, False)
+
+
+def _kleene_hint(component: s.Component) -> str:
+    return f"declare {_type(component) or 'Type'}+ {component.variable}[]"
+
+
+def _call_problems(
+    node: s.Expression,
+    function: str,
+    arguments: tuple[s.Expression, ...],
+    by_name: dict[str, s.Component],
+    aggregate: bool,
+) -> Iterator[_Found]:
+    name = function.lower()
+    if name in AGGREGATES:
+        if aggregate:
+            yield "an aggregate inside an aggregate", node, "nested-aggregate", None
+        elif len(arguments) != 1:
+            hint = "use least(...) or greatest(...) for several values" if name in ("min", "max") else None
+            yield f"{name}() takes one argument", node, "wrong-arguments", hint
+        else:
+            mentioned = sorted(s.variables_of(arguments[0]))
+            groups = [variable for variable in mentioned if variable in by_name and by_name[variable].kleene]
+            if not groups:
+                example = mentioned[0] if mentioned else "a"
+                hint = f"declare Type+ {example}[] and write {name}({example}[].x)"
+                yield f"{name}() needs the events of a Kleene component", node, "aggregate-outside-kleene", hint
+            elif len(mentioned) > 1:
+                yield f"{name}() goes over one Kleene group", node, "aggregate-over-several", None
+        return
+    found = find_function(function)
+    if found is None:
+        guess = closest(name, function_names())
+        hint = f"did you mean {guess}?" if guess else "register it with @cepheid.function"
+        yield f"no function '{function}'", node, "unknown-function", hint
+    elif not found.least <= len(arguments) <= found.most:
+        takes = str(found.least) if found.least == found.most else f"{found.least} to {found.most}"
+        yield f"{function}() takes {takes} arguments, not {len(arguments)}", node, "wrong-arguments", None
+
+
+def _return_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+    negative = {component.variable for component in query.components if component.negative}
+    seen: set[str] = set()
+    for item in query.returns or ():
+        for variable in sorted(s.variables_of(item.expression) & negative):
+            hint = "return the events that did happen"
+            yield f"'{variable}' is the event that must not happen", item, "negated-in-return", hint
+        name = returned_name(item)
+        if name in RESULT_COLUMNS:
+            yield f"'{name}' is a column of every result", item, "reserved-name", "give it another name with AS"
+        if name in seen:
+            yield f"two returned columns are called '{name}'", item, "duplicate-column", "give one another name with AS"
+        seen.add(name)
+
+
+def returned_name(item: s.Returned) -> str:
+    """The result column of a RETURN item: its alias, the variable, the attribute, or the text itself.
+
+    >>> returned_name(s.Returned(s.Attribute(s.Reference("a"), "tag")))
+    'tag'
+    """
+    if item.alias is not None:
+        return item.alias
+    match item.expression:
+        case s.Reference(variable=name) | s.Attribute(name=name) | s.Name(name=name):
+            return name
+        case other:
+            return expression_text(other)
+
+
+def _negation_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+    negative = {component.variable for component in query.components if component.negative}
+    if query.where is None or not negative:
+        return
+    for node in _literals(negation_normal_form(query.where)):
+        both = sorted(s.variables_of(node) & negative)
+        if len(both) > 1:
+            hint = "split it into conditions on one negated component each"
+            yield f"a condition on two negated components, {' and '.join(both)}", node, "two-negations", hint
+
+
+def _literals(node: s.Expression) -> Iterator[s.Expression]:
+    if isinstance(node, s.And | s.Or):
+        for operand in node.operands:
+            yield from _literals(operand)
+    else:
+        yield node
+
+
+def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+    """AYAC section 2.2: every component needs a predicate on itself alone (or, here, a type)."""
+    if query.threshold is None:
+        return
+    selection = query.selection
+    if selection is not None and selection.strategy is not s.Strategy.SKIP_TILL_ANY:
+        hint = "leave the strategy out, or write skip_till_any_match"
+        yield "missing events are defined for skip_till_any_match only", selection, "threshold-strategy", hint
+    if query.within is None:
+        hint = "add WITHIN, for example WITHIN 12 hours"
+        yield "a query with THRESHOLD needs a window", query.components[-1], "threshold-without-within", hint
+    elif query.within.unit == "events":
+        hint = "give the window a length of time"
+        yield "missing events need a window of time", query.within, "threshold-event-window", hint
+    branches = disjuncts(query.where) if query.where is not None else ((),)
+    for component in query.components:
+        if component.types is not None:
+            continue
+        name = component.variable
+        for branch in branches:
+            own = any(s.variables_of(part) == {name} for part in branch)
+            fixed = any(isinstance(p, s.Equivalence) and any(v is not None for _, v in p.tests) for p in branch)
+            if not own and not fixed:
+                hint = f"add one such as {name}.reader = 'A', or a type"
+                yield f"'{name}' has no predicate on itself alone", component, "no-own-predicate", hint
+                break

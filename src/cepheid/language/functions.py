@@ -1,0 +1,138 @@
+"""Functions that queries may call: aggregates over Kleene groups, built-in ones, and the user's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, overload
+
+from cepheid.errors import CepheidError
+from cepheid.language.schema import DataType
+
+AGGREGATES = frozenset({"avg", "sum", "min", "max", "count", "first", "last"})
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of values. NULL arguments give NULL without a call, unless it is COALESCE."""
+
+    name: str
+    call: Callable[..., Any]
+    least: int  # how many arguments at least and at most
+    most: int
+    accepts: frozenset[DataType]
+    result: DataType | None  # None: that of the arguments
+    user: bool = False
+
+
+_NUMBER = frozenset({DataType.INT, DataType.FLOAT})
+_STRING = frozenset({DataType.STRING})
+_ANY = frozenset(DataType)
+
+
+def correlation(x: Any, y: Any) -> float:
+    """Pearson's correlation of two equally long lists; not a number where either one is constant.
+
+    >>> round(correlation([1.0, 2.0, 3.0], [2.0, 4.0, 6.5]), 3)
+    0.998
+    """
+    n = min(len(x), len(y))
+    mean_x = mean_y = 0.0
+    for i in range(n):
+        mean_x += x[i]
+        mean_y += y[i]
+    if n > 0:
+        mean_x /= n
+        mean_y /= n
+    xy = xx = yy = 0.0
+    for i in range(n):
+        xy += (x[i] - mean_x) * (y[i] - mean_y)
+        xx += (x[i] - mean_x) ** 2
+        yy += (y[i] - mean_y) ** 2
+    scale = math.sqrt(xx * yy)
+    return xy / scale if scale > 0.0 else math.nan
+
+
+def _guarded(call: Callable[..., float]) -> Callable[..., float]:
+    """A mathematical function that answers NaN (so NULL) outside its domain instead of raising."""
+
+    def safe(*arguments: float) -> float:
+        try:
+            return call(*arguments)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            return math.nan
+
+    return safe
+
+
+BUILT_IN: dict[str, Function] = {
+    function.name: function
+    for function in (
+        Function("abs", abs, 1, 1, _NUMBER, None),
+        Function("sqrt", _guarded(math.sqrt), 1, 1, _NUMBER, DataType.FLOAT),
+        Function("exp", _guarded(math.exp), 1, 1, _NUMBER, DataType.FLOAT),
+        Function("log", _guarded(math.log), 1, 1, _NUMBER, DataType.FLOAT),
+        Function("power", _guarded(math.pow), 2, 2, _NUMBER, DataType.FLOAT),
+        Function("floor", math.floor, 1, 1, _NUMBER, DataType.INT),
+        Function("ceil", math.ceil, 1, 1, _NUMBER, DataType.INT),
+        Function("least", min, 2, 20, _NUMBER, None),
+        Function("greatest", max, 2, 20, _NUMBER, None),
+        Function("lower", str.lower, 1, 1, _STRING, DataType.STRING),
+        Function("upper", str.upper, 1, 1, _STRING, DataType.STRING),
+        Function("length", len, 1, 1, frozenset({DataType.STRING, DataType.LIST}), DataType.INT),
+        Function("corr", correlation, 2, 2, frozenset({DataType.LIST}), DataType.FLOAT),
+        Function("coalesce", lambda *values: None, 2, 20, _ANY, None),
+    )
+}
+
+_USER: dict[str, Function] = {}
+_RESULTS = {bool: DataType.BOOL, int: DataType.INT, float: DataType.FLOAT}
+
+
+def find_function(name: str) -> Function | None:
+    """The function a query means by a name; the user's own go first, case does not matter."""
+    return _USER.get(name.lower()) or BUILT_IN.get(name.lower())
+
+
+def function_names() -> list[str]:
+    """Every name a query may call, aggregates included."""
+    return sorted({*_USER, *BUILT_IN, *AGGREGATES})
+
+
+@overload
+def function(call: Callable[..., Any], /) -> Callable[..., Any]: ...
+@overload
+def function(*, name: str | None = None, result: type = ...) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def function(call: Callable[..., Any] | None = None, /, *, name: str | None = None, result: type | None = None) -> Any:
+    """Registers a Python function for use in queries; it returns the function unchanged.
+
+    The result type is taken from the annotation, or `result`, or else is a number.
+    Write it so that numba can compile it, and predicates that call it run at full speed.
+
+    >>> @function
+    ... def distance(x: float, y: float) -> float:
+    ...     return abs(x - y)
+    >>> find_function("Distance").result
+    <DataType.FLOAT: 'number'>
+    """
+    if call is None:
+        return lambda inner: _register(inner, name, result)
+    return _register(call, name, result)
+
+
+def _register(call: Callable[..., Any], name: str | None, result: type | None) -> Callable[..., Any]:
+    called = (name or call.__name__).lower()
+    if called in AGGREGATES or not called.isidentifier():
+        raise CepheidError(f"a function cannot be called '{called}': pass name=... with another name")
+    annotated = result or call.__annotations__.get("return", float)
+    if isinstance(annotated, str):  # annotations are text under `from __future__ import annotations`
+        annotated = {"bool": bool, "int": int, "float": float}.get(annotated, annotated)
+    if annotated not in _RESULTS:
+        raise CepheidError(f"function '{called}' must return bool, int or float, not {annotated!r}")
+    code = call.__code__
+    defaults = len(call.__defaults__ or ())
+    _USER[called] = Function(
+        called, call, code.co_argcount - defaults, code.co_argcount, _ANY, _RESULTS[annotated], user=True
+    )
+    return call

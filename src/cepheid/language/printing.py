@@ -1,0 +1,182 @@
+"""Syntax tree to canonical text, which parses back to the same tree."""
+
+from __future__ import annotations
+
+import re
+
+from cepheid.language import syntax as s
+
+# How tightly each node holds its parts together; a looser part inside a tighter one needs parentheses.
+_OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
+_PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
+# Words that would read as a keyword where a name stands; everything else needs no quotes.
+_RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
+_RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
+
+
+def to_text(query: s.QuerySyntax) -> str:
+    """The canonical text of a query.
+
+    >>> from cepheid.language.parse import parse
+    >>> print(to_text(parse("event seq(A x, ~(B y), C z) where [id] ∧ x.n ≠ z.n within 1 hr")))
+    PATTERN SEQ(A x, !(B y), C z)
+    WHERE [id] AND x.n != z.n
+    WITHIN 1 hours
+    """
+    components = ", ".join(component_text(component) for component in query.components)
+    lines = [f"PATTERN SEQ({components})" if query.sequence else f"PATTERN {components}"]
+    where = _where_text(query)
+    if where:
+        lines.append(f"WHERE {where}")
+    if query.within is not None:
+        lines.append(f"WITHIN {window_text(query.within)}")
+    if query.threshold is not None:
+        lines.append(f"THRESHOLD {query.threshold!r}")
+    if query.confidence is not None:
+        lines.append(f"CONFIDENCE {query.confidence!r}")
+    if query.returns is not None:
+        lines.append("RETURN " + ", ".join(_returned_text(item) for item in query.returns))
+    if query.output.mode is s.OutputMode.TOP:
+        lines.append(f"OUTPUT TOP {query.output.count} BY CONFIDENCE")
+    elif query.output.mode is not s.OutputMode.ALL:
+        lines.append(f"OUTPUT {query.output.mode.value}")
+    return "\n".join(lines)
+
+
+def component_text(component: s.Component) -> str:
+    """One place of the pattern, as written in SEQ."""
+    types = [type_text(name) for name in component.types or ()]
+    plus = "+" if component.kleene else ""
+    variable = name_text(component.variable) + ("[]" if component.kleene else "")
+    if component.any:
+        text = f"ANY({', '.join(types)}){plus} {variable}"
+    elif not types:
+        text = variable
+    elif component.named:
+        text = f"{types[0]}{plus} {variable}"
+    else:
+        text = types[0]
+    return f"!({text})" if component.negative else text
+
+
+def window_text(window: s.Window) -> str:
+    """The length of a window with its unit."""
+    length = name_text(window.length.name) if isinstance(window.length, s.Name) else repr(window.length)
+    if window.unit is None:
+        return length
+    return f"{length} {'EVENTS' if window.unit == 'events' else window.unit}"
+
+
+def expression_text(node: s.Expression) -> str:
+    """The canonical text of an expression.
+
+    >>> expression_text(s.Arithmetic("*", s.Arithmetic("+", s.Literal(1), s.Literal(2)), s.Literal(3)))
+    '(1 + 2) * 3'
+    """
+    return _text(node)[0]
+
+
+def name_text(name: str) -> str:
+    """A name, in backquotes if it could not be read back otherwise."""
+    return name if _PLAIN_NAME.match(name) and name.lower() not in _RESERVED else f"`{name}`"
+
+
+def type_text(name: str) -> str:
+    """An event type, in backquotes if it could not be read back otherwise."""
+    if _PLAIN_TYPE.match(name) and name.lower() not in _RESERVED:
+        return name
+    if "`" in name or "\n" in name:
+        return _string_text(name)
+    return f"`{name}`"
+
+
+def _where_text(query: s.QuerySyntax) -> str:
+    condition = expression_text(query.where) if query.where is not None else ""
+    if query.selection is None:
+        return condition
+    kleene = {component.variable for component in query.components if component.kleene}
+    variables = ", ".join(name_text(name) + ("[]" if name in kleene else "") for name in query.selection.variables)
+    return f"{query.selection.strategy.value}({variables}) {{ {condition} }}"
+
+
+def _returned_text(item: s.Returned) -> str:
+    text = expression_text(item.expression)
+    return f"{text} AS {name_text(item.alias)}" if item.alias is not None else text
+
+
+def _string_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _text(node: s.Expression) -> tuple[str, int]:
+    """The text and how tightly it holds together."""
+    match node:
+        case s.Literal(value=None):
+            return "NULL", _ATOM
+        case s.Literal(value=bool() as truth):
+            return ("TRUE" if truth else "FALSE"), _ATOM
+        case s.Literal(value=str() as text):
+            return _string_text(text), _ATOM
+        case s.Literal(value=number):
+            return repr(number), _UNARY if str(number).startswith("-") else _ATOM
+        case s.Name(name=name):
+            return name_text(name), _ATOM
+        case s.Reference():
+            return _reference_text(node), _ATOM
+        case s.Attribute(of=of, name=name, default=default):
+            suffix = "" if default is None else f"[{expression_text(default)}]"
+            quoted = f"`{name}`" if name.upper() == "LEN" else name_text(name)
+            return f"{_reference_text(of)}.{quoted}{suffix}", _ATOM
+        case s.Length(variable=variable):
+            return f"{name_text(variable)}.LEN", _ATOM
+        case s.Call(function=function, arguments=arguments):
+            return f"{function}({', '.join(expression_text(argument) for argument in arguments)})", _ATOM
+        case s.Equivalence(tests=tests):
+            return "[" + ", ".join(_test_text(name, value) for name, value in tests) + "]", _ATOM
+        case s.Negative(operand=operand):
+            inner, strength = _text(operand)
+            # A literal is put in parentheses, since -1 in front of nothing else reads back as a literal.
+            bare = strength >= _UNARY and not isinstance(operand, s.Literal) and not inner.startswith("-")
+            return (f"-{inner}" if bare else f"-({inner})"), _UNARY
+        case s.Arithmetic(operator=operator, left=left, right=right):
+            strength = _SUM if operator in "+-" else _PRODUCT
+            return f"{_inside(left, strength)} {operator} {_inside(right, strength + 1)}", strength
+        case s.Comparison(operator=operator, left=left, right=right):
+            return f"{_inside(left, _SUM)} {operator} {_inside(right, _SUM)}", _PREDICATE
+        case s.Membership(operand=operand, values=values, negated=negated):
+            word = "NOT IN" if negated else "IN"
+            inner = type_text(values.name) if isinstance(values, s.Name) else _set_text(values)
+            return f"{_inside(operand, _SUM)} {word} {inner}", _PREDICATE
+        case s.Between(operand=operand, low=low, high=high, negated=negated):
+            word = "NOT BETWEEN" if negated else "BETWEEN"
+            return f"{_inside(operand, _SUM)} {word} {_inside(low, _SUM)} AND {_inside(high, _SUM)}", _PREDICATE
+        case s.IsNull(operand=operand, negated=negated):
+            return f"{_inside(operand, _SUM)} {'IS NOT NULL' if negated else 'IS NULL'}", _PREDICATE
+        case s.Not(operand=operand):
+            return f"NOT {_inside(operand, _NOT)}", _NOT
+        case s.And(operands=operands):
+            return " AND ".join(_inside(operand, _NOT) for operand in operands), _AND
+        case s.Or(operands=operands):
+            return " OR ".join(_inside(operand, _AND) for operand in operands), _OR
+    raise TypeError(f"no text for {type(node).__name__}")
+
+
+def _inside(node: s.Expression, strength: int) -> str:
+    text, own = _text(node)
+    return text if own >= strength else f"({text})"
+
+
+def _set_text(values: tuple[s.Expression, ...]) -> str:
+    return "(" + ", ".join(_inside(value, _SUM) for value in values) + ")"
+
+
+def _test_text(name: str, value: s.Expression | None) -> str:
+    return name_text(name) if value is None else f"{name_text(name)} = {expression_text(value)}"
+
+
+def _reference_text(reference: s.Reference) -> str:
+    name = name_text(reference.variable)
+    if reference.element is s.Element.LAST:
+        return f"{name}[{name}.LEN]"
+    return name + reference.element.value

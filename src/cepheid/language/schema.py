@@ -1,0 +1,136 @@
+"""What a query may know about its events: columns with their types, which one is the time, which the event type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import pyarrow as pa
+
+from cepheid.errors import DataError, closest
+from cepheid.language.units import unit_named
+
+
+class DataType(Enum):
+    """The types that predicates distinguish."""
+
+    INT = "whole number"
+    FLOAT = "number"
+    BOOL = "true or false"
+    STRING = "string"
+    TIME = "timestamp"
+    LIST = "list of numbers"
+    OTHER = "value that predicates cannot use"
+    NULL = "NULL"
+
+
+NUMBERS = frozenset({DataType.INT, DataType.FLOAT})
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of an event table and the roles of some of them.
+
+    >>> schema = Schema.from_arrow(pa.schema([("ts", pa.int64()), ("type", pa.string()), ("price", pa.float64())]))
+    >>> schema.type_of("price")
+    <DataType.FLOAT: 'number'>
+    """
+
+    columns: tuple[tuple[str, DataType], ...]
+    time: str
+    type: str | None = None
+    time_unit: str | None = None  # what one step of the time column is; microseconds for timestamps
+    types: frozenset[str] | None = None  # the event types that can occur, where they are known
+    tiebreak: tuple[str, ...] = ()
+    lower: str | None = None  # imprecise time (TIME): the earliest and latest possible instant
+    upper: str | None = None
+
+    @cached_property
+    def _by_name(self) -> dict[str, DataType]:
+        return dict(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names, in order."""
+        return tuple(name for name, _ in self.columns)
+
+    def type_of(self, name: str) -> DataType | None:
+        """The type of a column, or None if there is no such column."""
+        return self._by_name.get(name)
+
+    @classmethod
+    def from_arrow(
+        cls,
+        schema: pa.Schema,
+        *,
+        time: str = "ts",
+        type: str | None = "type",
+        time_unit: str | None = None,
+        tiebreak: tuple[str, ...] = (),
+        lower: str | None = None,
+        upper: str | None = None,
+        types: frozenset[str] | None = None,
+    ) -> Schema:
+        """The schema of an Arrow table, with its roles checked."""
+        columns = tuple((field.name, data_type(field.type)) for field in schema)
+        if len(set(schema.names)) < len(schema.names):
+            twice = next(name for name in schema.names if schema.names.count(name) > 1)
+            raise DataError(f"two columns are called '{twice}'")
+        for role, name in [("time", time), ("type", type), ("lower", lower), ("upper", upper)]:
+            if name is not None and name not in schema.names and not (role == "time" and lower is not None):
+                _raise_missing(role, name, schema.names)
+        for name in tiebreak:
+            if name not in schema.names:
+                _raise_missing("tiebreak", name, schema.names)
+        clock = lower if lower is not None and time not in schema.names else time
+        found = dict(columns)[clock]
+        if found not in (DataType.INT, DataType.TIME):
+            arrow = schema.field(clock).type
+            raise DataError(
+                f"column '{clock}' holds the time and must be a whole number or a timestamp, but it is {arrow}; "
+                "cast it first"
+            )
+        if type is not None and dict(columns)[type] is not DataType.STRING:
+            raise DataError(
+                f"column '{type}' holds the event type and must be a string, but it is {schema.field(type).type}; "
+                "cast it, or pass type=None for an untyped stream"
+            )
+        unit = "microseconds" if found is DataType.TIME else None
+        if time_unit is not None:
+            unit = unit_named(time_unit)
+            if unit is None:
+                raise DataError(f"no time unit '{time_unit}'; for example 'ms', 's' or 'minutes'")
+            if found is DataType.TIME and unit != "microseconds":
+                raise DataError(f"column '{clock}' is a timestamp and carries its own unit; leave time_unit out")
+        return cls(columns, clock if lower is not None else time, type, unit, types, tiebreak, lower, upper)
+
+
+def data_type(arrow: pa.DataType) -> DataType:
+    """What predicates see of an Arrow type.
+
+    >>> data_type(pa.int32()), data_type(pa.list_(pa.float64()))
+    (<DataType.INT: 'whole number'>, <DataType.LIST: 'list of numbers'>)
+    """
+    if pa.types.is_dictionary(arrow):
+        return data_type(arrow.value_type)
+    if pa.types.is_integer(arrow):
+        return DataType.INT
+    if pa.types.is_floating(arrow) or pa.types.is_decimal(arrow):
+        return DataType.FLOAT
+    if pa.types.is_boolean(arrow):
+        return DataType.BOOL
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
+        return DataType.STRING
+    if pa.types.is_timestamp(arrow) or pa.types.is_date(arrow):
+        return DataType.TIME
+    if (pa.types.is_list(arrow) or pa.types.is_large_list(arrow)) and data_type(arrow.value_type) in NUMBERS:
+        return DataType.LIST
+    return DataType.OTHER
+
+
+def _raise_missing(role: str, name: str, names: list[str]) -> None:
+    guess = closest(name, names)
+    hint = f"did you mean {role}='{guess}'?" if guess else f"the columns are {', '.join(names)}"
+    hint += " (pass type=None for an untyped stream)" if role == "type" else ""
+    raise DataError(f"no column '{name}' for the {role}; {hint}")

@@ -1,0 +1,323 @@
+"""The syntax tree of a query: frozen nodes that know where in the text they stand.
+
+Two trees are equal when they mean the same text, wherever it stood: spans do not take part in comparison.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+Span: TypeAlias = tuple[int, int]  # character offsets into the query text, half open
+NOWHERE: Span = (0, 0)
+
+
+@dataclass(frozen=True)
+class Node:
+    """Anything that stands somewhere in the query text."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+# --- expressions ------------------------------------------------------------------------------------------------
+
+
+class Element(Enum):
+    """Which element of a variable's events is meant (SASE+ section 2)."""
+
+    SINGLE = ""  # a          the event, or every element of a Kleene group
+    FIRST = "[1]"  # a[1]
+    CURRENT = "[i]"  # a[i]       the one being taken
+    PREVIOUS = "[i-1]"  # a[i-1]     the one taken before it
+    BEFORE = "[..i-1]"  # a[..i-1]   all taken before it
+    LAST = "[LEN]"  # a[a.LEN]   the last one, once the group is closed
+    ALL = "[]"  # a[]        the whole closed group
+
+
+@dataclass(frozen=True)
+class Expression(Node):
+    """A value or a condition."""
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A number, a string, TRUE, FALSE or NULL."""
+
+    value: int | float | str | bool | None
+
+
+@dataclass(frozen=True)
+class Name(Expression):
+    """A bare word: an attribute of a filter query's only component, or a parameter given by the caller."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Reference(Expression):
+    """A variable of the pattern, or one element of its Kleene group: `a`, `a[1]`, `a[..i-1]`."""
+
+    variable: str
+    element: Element = Element.SINGLE
+
+
+@dataclass(frozen=True)
+class Attribute(Expression):
+    """An attribute of an event, with an optional default for when that event is missing: `x.id[z.id]`."""
+
+    of: Reference
+    name: str
+    default: Expression | None = None
+
+
+@dataclass(frozen=True)
+class Length(Expression):
+    """`a.LEN`: how many events a Kleene group holds."""
+
+    variable: str
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function: an aggregate over a Kleene group, a built-in, or one that the user registered."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Negative(Expression):
+    """Arithmetic minus in front of a value."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Arithmetic(Expression):
+    """`+ - * / %` between two values."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Comparison(Expression):
+    """`= != < <= > >=` between two values."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Membership(Expression):
+    """`x IN (1, 2)`, or `x IN Finance` with a parameter that holds the values."""
+
+    operand: Expression
+    values: tuple[Expression, ...] | Name
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Between(Expression):
+    """`x BETWEEN low AND high`, both ends included."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class IsNull(Expression):
+    """`x IS NULL` and `x IS NOT NULL`."""
+
+    operand: Expression
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Equivalence(Expression):
+    """`[id]`, `[name = 'John']`, `[a, b]`: equal on all components (SASE section 2.2.1)."""
+
+    tests: tuple[tuple[str, Expression | None], ...]
+
+
+@dataclass(frozen=True)
+class Not(Expression):
+    """Negated condition."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class And(Expression):
+    """All hold."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Or(Expression):
+    """At least one holds."""
+
+    operands: tuple[Expression, ...]
+
+
+# --- the query --------------------------------------------------------------------------------------------------
+
+
+class Strategy(Enum):
+    """How the next event of a match is selected (SASE+ section 2)."""
+
+    STRICT_CONTIGUITY = "strict_contiguity"
+    PARTITION_CONTIGUITY = "partition_contiguity"
+    SKIP_TILL_NEXT = "skip_till_next_match"
+    SKIP_TILL_ANY = "skip_till_any_match"
+
+
+@dataclass(frozen=True)
+class Component(Node):
+    """One place of the pattern.
+
+    `types` is None for an untyped place (AYAC). A bare word in SEQ is either a type or an untyped variable;
+    the parser decides by whether the query mentions it as a variable.
+    """
+
+    variable: str
+    types: tuple[str, ...] | None = None
+    any: bool = False  # declared with ANY: comparisons with a NULL attribute count as true (SASE section 2.2.2)
+    negative: bool = False
+    kleene: bool = False
+    named: bool = True  # False: the text gave no variable, so the name was made up
+
+
+@dataclass(frozen=True)
+class Selection(Node):
+    """The event selection strategy as written, with the variables it was written over."""
+
+    strategy: Strategy
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Window(Node):
+    """`WITHIN 12 hours`, `WITHIN 500` (the time column's own unit), `WITHIN 100 EVENTS`, `WITHIN T`."""
+
+    length: int | float | Name
+    unit: str | None = None  # a key of units.UNITS, "events", or None
+
+
+@dataclass(frozen=True)
+class Returned(Node):
+    """One item of RETURN."""
+
+    expression: Expression
+    alias: str | None = None
+
+
+class OutputMode(Enum):
+    """Which of the matches are reported."""
+
+    ALL = "ALL"
+    NON_OVERLAP = "NON-OVERLAP"
+    MAXIMAL = "MAXIMAL"
+    TOP = "TOP"
+
+
+@dataclass(frozen=True)
+class Output(Node):
+    """`OUTPUT ALL | NON-OVERLAP | MAXIMAL | TOP k BY CONFIDENCE`."""
+
+    mode: OutputMode = OutputMode.ALL
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class QuerySyntax(Node):
+    """A whole query as written."""
+
+    components: tuple[Component, ...]
+    sequence: bool = True  # False: a single component without SEQ, a filter query
+    where: Expression | None = None
+    selection: Selection | None = None
+    within: Window | None = None
+    threshold: float | None = None
+    confidence: float | None = None
+    returns: tuple[Returned, ...] | None = None
+    output: Output = Output()
+
+
+# --- walking ----------------------------------------------------------------------------------------------------
+
+
+def children(node: Expression) -> tuple[Expression, ...]:
+    """The expressions directly inside one, in the order of the text.
+
+    >>> children(Comparison("<", Name("x"), Literal(3)))
+    (Name(name='x'), Literal(value=3))
+    """
+    found: list[Expression] = []
+    for item in dataclasses.fields(node):
+        value = getattr(node, item.name)
+        if isinstance(value, Expression):
+            found.append(value)
+        elif isinstance(value, tuple):
+            for part in value:
+                if isinstance(part, Expression):
+                    found.append(part)
+                elif isinstance(part, tuple):
+                    found.extend(inner for inner in part if isinstance(inner, Expression))
+    return tuple(found)
+
+
+def walk(node: Expression) -> Iterator[Expression]:
+    """The expression and everything inside it, outermost first; safe for any depth."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(children(current)))
+
+
+def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """A copy of the expression with `change` applied to its direct children.
+
+    >>> rebuild(Not(Name("x")), lambda inner: Name(inner.name.upper()))
+    Not(operand=Name(name='X'))
+    """
+    updates: dict[str, object] = {}
+    for item in dataclasses.fields(node):
+        value = getattr(node, item.name)
+        if isinstance(value, Expression):
+            updates[item.name] = change(value)
+        elif isinstance(value, tuple):
+            updates[item.name] = tuple(_rebuild_part(part, change) for part in value)
+    return dataclasses.replace(node, **updates) if updates else node  # type: ignore[arg-type]
+
+
+def _rebuild_part(part: object, change: Callable[[Expression], Expression]) -> object:
+    if isinstance(part, Expression):
+        return change(part)
+    if isinstance(part, tuple):
+        return tuple(_rebuild_part(inner, change) for inner in part)
+    return part
+
+
+def variables_of(node: Expression) -> frozenset[str]:
+    """The pattern variables that an expression mentions, outside the defaults for missing events."""
+    found: set[str] = set()
+    pending: list[Expression] = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Reference | Length):
+            found.add(current.variable)
+        elif isinstance(current, Attribute):
+            pending.append(current.of)
+        else:
+            pending.extend(children(current))
+    return frozenset(found)
