@@ -1,0 +1,80 @@
+"""The public face: queries as objects, and `match` for every kind of table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cepheid.errors import QueryError
+from cepheid.language import syntax as s
+from cepheid.language.bind import bind
+from cepheid.language.bound import BoundQuery
+from cepheid.language.check import check
+from cepheid.language.parse import parse
+from cepheid.language.printing import to_text
+from cepheid.language.schema import Schema
+
+
+class Query:
+    """A checked query. Equal queries have equal syntax; `str` gives the canonical text."""
+
+    def __init__(
+        self, syntax: s.QuerySyntax, text: str | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        self.syntax = syntax
+        self.text = text
+        self.parameters = dict(parameters or {})
+
+    def match(self, events: Any, **options: Any) -> Any:
+        """The matches of this query; see `cepheid.match`."""
+        return match(events, self, **options)
+
+    def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
+        """The query over events of a schema; errors point into the text it was written as."""
+        return bind(self.syntax, schema, {**self.parameters, **(parameters or {})}, self.text)
+
+    def __str__(self) -> str:
+        return to_text(self.syntax)
+
+    def __repr__(self) -> str:
+        return f"cepheid.query({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Query) and (self.syntax, self.parameters) == (other.syntax, other.parameters)
+
+    def __hash__(self) -> int:
+        return hash(self.syntax)
+
+
+def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
+    """A query from its text, or from a pattern built in Python; a QueryError points at what is wrong.
+
+    `parameters` gives values to bare words in the text, such as T in `WITHIN T`.
+
+    >>> print(query("pattern seq(Shelf a, ~(Register b), Exit c) where [tag] within 12 hours"))
+    PATTERN SEQ(Shelf a, !(Register b), Exit c)
+    WHERE [tag]
+    WITHIN 12 hours
+    """
+    if isinstance(text, Query):
+        return Query(text.syntax, text.text, {**text.parameters, **(parameters or {})})
+    if hasattr(text, "to_syntax"):
+        return Query(text.to_syntax(), None, parameters)
+    if not isinstance(text, str):
+        raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
+    return Query(check(parse(text), text), text, parameters)
+
+
+def match(events: Any, query_or_text: Any, **options: Any) -> Any:
+    """The matches of a query in a table of events, as a table of the same kind.
+
+    `events` is a pyarrow, pandas, polars or PySpark table. See docs/api.md for the options.
+
+    >>> import pyarrow as pa
+    >>> events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "C"], "id": [7, 7, 7]})
+    >>> match(events, "PATTERN SEQ(A a, C c) WHERE [id] WITHIN 5").select(["match_start", "match_end"]).to_pylist()
+    [{'match_start': 1, 'match_end': 3}]
+    """
+    from cepheid.runners.dispatch import run
+
+    return run(events, query(query_or_text, options.pop("parameters", None)), **options)

@@ -1,0 +1,1 @@
+"""Engines: given a plan and a table of events, which rows form matches?"""

@@ -1,0 +1,105 @@
+"""Matches as an engine returns them: row numbers, never rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+NEVER = np.iinfo(np.int64).max  # a completion instant that only the end of the table reaches
+MISSING = -1  # the row of an event that no reader saw
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The events that fill one positive component, for all matches: one row each, or a list of rows (Kleene)."""
+
+    rows: Int64s
+    offsets: Int64s | None = None  # Kleene: match m holds rows[offsets[m]:offsets[m + 1]]
+
+    def first(self) -> Int64s:
+        """The first row of each match."""
+        return self.rows if self.offsets is None else self.rows[self.offsets[:-1]]
+
+    def last(self) -> Int64s:
+        """The last row of each match."""
+        return self.rows if self.offsets is None else self.rows[self.offsets[1:] - 1]
+
+    def take(self, which: Int64s) -> Chosen:
+        """The same for some of the matches."""
+        if self.offsets is None:
+            return Chosen(self.rows[which])
+        sizes = np.diff(self.offsets)[which]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        spread = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes) + np.repeat(self.offsets[which], sizes)
+        return Chosen(self.rows[spread], offsets)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """All matches that `find` was asked for."""
+
+    chosen: tuple[Chosen, ...]  # one per positive component
+    completion: Int64s  # when each match is known; NEVER: at the end of the table
+    probability: Float64s | None = None  # missing events (AYAC)
+    confidence: Float64s | None = None  # imprecise time (TIME)
+    earliest: Int64s | None = None
+    latest: Int64s | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+    truncated: bool = False
+
+    def __len__(self) -> int:
+        return len(self.completion)
+
+    def take(self, which: Int64s) -> Matches:
+        """Some of the matches, in the order asked for."""
+
+        def some(values: Any) -> Any:
+            return None if values is None else values[which]
+
+        return replace(
+            self,
+            chosen=tuple(group.take(which) for group in self.chosen),
+            completion=self.completion[which],
+            probability=some(self.probability),
+            confidence=some(self.confidence),
+            earliest=some(self.earliest),
+            latest=some(self.latest),
+        )
+
+    def groups(self) -> list[tuple[tuple[int, ...], ...]]:
+        """Each match as plain tuples of row numbers; for tests and small results."""
+        found = []
+        for match in range(len(self)):
+            parts = []
+            for group in self.chosen:
+                if group.offsets is None:
+                    rows = [group.rows[match]]
+                else:
+                    rows = list(group.rows[group.offsets[match] : group.offsets[match + 1]])
+                parts.append(tuple(int(row) for row in rows if row != MISSING))
+            found.append(tuple(parts))
+        return found
+
+
+def from_groups(
+    groups: Sequence[Sequence[Sequence[int]]], completion: Sequence[float], kleene: Sequence[bool]
+) -> Matches:
+    """Matches from plain tuples of row numbers, an empty one standing for a missing event."""
+    chosen = []
+    for place, many in enumerate(kleene):
+        parts = [match[place] for match in groups]
+        if many:
+            offsets = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
+            rows = np.array([row for part in parts for row in part], np.int64)
+            chosen.append(Chosen(rows, offsets))
+        else:
+            chosen.append(Chosen(np.array([part[0] if part else MISSING for part in parts], np.int64)))
+    known = [NEVER if value == float("inf") else int(value) for value in completion]
+    return Matches(tuple(chosen), np.array(known, np.int64))

@@ -1,0 +1,221 @@
+"""What an expression is worth for a given choice of events, with SQL's NULL (None here, and NaN counts as NULL)."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from cepheid.language import syntax as s
+from cepheid.language.bound import Conjunct
+from cepheid.language.functions import AGGREGATES, find_function
+
+Row = Mapping[str, Any]
+Binding = Mapping[str, Sequence[Row] | None]  # variable -> its events so far; None: the event is missing
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class Missing(Exception):
+    """An expression needs an attribute of a missing event that has no default (AYAC section 2.2)."""
+
+
+class Evaluator:
+    """Evaluates expressions; knows which variables were declared with ANY, whose NULLs satisfy comparisons."""
+
+    def __init__(self, any_variables: frozenset[str] = frozenset()) -> None:
+        self.any_variables = any_variables
+
+    def holds(self, conjunct: Conjunct, binding: Binding, at: Mapping[str, int] | None = None) -> bool:
+        """Does a clause hold, for every element of the Kleene groups it quantifies over?
+
+        `at` fixes the element of the group that is being taken.
+        """
+        at = at or {}
+        ranges: list[list[tuple[str, int]]] = []
+        for variable in sorted(conjunct.every):
+            group = binding[variable] or ()
+            first = 1 if variable in conjunct.from_second else 0
+            indices = [at[variable]] if variable in at else list(range(len(group)))
+            ranges.append([(variable, index) for index in indices if index >= first])
+        return all(self.condition(conjunct.expression, binding, dict(choice)) for choice in product(*ranges))
+
+    def condition(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> bool:
+        """Is a condition true? Unknown is not."""
+        match node:
+            case s.And(operands=operands):
+                return all(self.condition(operand, binding, at) for operand in operands)
+            case s.Or(operands=operands):
+                return any(self.condition(operand, binding, at) for operand in operands)
+            case s.Not(operand=operand):  # only in front of a boolean value: see language.normal
+                value = self.value(operand, binding, at)
+                return value is not None and not value
+            case s.Comparison() | s.Membership() | s.Between():
+                if any(self._absent(inner, binding, at) for inner in s.walk(node)):
+                    return True
+        return self.value(node, binding, at) is True
+
+    def _absent(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> bool:
+        """Is this an attribute that the event of an ANY component does not have (SASE section 2.2.2)?"""
+        return (
+            isinstance(node, s.Attribute)
+            and node.of.variable in self.any_variables
+            and node.of.element in (s.Element.SINGLE, s.Element.CURRENT, s.Element.FIRST, s.Element.LAST)
+            and binding.get(node.of.variable) is not None
+            and self.value(node, binding, at) is None
+        )
+
+    def value(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> Any:
+        """The value of an expression, None for NULL."""
+        match node:
+            case s.Literal(value=value):
+                return value
+            case s.Attribute(of=of, name=name, default=default):
+                group = binding[of.variable]
+                if group is None:
+                    if default is None:
+                        raise Missing(of.variable)
+                    return self.value(default, binding, at)
+                return _clean(self._element(of, group, at)[name])
+            case s.Length(variable=variable):
+                return len(binding[variable] or ())
+            case s.Negative(operand=operand):
+                value = self.value(operand, binding, at)
+                return None if value is None else -value
+            case s.Arithmetic(operator=sign, left=left, right=right):
+                return _arithmetic(sign, self.value(left, binding, at), self.value(right, binding, at))
+            case s.Call(function=function, arguments=arguments) if function.lower() in AGGREGATES:
+                return self._aggregate(function.lower(), arguments[0], binding, at)
+            case s.Call(function=function, arguments=arguments):
+                return self._call(function, [self.value(argument, binding, at) for argument in arguments])
+            case s.Comparison(operator=sign, left=left, right=right):
+                return _compared(sign, self.value(left, binding, at), self.value(right, binding, at))
+            case s.Membership(operand=operand, values=tuple() as values, negated=negated):
+                return self._membership(operand, values, negated, binding, at)
+            case s.Between(operand=operand, low=low, high=high, negated=negated):
+                value = self.value(operand, binding, at)
+                above = _compared(">=", value, self.value(low, binding, at))
+                below = _compared("<=", value, self.value(high, binding, at))
+                inside = False if above is False or below is False else None if None in (above, below) else True
+                return None if inside is None else inside != negated
+            case s.IsNull(operand=operand, negated=negated):
+                return (self.value(operand, binding, at) is None) != negated
+            case s.And() | s.Or() | s.Not():
+                return self.condition(node, binding, at)
+        raise TypeError(f"no value for {type(node).__name__}")
+
+    def _element(self, of: s.Reference, group: Sequence[Row], at: Mapping[str, int]) -> Row:
+        match of.element:
+            case s.Element.FIRST:
+                return group[0]
+            case s.Element.LAST:
+                return group[-1]
+            case s.Element.PREVIOUS:
+                return group[at[of.variable] - 1]
+            case _:
+                return group[at.get(of.variable, 0)]
+
+    def _aggregate(self, function: str, argument: s.Expression, binding: Binding, at: Mapping[str, int]) -> Any:
+        (variable,) = s.variables_of(argument)
+        group = binding[variable] or ()
+        before = any(isinstance(n, s.Reference) and n.element is s.Element.BEFORE for n in s.walk(argument))
+        indices = range(at[variable]) if before else range(len(group))
+        if isinstance(argument, s.Reference):
+            return len(indices)
+        # Within the aggregate, a[].x and a[..i-1].x mean the element that is being counted.
+        single = _each(argument)
+        values = [self.value(single, binding, {**at, variable: index}) for index in indices]
+        if function in ("first", "last"):
+            return (values[0] if function == "first" else values[-1]) if values else None
+        known = [value for value in values if value is not None]
+        match function:
+            case "count":
+                return len(known)
+            case "sum":
+                return sum(known) if known else None
+            case "avg":
+                return sum(known) / len(known) if known else None
+            case "min":
+                return min(known) if known else None
+            case _:
+                return max(known) if known else None
+
+    def _call(self, name: str, arguments: list[Any]) -> Any:
+        if name.lower() == "coalesce":
+            return next((value for value in arguments if value is not None), None)
+        if any(argument is None for argument in arguments):
+            return None
+        function = find_function(name)
+        assert function is not None
+        result = function.call(*arguments)
+        return _clean(result.item() if hasattr(result, "item") else result)
+
+    def _membership(
+        self,
+        operand: s.Expression,
+        values: tuple[s.Expression, ...],
+        negated: bool,
+        binding: Binding,
+        at: Mapping[str, int],
+    ) -> bool | None:
+        value = self.value(operand, binding, at)
+        found = [_compared("=", value, self.value(member, binding, at)) for member in values]
+        if True in found:
+            return not negated
+        return None if None in found else negated
+
+
+def _each(node: s.Expression) -> s.Expression:
+    if isinstance(node, s.Reference):
+        return s.Reference(node.variable, s.Element.CURRENT)
+    return s.rebuild(node, _each)
+
+
+def _clean(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _compared(sign: str, left: Any, right: Any) -> bool | None:
+    if left is None or right is None:
+        return None
+    if isinstance(left, float) != isinstance(right, float) and not isinstance(left, str):
+        left, right = float(left), float(right)  # as in SQL: a whole number meets a fraction as a double
+    return _COMPARE[sign](left, right)
+
+
+def _arithmetic(sign: str, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return None
+    match sign:
+        case "+":
+            return _clean(left + right)
+        case "-":
+            return _clean(left - right)
+        case "*":
+            return _clean(left * right)
+        case "/":
+            return _clean(left / right) if right != 0 else None
+        case _:
+            if right == 0:
+                return None
+            if isinstance(left, int) and isinstance(right, int):
+                return left - right * int(abs(left) // abs(right)) * (1 if (left < 0) == (right < 0) else -1)
+            return _clean(math.fmod(left, right)) if not math.isinf(left) else None
+
+
+def literals(node: s.Expression) -> Iterator[s.Expression]:
+    """The conditions under AND and OR."""
+    if isinstance(node, s.And | s.Or):
+        for operand in node.operands:
+            yield from literals(operand)
+    else:
+        yield node

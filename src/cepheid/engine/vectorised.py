@@ -1,0 +1,185 @@
+"""Expressions over whole columns: conditions on one event before any matching, and RETURN after it.
+
+Arrow's compute functions carry NULL as SQL does; NaN counts as NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.language import syntax as s
+from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.schema import DataType, data_type
+
+Column = pa.Array | pa.ChunkedArray | pa.Scalar
+Resolve = Callable[[s.Expression], Column]  # an attribute, length or aggregate -> its values, one per row
+
+_COMPARE = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+
+
+def value_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A table column as predicates see it: plain types, times in microseconds, NaN as NULL."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+    match data_type(kind):
+        case DataType.INT:
+            return column.cast(pa.int64())
+        case DataType.FLOAT:
+            column = column.cast(pa.float64())
+            unknown = pc.is_nan(column)
+            if pc.any(unknown).as_py():
+                column = pc.if_else(unknown, pa.scalar(None, pa.float64()), column)
+            return column
+        case DataType.TIME:
+            zone = kind.tz if pa.types.is_timestamp(kind) else None
+            return pc.cast(column, pa.timestamp("us", zone), safe=False).cast(pa.int64())
+    return column
+
+
+def condition(node: s.Expression, resolve: Resolve, any_null: bool = False) -> Column:
+    """True where the condition holds; unknown counts as false.
+
+    With `any_null`, a comparison with a NULL attribute counts as true (components declared with ANY).
+    """
+    match node:
+        case s.And(operands=operands):
+            return _fold(pc.and_, [condition(operand, resolve, any_null) for operand in operands])
+        case s.Or(operands=operands):
+            return _fold(pc.or_, [condition(operand, resolve, any_null) for operand in operands])
+        case s.Not(operand=operand):
+            return pc.fill_null(pc.invert(value(operand, resolve)), False)
+        case s.Comparison() | s.Membership() | s.Between() if any_null:
+            known = pc.fill_null(value(node, resolve), False)
+            absent = [pc.is_null(resolve(inner)) for inner in s.walk(node) if isinstance(inner, s.Attribute)]
+            return _fold(pc.or_, [known, *absent])
+    return pc.fill_null(value(node, resolve), False)
+
+
+def value(node: s.Expression, resolve: Resolve) -> Column:
+    """The values of an expression, NULL where it is unknown."""
+    match node:
+        case s.Literal(value=literal):
+            return pa.scalar(literal, pa.bool_() if literal is None else None)
+        case s.Attribute() | s.Length() | s.Reference():
+            return resolve(node)
+        case s.Call(function=function) if function.lower() in AGGREGATES:
+            return resolve(node)
+        case s.Call(function=function, arguments=arguments):
+            return _call(function, [value(argument, resolve) for argument in arguments])
+        case s.Negative(operand=operand):
+            return pc.negate(value(operand, resolve))
+        case s.Arithmetic(operator=operator, left=left, right=right):
+            return arithmetic(operator, value(left, resolve), value(right, resolve))
+        case s.Comparison(operator=operator, left=left, right=right):
+            return _compared(operator, value(left, resolve), value(right, resolve))
+        case s.Membership(operand=operand, values=tuple() as members, negated=negated):
+            found = _member(value(operand, resolve), members, resolve)
+            return pc.invert(found) if negated else found
+        case s.Between(operand=operand, low=low, high=high, negated=negated):
+            middle = value(operand, resolve)
+            above, below = _compared(">=", middle, value(low, resolve)), _compared("<=", middle, value(high, resolve))
+            inside = pc.and_kleene(above, below)
+            return pc.invert(inside) if negated else inside
+        case s.IsNull(operand=operand, negated=negated):
+            known = value(operand, resolve)
+            return pc.is_valid(known) if negated else pc.is_null(known)
+        case s.And() | s.Or() | s.Not():
+            return condition(node, resolve)
+    raise TypeError(f"no column for {type(node).__name__}")
+
+
+def _fold(combine: Callable[[Any, Any], Any], parts: list[Column]) -> Column:
+    result = parts[0]
+    for part in parts[1:]:
+        result = combine(result, part)
+    return result
+
+
+def _compared(operator: str, left: Column, right: Column) -> Column:
+    for side in (left, right):
+        if isinstance(side, pa.Scalar) and not side.is_valid:
+            other = right if side is left else left
+            return _nothing(other, pa.bool_())
+    return _COMPARE[operator](left, right)
+
+
+def _nothing(like: Column, kind: pa.DataType) -> Column:
+    return pa.scalar(None, kind) if isinstance(like, pa.Scalar) else pa.nulls(len(like), kind)
+
+
+def _member(operand: Column, members: tuple[s.Expression, ...], resolve: Resolve) -> Column:
+    literal = [member.value for member in members if isinstance(member, s.Literal)]
+    if len(literal) == len(members) and None not in literal and not isinstance(operand, pa.Scalar):
+        kind = operand.type
+        if not pa.types.is_integer(kind) or all(type(item) is int for item in literal):
+            found = pc.is_in(operand, value_set=pa.array(literal, kind))
+            return pc.if_else(pc.is_null(operand), pa.scalar(None, pa.bool_()), found)
+    return _fold(pc.or_kleene, [_compared("=", operand, value(member, resolve)) for member in members])
+
+
+def arithmetic(operator: str, left: Column, right: Column) -> Column:
+    """`+ - * / %` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
+    if operator in _ARITHMETIC:
+        return _without_nan(_ARITHMETIC[operator](left, right))
+    zero = pc.equal(right, 0)
+    if operator == "/":
+        divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64()))
+        return _without_nan(pc.divide(pc.cast(left, pa.float64()), divisor))
+    whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
+    kind = pa.int64() if whole else pa.float64()
+    divisor = pc.if_else(zero, pa.scalar(None, kind), pc.cast(right, kind))
+    known = pc.and_(pc.is_valid(left), pc.is_valid(divisor))
+    with np.errstate(invalid="ignore"):
+        rest = np.fmod(_numbers(pc.fill_null(pc.cast(left, kind), 0)), _numbers(pc.fill_null(divisor, 1)))
+    if np.ndim(rest) == 0:
+        return pa.scalar(rest.item() if known.as_py() else None, kind)
+    return _without_nan(pc.if_else(known, pa.array(rest, kind), pa.scalar(None, kind)))
+
+
+def _numbers(column: Column) -> Any:
+    return column.as_py() if isinstance(column, pa.Scalar) else column.to_numpy()
+
+
+def _without_nan(column: Column) -> Column:
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+
+
+def _call(name: str, arguments: list[Column]) -> Column:
+    if name.lower() == "coalesce":
+        return pc.coalesce(*arguments)
+    function = find_function(name)
+    assert function is not None
+    # One call per row: rare (a condition on one event, or RETURN), and never inside a matching loop.
+    length = next((len(column) for column in arguments if not isinstance(column, pa.Scalar)), None)
+    rows = zip(*[_repeated(column, length or 1) for column in arguments], strict=True)
+    results = [None if None in row else _plain(function.call(*row)) for row in rows]
+    kinds = {DataType.BOOL: pa.bool_(), DataType.INT: pa.int64(), DataType.FLOAT: pa.float64()}
+    kind = pa.string() if function.result is DataType.STRING else kinds.get(function.result or DataType.NULL)
+    if kind is None:
+        kind = pa.float64() if any(pa.types.is_floating(column.type) for column in arguments) else pa.int64()
+    column = _without_nan(pa.array(results, kind))
+    return column if length is not None else column[0]
+
+
+def _repeated(column: Column, length: int) -> list[Any]:
+    return [column.as_py()] * length if isinstance(column, pa.Scalar) else column.to_pylist()
+
+
+def _plain(result: Any) -> Any:
+    return result.item() if hasattr(result, "item") else result

@@ -1,0 +1,1 @@
+"""Runners: the same engines over local tables, Spark batches and Spark streams."""

@@ -1,0 +1,157 @@
+"""From row numbers to result rows: Arrow `take`, never row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.vectorised import Column, value, value_column
+from cepheid.errors import LimitError
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.language.functions import AGGREGATES
+from cepheid.language.schema import DataType
+from cepheid.language.typing import type_of
+
+MAX_LIST = 2**31 - 1  # Arrow's list offsets are 32 bits wide
+
+
+def assemble(bound: BoundQuery, table: pa.Table, matches: Matches) -> pa.Table:
+    """The result table: when each match starts and ends, its events or what RETURN picks, and its probabilities."""
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
+    starts, ends = _edges(bound, table, matches)
+    columns["match_start"], columns["match_end"] = starts, ends
+    if bound.returns is None:
+        for component, chosen in zip(bound.positives, matches.chosen, strict=True):
+            columns[component.variable] = _events(table, chosen)
+    else:
+        for name, expression in bound.returns:
+            columns[name] = _returned(bound, table, matches, expression)
+    if matches.probability is not None:
+        columns["probability"] = pa.array(matches.probability)
+    if matches.confidence is not None:
+        columns["confidence"] = pa.array(matches.confidence)
+        columns["earliest"] = _instants(bound, table, matches.earliest)
+        columns["latest"] = _instants(bound, table, matches.latest)
+    return pa.table({name: _whole(column) for name, column in columns.items()})
+
+
+def result_schema(bound: BoundQuery, schema: pa.Schema, *, probability: bool, confidence: bool) -> pa.Schema:
+    """The schema of the result, without running anything: that of an empty result."""
+    nothing = np.empty(0, np.int64)
+    chosen = tuple(Chosen(nothing, np.zeros(1, np.int64) if c.kleene else None) for c in bound.positives)
+    numbers = np.empty(0, np.float64)
+    empty = Matches(
+        chosen,
+        nothing,
+        probability=numbers if probability else None,
+        confidence=numbers if confidence else None,
+        earliest=nothing if confidence else None,
+        latest=nothing if confidence else None,
+    )
+    return assemble(bound, schema.empty_table(), empty).schema
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
+    indices = pa.array(rows, mask=rows == MISSING) if (rows == MISSING).any() else pa.array(rows)
+    taken = _whole(column.take(indices))
+    return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken
+
+
+def _events(table: pa.Table, chosen: Chosen) -> pa.Array:
+    fields = [_taken(column, chosen.rows) for column in table.columns]
+    absent = chosen.rows == MISSING
+    names = table.column_names
+    structs = pa.StructArray.from_arrays(fields, names, mask=pa.array(absent) if absent.any() else None)
+    return structs if chosen.offsets is None else _listed(chosen.offsets, structs)
+
+
+def _listed(offsets: Int64s, values: pa.Array) -> pa.Array:
+    if offsets[-1] > MAX_LIST:
+        raise LimitError("the Kleene groups of the result hold over two billion events; ask for less with max_matches")
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def _edges(bound: BoundQuery, table: pa.Table, matches: Matches) -> tuple[pa.Array, pa.Array]:
+    """The times of the first and the last event that was seen."""
+    column = table.column(bound.schema.time)
+    rows = np.stack([group.first() for group in matches.chosen])
+    first = rows[0].copy()
+    for other in rows[1:]:
+        first = np.where(first == MISSING, other, first)
+    last = matches.chosen[-1].last().copy()
+    for group in reversed(matches.chosen[:-1]):
+        last = np.where(last == MISSING, group.last(), last)
+    return _taken(column, first), _taken(column, last)
+
+
+def _instants(bound: BoundQuery, table: pa.Table, values: Int64s | None) -> pa.Array:
+    assert values is not None
+    kind = table.schema.field(bound.schema.time).type
+    column = pa.array(values)
+    if not pa.types.is_timestamp(kind):
+        return column
+    return column.cast(pa.timestamp("us", kind.tz)).cast(kind)
+
+
+def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: s.Expression) -> Column:
+    by_name = dict(zip(bound.place_of, matches.chosen, strict=True))
+    match expression:
+        case s.Reference(variable=variable):
+            return _events(table, by_name[variable])
+        case s.Attribute(of=of, name=name) if expression.default is None:
+            chosen = by_name[of.variable]
+            if chosen.offsets is not None and of.element in (s.Element.SINGLE, s.Element.ALL):
+                return _listed(chosen.offsets, _taken(table.column(name), chosen.rows))
+            return _taken(table.column(name), _rows(chosen, of.element))
+
+    def resolve(node: s.Expression) -> Column:
+        match node:
+            case s.Length(variable=variable):
+                return pa.array(_sizes(by_name[variable]))
+            case s.Call(function=function, arguments=(argument,)):
+                return _aggregate(function.lower(), argument, table, by_name)
+            case s.Attribute(of=of, name=name, default=default):
+                found = _taken(value_column(table.column(name)), _rows(by_name[of.variable], of.element))
+                return found if default is None else pc.coalesce(found, value(default, resolve))
+        raise TypeError(f"RETURN cannot hold {type(node).__name__}")
+
+    result = value(expression, resolve)
+    if isinstance(result, pa.Scalar):
+        result = pa.array([result.as_py()] * len(matches), result.type)
+    if type_of(expression, bound.schema) is DataType.TIME:
+        kind = table.schema.field(bound.schema.time).type
+        return result.cast(pa.timestamp("us", getattr(kind, "tz", None)))
+    return result
+
+
+def _rows(chosen: Chosen, element: s.Element) -> Int64s:
+    return chosen.last() if element is s.Element.LAST else chosen.first()
+
+
+def _sizes(chosen: Chosen) -> Int64s:
+    return np.ones(len(chosen.rows), np.int64) if chosen.offsets is None else np.diff(chosen.offsets)
+
+
+def _aggregate(function: str, argument: s.Expression, table: pa.Table, by_name: dict[str, Chosen]) -> Column:
+    assert function in AGGREGATES
+    (variable,) = s.variables_of(argument)
+    chosen = by_name[variable]
+    assert chosen.offsets is not None
+    sizes = np.diff(chosen.offsets)
+    if isinstance(argument, s.Reference):
+        return pa.array(sizes)
+    flattened = value(argument, lambda node: _taken(value_column(table.column(node.name)), chosen.rows))  # type: ignore[attr-defined]
+    if function in ("first", "last"):
+        edges = chosen.offsets[:-1] if function == "first" else chosen.offsets[1:] - 1
+        return flattened.take(pa.array(edges))
+    names = {"avg": "mean", "sum": "sum", "min": "min", "max": "max", "count": "count"}
+    grouped = pa.table({"match": np.repeat(np.arange(len(sizes)), sizes), "value": _whole(flattened)})
+    done = grouped.group_by("match", use_threads=False).aggregate([("value", names[function])])
+    return _whole(done.column(f"value_{names[function]}"))
