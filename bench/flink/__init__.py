@@ -1,0 +1,1 @@
+"""Flink CEP, measured on the same streams as a baseline."""
