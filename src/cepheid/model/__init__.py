@@ -1,0 +1,1 @@
+"""Loss rates, gap distributions and the scores of incomplete matches."""

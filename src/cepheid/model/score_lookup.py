@@ -1,0 +1,106 @@
+"""The lookup that kernels call: the score of edge k at span t, from the arrays of joined tables."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import float64, int32, int64, njit, types
+
+from cepheid.model.gap import Floats
+
+
+class TableArrays(NamedTuple):
+    """Tables behind each other; table k owns knots first_knot[k]..first_knot[k+1]-1, and its buckets likewise.
+
+    buckets[b] is the last knot (counted within its table) at or before the beginning of bucket b. Slopes belong to the
+    interval that begins at their knot.
+    """
+
+    knots: Floats
+    values: Floats
+    slopes: Floats
+    maxima: Floats
+    maxima_slopes: Floats
+    buckets: np.ndarray
+    first_knot: np.ndarray
+    first_bucket: np.ndarray
+    buckets_per_time: Floats
+
+
+TABLE_ARRAYS = types.NamedTuple(
+    [float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1]],
+    TableArrays,
+)  # type: ignore[no-untyped-call]
+
+
+@njit(int64(TABLE_ARRAYS, int64, float64), cache=True)
+def find_knot(tables: TableArrays, k: int, t: float) -> int:
+    """The knot (in the joined arrays) at which the interval that holds t begins; t is within [0, window]."""
+    first, last = tables.first_knot[k], tables.first_knot[k + 1] - 2
+    bucket = tables.first_bucket[k] + int(t * tables.buckets_per_time[k])
+    if bucket > tables.first_bucket[k + 1] - 2:
+        bucket = tables.first_bucket[k + 1] - 2
+    low, high = first + tables.buckets[bucket], first + tables.buckets[bucket + 1] + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tables.knots[middle] <= t:
+            low = middle
+        else:
+            high = middle
+    # Rounding may have put t into the bucket next to its own.
+    while low > first and tables.knots[low] > t:
+        low -= 1
+    while low < last and tables.knots[low + 1] <= t:
+        low += 1
+    return int(min(low, last))
+
+
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+def score_at(tables: TableArrays, k: int, t: float) -> float:
+    """The score of table k at span t; spans outside [0, window] count as its ends."""
+    end = tables.first_knot[k + 1] - 1
+    if t >= tables.knots[end]:
+        return float(tables.values[end])
+    if t <= 0.0:
+        return float(tables.values[tables.first_knot[k]])
+    i = find_knot(tables, k, t)
+    return float(min(max(tables.values[i] + tables.slopes[i] * (t - tables.knots[i]), 0.0), 1.0))
+
+
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+def log_score_at(tables: TableArrays, k: int, t: float) -> float:
+    """log(score_at), minus infinity for zero."""
+    score = score_at(tables, k, t)
+    return math.log(score) if score > 0.0 else -math.inf
+
+
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+def maximum_at(tables: TableArrays, k: int, t: float) -> float:
+    """G: at least every score_at(tables, k, u) with u <= t."""
+    end = tables.first_knot[k + 1] - 1
+    if t >= tables.knots[end]:
+        return float(tables.maxima[end])
+    if t <= 0.0:
+        return float(tables.maxima[tables.first_knot[k]])
+    i = find_knot(tables, k, t)
+    return float(tables.maxima[i] + tables.maxima_slopes[i] * (t - tables.knots[i]))
+
+
+@njit(float64[::1](TABLE_ARRAYS, int64, float64[::1]), cache=True)
+def scores_at(tables: TableArrays, k: int, spans: Floats) -> Floats:
+    """score_at for an array of spans."""
+    result = np.empty(len(spans))
+    for i in range(len(spans)):
+        result[i] = score_at(tables, k, spans[i])
+    return result
+
+
+@njit(float64[::1](TABLE_ARRAYS, int64, float64[::1]), cache=True)
+def maxima_at(tables: TableArrays, k: int, spans: Floats) -> Floats:
+    """maximum_at for an array of spans."""
+    result = np.empty(len(spans))
+    for i in range(len(spans)):
+        result[i] = maximum_at(tables, k, spans[i])
+    return result
