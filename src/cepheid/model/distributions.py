@@ -134,10 +134,14 @@ class Weibull(GapDistribution):
             return np.where(x >= 0.0, self.happens * self.shape / self.scale * np.exp(log_density), 0.0)
 
     def cdf(self, t: ArrayLike) -> Floats:
-        return -self.happens * np.expm1(-((np.maximum(_times(t), 0.0) / self.scale) ** self.shape))
+        return -self.happens * np.expm1(-self._hazard(t))
 
     def survival(self, t: ArrayLike) -> Floats:
-        return _defective(self.happens, np.exp(-((np.maximum(_times(t), 0.0) / self.scale) ** self.shape)))
+        return _defective(self.happens, np.exp(-self._hazard(t)))
+
+    def _hazard(self, t: ArrayLike) -> Floats:
+        with np.errstate(over="ignore"):  # an infinite hazard is right: the event has come
+            return np.asarray((np.maximum(_times(t), 0.0) / self.scale) ** self.shape)
 
 
 @register_distribution

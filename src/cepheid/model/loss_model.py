@@ -1,0 +1,272 @@
+"""What does a user say about loss and timing? The Model: loss rates and gap distributions by component."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cepheid.errors import ModelError, closest
+from cepheid.model.distributions import Uniform, is_built_in
+from cepheid.model.gap import GapDistribution, check_distribution, distribution_from_json, distribution_to_json
+
+FORMAT = "cepheid-model"
+VERSION = 1
+# The key of a loss that holds for every component not named itself.
+EVERY_OTHER = "*"
+
+
+@dataclass(frozen=True)
+class ByAttribute:
+    """Loss by the value of an attribute, such as the reader.
+
+    A missing event has no attributes, so the value is known only where the query fixes it (`y.reader = 'B'`);
+    elsewhere `default` holds, and without one the model cannot score the component.
+    """
+
+    attribute: str
+    losses: Mapping[Any, float]
+    default: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.losses and self.default is None:
+            raise ModelError(f"loss by {self.attribute!r} names no value and no default")
+        for value, loss in self.losses.items():
+            _check_loss(loss, f"{self.attribute}={value!r}")
+        if self.default is not None:
+            _check_loss(self.default, f"{self.attribute}, default")
+        object.__setattr__(self, "losses", {value: float(loss) for value, loss in self.losses.items()})
+
+
+Loss = float | ByAttribute
+
+
+@dataclass(frozen=True)
+class ComponentModel:
+    """What scores need to know of one component."""
+
+    loss: float
+    gap: GapDistribution
+
+
+@dataclass(frozen=True)
+class Model:
+    """Loss and gaps of a query's components.
+
+    `loss` is one number, or a number (or `ByAttribute`) per variable, where "*" stands for all others, or one
+    `ByAttribute` for all. `gaps` gives, per variable, the time from the last positive component before it; for
+    components at the beginning of the pattern it runs from the opening of the window, and is uniform over the window
+    unless given. `unit` says what the gaps count ("seconds"); without it they count what the time column counts, and
+    seconds for timestamps. `loss_intervals` are confidence intervals from a fit, for reading only.
+
+    >>> from cepheid.model.distributions import Exponential
+    >>> model = Model(loss={"y": 0.1, "*": 0.05}, gaps={"y": Exponential(mean=60, happens=0.9)}, unit="seconds")
+    >>> model.for_component("y")
+    ComponentModel(loss=0.1, gap=Exponential(mean=60.0, happens=0.9))
+    >>> print(model)
+    loss and gap model (gaps in seconds)
+    component   loss   mean gap   happens   gap
+    y           0.1    60         0.9       Exponential(mean=60)
+    *           0.05
+    """
+
+    loss: Loss | Mapping[str, Loss] = 0.0
+    gaps: Mapping[str, GapDistribution] = field(default_factory=dict)
+    unit: str | None = None
+    loss_intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", _checked_losses(self.loss))
+        object.__setattr__(self, "gaps", _checked_gaps(self.gaps))
+        if self.unit is not None and not (isinstance(self.unit, str) and self.unit):
+            raise ModelError(f"unit {self.unit!r} is no name of a unit", hint="use 'seconds', for example")
+        intervals = {name: (float(low), float(high)) for name, (low, high) in self.loss_intervals.items()}
+        for name, (low, high) in intervals.items():
+            if not 0.0 <= low <= high <= 1.0:
+                raise ModelError(f"the confidence interval [{low:g}, {high:g}] of the loss of {name!r} is impossible")
+        object.__setattr__(self, "loss_intervals", intervals)
+
+    def loss_of(self, name: str, fixed: Mapping[str, Any] | None = None) -> float:
+        """The loss of a component; `fixed` are the attributes that the query sets to a constant on it."""
+        loss = self.loss
+        if isinstance(loss, Mapping):
+            if name not in loss and EVERY_OTHER not in loss:
+                raise ModelError(f"the model has no loss for {name!r}", hint=_propose(name, loss, "loss"))
+            loss = loss.get(name, loss.get(EVERY_OTHER, 0.0))
+        if not isinstance(loss, ByAttribute):
+            return loss
+        value = (fixed or {}).get(loss.attribute)
+        known = loss.losses.get(value) if value is not None else None
+        if known is None:
+            known = loss.default
+        if known is None:
+            told = f"{loss.attribute}={value!r}" if value is not None else f"no fixed {loss.attribute!r}"
+            raise ModelError(
+                f"the model has no loss for {name!r} with {told}", hint="give ByAttribute a default, or that value"
+            )
+        return known
+
+    def gap_of(self, name: str, leading_window: float | None = None) -> GapDistribution:
+        """The gap of a component; one at the beginning of the pattern may come anywhere in the `leading_window`."""
+        gap = self.gaps.get(name)
+        if gap is not None:
+            return gap
+        if leading_window is not None:
+            return Uniform(0.0, leading_window)
+        raise ModelError(f"the model has no gap distribution for {name!r}", hint=_propose(name, self.gaps, "gaps"))
+
+    def for_component(
+        self, name: str, fixed: Mapping[str, Any] | None = None, leading_window: float | None = None
+    ) -> ComponentModel:
+        """Loss and gap of a component, or a ModelError that says which of them is absent."""
+        return ComponentModel(self.loss_of(name, fixed), self.gap_of(name, leading_window))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as JSON, for `load_model`."""
+        Path(path).write_text(json.dumps(model_to_json(self), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+    def plot(self) -> Any:
+        """An altair chart of the gap densities."""
+        from cepheid.model.model_chart import gap_chart  # altair is an extra
+
+        return gap_chart(self.gaps, self.unit)
+
+    def __str__(self) -> str:
+        losses = self.loss if isinstance(self.loss, Mapping) else {EVERY_OTHER: self.loss}
+        named = [name for name in dict.fromkeys([*losses, *self.gaps]) if name != EVERY_OTHER]
+        rows = [("component", "loss", "mean gap", "happens", "gap")]
+        for name in [*named, *([EVERY_OTHER] if EVERY_OTHER in losses else [])]:
+            gap = self.gaps.get(name)
+            told = _show_loss(losses[name], self.loss_intervals.get(name)) if name in losses else ""
+            shown = (f"{gap.mean:.6g}", f"{gap.happens:.6g}", _show_gap(gap)) if gap is not None else ("", "", "")
+            rows.append((name, told, *shown))
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        lines = ["   ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        unit = f" (gaps in {self.unit})" if self.unit else ""
+        return "\n".join([f"loss and gap model{unit}", *lines])
+
+
+def load_model(path: str | Path) -> Model:
+    """The model that `Model.save` wrote."""
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelError(f"cannot read the model {str(path)!r}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise ModelError(f"{str(path)!r} is not JSON: {error}", hint="write models with Model.save") from error
+    return model_from_json(value)
+
+
+def model_to_json(model: Model) -> dict[str, Any]:
+    """The model as JSON values."""
+    loss = model.loss
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "unit": model.unit,
+        "loss": {n: _loss_to_json(each) for n, each in loss.items()} if isinstance(loss, Mapping) else None,
+        "loss_of_all": None if isinstance(loss, Mapping) else _loss_to_json(loss),
+        "loss_intervals": {name: list(interval) for name, interval in model.loss_intervals.items()},
+        "gaps": {name: distribution_to_json(gap) for name, gap in model.gaps.items()},
+    }
+
+
+def model_from_json(value: Any) -> Model:
+    """The model that `model_to_json` described."""
+    if not isinstance(value, Mapping) or value.get("format") != FORMAT:
+        raise ModelError("this JSON is no model", hint=f'expected an object with "format": "{FORMAT}"')
+    if value.get("version") != VERSION:
+        raise ModelError(
+            f"the model has format version {value.get('version')!r}, this package reads {VERSION}",
+            hint="fit or write it again with this version",
+        )
+    try:
+        by_name = value["loss"]
+        loss = (
+            _loss_from_json(value["loss_of_all"])
+            if by_name is None
+            else {name: _loss_from_json(each) for name, each in by_name.items()}
+        )
+        intervals = {name: (each[0], each[1]) for name, each in value["loss_intervals"].items()}
+        gaps = {name: distribution_from_json(each) for name, each in value["gaps"].items()}
+        return Model(loss=loss, gaps=gaps, unit=value["unit"], loss_intervals=intervals)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ModelError(f"the model is damaged: {error!r}", hint="fit or write it again") from error
+
+
+def _loss_to_json(loss: Loss) -> Any:
+    if isinstance(loss, ByAttribute):
+        for value in loss.losses:
+            if not isinstance(value, (str, int, float)):
+                raise ModelError(f"loss by {loss.attribute!r}: the value {value!r} cannot be saved as JSON")
+        # Pairs, not an object: JSON keys are strings, and reader 7 is not reader "7".
+        pairs = [[value, each] for value, each in loss.losses.items()]
+        return {"attribute": loss.attribute, "losses": pairs, "default": loss.default}
+    return loss
+
+
+def _loss_from_json(value: Any) -> Loss:
+    if isinstance(value, Mapping):
+        return ByAttribute(value["attribute"], dict(value["losses"]), value["default"])
+    return float(value)
+
+
+def _checked_losses(loss: Any) -> Loss | dict[str, Loss]:
+    if isinstance(loss, ByAttribute):
+        return loss
+    if not isinstance(loss, Mapping):
+        _check_loss(loss, "all components")
+        return float(loss)
+    for name, each in loss.items():
+        if not isinstance(name, str):
+            raise ModelError(f"loss: {name!r} is no variable", hint="use ByAttribute for losses by value")
+        if not isinstance(each, ByAttribute):
+            _check_loss(each, name)
+    return {name: each if isinstance(each, ByAttribute) else float(each) for name, each in loss.items()}
+
+
+def _checked_gaps(gaps: Any) -> dict[str, GapDistribution]:
+    if not isinstance(gaps, Mapping):
+        raise ModelError(f"gaps={gaps!r}: expected a distribution per variable", hint='as in {"y": Exponential(60)}')
+    for name, gap in gaps.items():
+        if not isinstance(gap, GapDistribution):
+            raise ModelError(f"the gap of {name!r} is {gap!r}, no distribution", hint="use Exponential(mean=60), say")
+        if not is_built_in(gap):
+            check_distribution(gap)
+    return dict(gaps)
+
+
+def _check_loss(loss: Any, where: str) -> None:
+    is_number = isinstance(loss, (int, float, np.integer, np.floating)) and not isinstance(loss, bool)
+    if not (is_number and math.isfinite(loss) and 0.0 <= loss < 1.0):
+        hint = "a probability below 1, such as 0.05" if not is_number or loss < 2 else f"did you mean {loss / 100:g}?"
+        raise ModelError(f"loss of {where}: {loss!r} is outside [0, 1)", hint=hint)
+
+
+def _propose(name: str, known: Mapping[str, Any], argument: str) -> str:
+    near = closest(name, [each for each in known if each != EVERY_OTHER])
+    if near is not None:
+        return f"did you mean {near!r}?"
+    return f"add {argument}={{{name!r}: ...}} to the model (it knows {', '.join(map(repr, known)) or 'none'})"
+
+
+def _show_loss(loss: Loss, interval: tuple[float, float] | None) -> str:
+    if isinstance(loss, ByAttribute):
+        default = f", else {loss.default:.4g}" if loss.default is not None else ""
+        return f"by {loss.attribute}: " + ", ".join(f"{v} {each:.4g}" for v, each in loss.losses.items()) + default
+    return f"{loss:.4g}" + (f" [{interval[0]:.4g}, {interval[1]:.4g}]" if interval else "")
+
+
+def _show_gap(gap: GapDistribution) -> str:
+    value = distribution_to_json(gap)
+    parts = (
+        f"{key}={each:.6g}" if isinstance(each, float) else f"{len(each)} {key}"
+        for key, each in value.items()
+        if key not in ("type", "happens")
+    )
+    return f"{value['type']}({', '.join(parts)})"
