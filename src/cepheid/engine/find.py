@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.engine import reference
+from cepheid.engine import reference, sequence
 from cepheid.engine.events import EventTable
 from cepheid.engine.matches import NEVER, Matches
 from cepheid.language.bound import BoundQuery
@@ -34,7 +34,13 @@ def _anything(bound: BoundQuery) -> str | None:
     return None
 
 
-ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (Engine("reference", _anything, reference.find),)}
+ENGINES: Mapping[str, Engine] = {
+    engine.name: engine
+    for engine in (
+        Engine("reference", _anything, reference.find),
+        Engine("sequence", sequence.refuses, sequence.run),
+    )
+}
 BEGINNING = np.iinfo(np.int64).min
 
 

@@ -6,7 +6,7 @@ Arrow's compute functions carry NULL as SQL does; NaN counts as NULL.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from cepheid.language import syntax as s
 from cepheid.language.functions import AGGREGATES, find_function
 from cepheid.language.schema import DataType, data_type
 
-Column = pa.Array | pa.ChunkedArray | pa.Scalar
+Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar; pyarrow carries no types
 Resolve = Callable[[s.Expression], Column]  # an attribute, length or aggregate -> its values, one per row
 
 _COMPARE = {
