@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +12,7 @@ from typing import Any, NoReturn
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, BoundWindow, Branch, Conjunct, Phase
-from cepheid.language.check import returned_name
+from cepheid.language.check import located, returned_name
 from cepheid.language.functions import AGGREGATES
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
@@ -21,6 +22,7 @@ from cepheid.language.units import convert, unit_named
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE = s.Literal(True)
+_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]*)\s*\Z")
 
 
 def bind(
@@ -36,7 +38,10 @@ def bind(
     (('id',), BoundWindow(length=10, events=False), 1)
     """
     binder = _Binder(query, schema, dict(parameters or {}), text)
-    return binder.bind()
+    try:
+        return binder.bind()
+    except QueryError as error:
+        raise located(error, text) from None
 
 
 class _Binder:
@@ -56,8 +61,8 @@ class _Binder:
         self.check_types_exist()
         where = self.names(self.query.where) if self.query.where is not None else None
         if where is not None:
-            check_condition(where, self.schema, self.fail)
             where = self.times(where)
+            check_condition(where, self.schema, self.fail)
         equivalence, fixed, rest = self.equivalences(where)
         returns = self.returned()
         syntax = replace(self.query, where=where)
@@ -79,6 +84,10 @@ class _Binder:
     def check_types_exist(self) -> None:
         for component in self.query.components:
             if component.types is None:
+                if component.variable in (self.schema.types or ()):
+                    hint = f"write {component.variable} x for events of that type, or choose another variable"
+                    message = f"'{component.variable}' is an event type, but stands here as a variable"
+                    self.fail(message, component, "type-as-variable", hint)
                 continue
             if self.schema.type is None:
                 hint = "pass type='...' to say which column holds the event type"
@@ -139,6 +148,7 @@ class _Binder:
                 return s.Literal(self.microseconds(value.value, value), span=value.span)
             return value
 
+        node = s.rebuild(node, self.times)
         match node:
             case s.Comparison(left=left, right=right):
                 return replace(node, left=instant(right, left), right=instant(left, right))
@@ -146,10 +156,18 @@ class _Binder:
                 return replace(node, low=instant(operand, low), high=instant(operand, high))
             case s.Membership(operand=operand, values=tuple() as values):
                 return replace(node, values=tuple(instant(operand, value) for value in values))
-        return s.rebuild(node, self.times)
+            case s.Attribute(default=s.Expression() as default):
+                return replace(node, default=instant(node, default))
+            case s.Equivalence(tests=tests):
+                owner = s.Reference("")
+                fixed = [(name, value and instant(s.Attribute(owner, name), value)) for name, value in tests]
+                return replace(node, tests=tuple(fixed))
+        return node
 
     def is_time(self, node: s.Expression) -> bool:
-        return not isinstance(node, s.Reference) and type_of(node, self.schema) is DataType.TIME
+        if isinstance(node, s.Attribute):  # quick, and its default may still be a string
+            return self.schema.type_of(node.name) is DataType.TIME
+        return not isinstance(node, s.Reference) and type_of(node, self.schema, self.fail) is DataType.TIME
 
     def microseconds(self, text: str, node: s.Node) -> int:
         try:
@@ -169,19 +187,14 @@ class _Binder:
         length: Any = within.length
         unit = within.unit
         if isinstance(length, s.Name):
-            length = self.parameter(length.name, length)
-            if isinstance(length, timedelta):
-                length, unit = length / timedelta(microseconds=1), "microseconds"
-            elif isinstance(length, str):
-                number, _, word = length.strip().partition(" ")
-                try:
-                    length, unit = float(number), unit_named(word.strip()) if word else unit
-                except ValueError:
-                    self.fail(f"'{length}' is no length of time", within, "bad-window", "for example '12 hours'")
-        if not isinstance(length, int | float) or not length > 0 or math.isinf(length):
+            length, unit = self.length_given(self.parameter(length.name, length), unit, within)
+        if not isinstance(length, int | float) or isinstance(length, bool):
+            hint = "pass a number, a timedelta, or a text such as '12 hours'"
+            self.fail(f"a {type(length).__name__} is no length of time", within, "bad-window", hint)
+        if not length > 0 or math.isinf(length):
             self.fail("a window must be longer than nothing", within, "bad-window")
         if unit == "events":
-            return BoundWindow(math.ceil(length), events=True)
+            return self.bound_window(length, within, events=True)
         is_timestamp = self.schema.type_of(self.schema.time) is DataType.TIME
         if unit is None and is_timestamp:
             hint = f"write WITHIN {window_text(within)} seconds, for example"
@@ -193,8 +206,33 @@ class _Binder:
             self.fail(message, within, "unknown-time-unit", hint)
         if unit is not None and self.schema.time_unit is not None:
             length = convert(length, unit, self.schema.time_unit)
+        return self.bound_window(length, within)
+
+    def bound_window(self, length: int | float, within: s.Window, events: bool = False) -> BoundWindow:
         # last - first < T over whole steps: a fraction of a step changes nothing but the rounding up.
-        return BoundWindow(math.ceil(length))
+        steps = math.ceil(length)
+        if steps >= 2**62:  # times are 64-bit integers, and a window is added to them and taken from them
+            self.fail("a window longer than any stream", within, "bad-window", "leave WITHIN out")
+        return BoundWindow(steps, events)
+
+    def length_given(self, given: Any, unit: str | None, within: s.Window) -> tuple[Any, str | None]:
+        """The length of a window that the caller passed as a parameter."""
+        if isinstance(given, timedelta):
+            return given // timedelta(microseconds=1), "microseconds"
+        if hasattr(given, "item"):  # a numpy scalar
+            return given.item(), unit
+        if not isinstance(given, str):
+            return given, unit
+        written = _LENGTH.match(given)
+        if written is None:
+            self.fail(f"'{given}' is no length of time", within, "bad-window", "for example '12 hours'")
+        number, word = written.groups()
+        if word:
+            unit = "events" if word.lower() in ("event", "events") else unit_named(word)
+            if unit is None:
+                hint = "seconds, minutes, hours, days, ... or EVENTS"
+                self.fail(f"no time unit '{word}'", within, "unknown-unit", hint)
+        return int(number) if number.isdigit() else float(number), unit
 
     # conditions
 
@@ -211,17 +249,13 @@ class _Binder:
                     if name not in names:
                         names.append(name)
                     if value is not None:
-                        fixed.append((name, self.fixed_value(name, value)))
+                        assert isinstance(value, s.Literal)
+                        fixed.append((name, value))
             else:
                 rest.append(self.expanded(part))
-        condition = None if not rest else rest[0] if len(rest) == 1 else s.And(tuple(rest))
+        span = where.span if where is not None else s.NOWHERE
+        condition = None if not rest else rest[0] if len(rest) == 1 else s.And(tuple(rest), span=span)
         return tuple(names), tuple(fixed), condition
-
-    def fixed_value(self, name: str, value: s.Expression) -> s.Literal:
-        compared = self.times(s.Comparison("=", s.Attribute(s.Reference(""), name), value))
-        assert isinstance(compared, s.Comparison)
-        assert isinstance(compared.right, s.Literal)
-        return compared.right
 
     def expanded(self, node: s.Expression) -> s.Expression:
         if not isinstance(node, s.Equivalence):
@@ -233,8 +267,11 @@ class _Binder:
             negative = [a for a, c in zip(attributes, self.query.components, strict=True) if c.negative]
             for index, left in enumerate(positive):
                 parts += [s.Comparison("=", left, right, span=node.span) for right in positive[index + 1 :] + negative]
+            if len(positive) == 1 and self.positives[0].kleene:  # nothing else ties the elements of the group together
+                first = s.Attribute(s.Reference(self.positives[0].variable, s.Element.FIRST), name, span=node.span)
+                parts.append(s.Comparison("=", positive[0], first, span=node.span))
             if value is not None:
-                parts += [s.Comparison("=", attribute, self.fixed_value(name, value)) for attribute in attributes]
+                parts += [s.Comparison("=", attribute, value) for attribute in attributes]
         return parts[0] if len(parts) == 1 else s.And(tuple(parts), span=node.span) if parts else _TRUE
 
     def negative_in(self, node: s.Expression) -> str | None:
@@ -279,11 +316,19 @@ class _Binder:
             return None
         found = []
         for item in self.query.returns:
-            expression = self.names(item.expression)
-            if not (isinstance(expression, s.Reference)):
+            expression = self.times(self.names(item.expression))
+            if not isinstance(expression, s.Reference):
                 type_of(expression, self.schema, self.fail)
+            if isinstance(expression, s.Attribute) and self.by_name[expression.of.variable].kleene:
+                expression = self.whole_group(expression)
             found.append((returned_name(item), expression))
         return tuple(found)
+
+    def whole_group(self, attribute: s.Attribute) -> s.Attribute:
+        """`RETURN a.x` of a Kleene variable gives the values of all its events, as `a[].x` does."""
+        if attribute.of.element is not s.Element.SINGLE:
+            return attribute
+        return replace(attribute, of=replace(attribute.of, element=s.Element.ALL))
 
 
 def _top_level(where: s.Expression | None) -> Iterable[s.Expression]:

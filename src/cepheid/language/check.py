@@ -17,10 +17,14 @@ from cepheid.language.printing import expression_text
 
 RESULT_COLUMNS = frozenset({"match_start", "match_end", "probability", "confidence", "earliest", "latest"})
 _GROUP_ELEMENTS = frozenset({s.Element.ALL, s.Element.BEFORE})
+_STRATEGIES = frozenset(strategy.value for strategy in s.Strategy)
 
 
 def check(query: s.QuerySyntax, text: str | None = None) -> s.QuerySyntax:
     """The query with its variables resolved, if its structure is sound; otherwise the first error."""
+    for expression in [query.where, *(item.expression for item in query.returns or ())]:
+        if expression is not None and s.deeper_than(expression, s.MAX_DEPTH) is not None:
+            raise QueryError(f"expressions nested more than {s.MAX_DEPTH} deep", code="too-deep")
     resolved = resolve(query)
     for problem in problems(resolved, text):
         raise problem
@@ -34,6 +38,8 @@ def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
     def change(node: s.Expression) -> s.Expression:
         if isinstance(node, s.Name) and node.name in variables:
             return s.Reference(node.name, span=node.span)
+        if isinstance(node, s.Membership) and isinstance(node.values, s.Name):
+            return replace(node, operand=change(node.operand))  # the name of a list of values, never an event
         return s.rebuild(node, change)
 
     where = change(query.where) if query.where is not None else None
@@ -57,7 +63,17 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
         yield from (error(*found) for found in _expression_problems(query, item.expression, returned=True))
     yield from (error(*found) for found in _return_problems(query))
     yield from (error(*found) for found in _negation_problems(query))
-    yield from (error(*found) for found in _threshold_problems(query))
+    try:
+        yield from (error(*found) for found in _threshold_problems(query))
+    except QueryError as too_many:
+        yield located(too_many, text)
+
+
+def located(error: QueryError, text: str | None) -> QueryError:
+    """The same error with the text it points into, once that is known."""
+    if text is None or error.text is not None or error.start is None or error.start == error.end:
+        return error
+    return QueryError(error.message, text=text, start=error.start, end=error.end, hint=error.hint, code=error.code)
 
 
 _Found = tuple[str, s.Node, str, str | None]
@@ -110,37 +126,57 @@ def _expression_problems(query: s.QuerySyntax, expression: s.Expression, *, retu
     by_name = {component.variable: component for component in query.components}
     known = list(by_name)
 
-    def visit(node: s.Expression, aggregate: bool) -> Iterator[_Found]:
+    def visit(node: s.Expression, aggregate: bool, condition: bool) -> Iterator[_Found]:
         match node:
             case s.Reference(variable=name) | s.Length(variable=name) if name not in by_name:
                 yield _unknown_variable(name, known, node)
                 return
             case s.Length(variable=name) if not by_name[name].kleene:
-                yield f"'{name}' is a single event and has no LEN", node, "not-kleene", _kleene_hint(by_name[name])
-            case s.Reference(variable=name, element=element) if element is not s.Element.SINGLE:
-                if not by_name[name].kleene:
-                    hint = f"write {name}, or {_kleene_hint(by_name[name])}"
-                    yield f"'{name}' is a single event", node, "not-kleene", hint
-                elif element in _GROUP_ELEMENTS and not aggregate and not (returned and element is s.Element.ALL):
-                    hint = f"for example avg({name}{element.value}.x)"
-                    message = f"'{name}{element.value}' is many events; aggregate them"
-                    yield message, node, "group-outside-aggregate", hint
-                elif returned and element in (s.Element.CURRENT, s.Element.PREVIOUS, s.Element.BEFORE):
-                    hint = f"return {name}[1].x, {name}[{name}.LEN].x, {name}, or an aggregate"
-                    yield "RETURN sees the closed group only", node, "bad-index", hint
+                hint = f"{_kleene_hint(by_name[name])}, or write {name}.`len` for an attribute of that name"
+                yield f"'{name}' is a single event and has no LEN", node, "not-kleene", hint
+            case s.Reference(variable=name) if by_name[name].kleene and not aggregate:
+                yield from _element_problems(node, returned and not _is_whole(expression, node), returned)
+            case s.Reference(variable=name, element=element) if element is not s.Element.SINGLE and not aggregate:
+                hint = f"write {name}, or {_kleene_hint(by_name[name])}"
+                yield f"'{name}' is a single event", node, "not-kleene", hint
             case s.Call(function=function, arguments=arguments):
                 yield from _call_problems(node, function, arguments, by_name, aggregate)
-            case s.Equivalence() if returned:
-                yield "an equivalence test is a condition, not a value", node, "equivalence-in-return", None
+            case s.Equivalence() if not condition:
+                hint = "join it to other conditions with AND, OR, NOT"
+                yield "an equivalence test is a condition, not a value", node, "equivalence-as-value", hint
+            case s.Membership(values=s.Name(name=name) as values) if name in by_name:
+                hint = "write the values in parentheses, or pass a list as parameter under another name"
+                yield f"'{name}' is an event, not a list of values", values, "event-as-list", hint
         inside = aggregate or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
+        joining = condition and isinstance(node, s.And | s.Or | s.Not)
         for child in s.children(node):
-            yield from visit(child, inside)
+            yield from visit(child, inside, joining)
 
-    yield from visit(expression, False)
+    yield from visit(expression, False, not returned)
+
+
+def _is_whole(expression: s.Expression, reference: s.Reference) -> bool:
+    """Is the reference, or an attribute of it, all there is? Then RETURN gives a list for a Kleene group."""
+    return expression is reference or (
+        isinstance(expression, s.Attribute) and expression.of is reference and expression.default is None
+    )
+
+
+def _element_problems(node: s.Reference, part_of_value: bool, returned: bool) -> Iterator[_Found]:
+    """What is wrong with naming this element of a Kleene group outside an aggregate?"""
+    name, element = node.variable, node.element
+    many = element in _GROUP_ELEMENTS or (returned and element is s.Element.SINGLE)
+    if returned and element in (s.Element.CURRENT, s.Element.PREVIOUS, s.Element.BEFORE):
+        hint = f"return {name}[1].x, {name}[{name}.LEN].x, {name}, or an aggregate"
+        yield "RETURN sees the closed group only", node, "bad-index", hint
+    elif many and (part_of_value or not returned):
+        hint = f"for example avg({name}{element.value or '[]'}.x)"
+        message = f"'{name}{element.value}' is many events; aggregate them"
+        yield message, node, "group-outside-aggregate", hint
 
 
 def _kleene_hint(component: s.Component) -> str:
-    return f"declare {_type(component) or 'Type'}+ {component.variable}[]"
+    return f"declare {_type(component) or '*'}+ {component.variable}[]"
 
 
 def _call_problems(
@@ -158,14 +194,11 @@ def _call_problems(
             hint = "use least(...) or greatest(...) for several values" if name in ("min", "max") else None
             yield f"{name}() takes one argument", node, "wrong-arguments", hint
         else:
-            mentioned = sorted(s.variables_of(arguments[0]))
-            groups = [variable for variable in mentioned if variable in by_name and by_name[variable].kleene]
-            if not groups:
-                example = mentioned[0] if mentioned else "a"
-                hint = f"declare Type+ {example}[] and write {name}({example}[].x)"
-                yield f"{name}() needs the events of a Kleene component", node, "aggregate-outside-kleene", hint
-            elif len(mentioned) > 1:
-                yield f"{name}() goes over one Kleene group", node, "aggregate-over-several", None
+            yield from _aggregate_problems(node, name, arguments[0], by_name)
+        return
+    if name.replace("-", "_") in _STRATEGIES:
+        hint = f"write WHERE {name} {{ ... }}, or join it to all other conditions with AND"
+        yield "an event selection strategy is no condition", node, "strategy-as-condition", hint
         return
     found = find_function(function)
     if found is None:
@@ -175,6 +208,31 @@ def _call_problems(
     elif not found.least <= len(arguments) <= found.most:
         takes = str(found.least) if found.least == found.most else f"{found.least} to {found.most}"
         yield f"{function}() takes {takes} arguments, not {len(arguments)}", node, "wrong-arguments", None
+
+
+def _aggregate_problems(
+    node: s.Expression, name: str, argument: s.Expression, by_name: dict[str, s.Component]
+) -> Iterator[_Found]:
+    mentioned = sorted(s.variables_of(argument))
+    groups = [variable for variable in mentioned if variable in by_name and by_name[variable].kleene]
+    if not groups:
+        example = mentioned[0] if mentioned else "a"
+        hint = f"declare Type+ {example}[] and write {name}({example}[].x)"
+        yield f"{name}() needs the events of a Kleene component", node, "aggregate-outside-kleene", hint
+        return
+    elements = {inner.element for inner in s.walk(argument) if isinstance(inner, s.Reference)}
+    ones = elements - _GROUP_ELEMENTS - {s.Element.SINGLE}
+    if len(mentioned) > 1 or (s.Element.BEFORE in elements and len(elements) > 1 and not ones):
+        hint = f"name {groups[0]}[] or {groups[0]}[..i-1] only, and combine aggregates outside"
+        yield f"{name}() goes over one Kleene group", node, "aggregate-over-several", hint
+    elif ones:
+        hint = f"write {groups[0]}[] for the whole group, {groups[0]}[..i-1] for the events before this one"
+        one = min(f"{groups[0]}{_element_text(groups[0], element)}" for element in ones)
+        yield f"{name}() goes over many events, and '{one}' is one", node, "aggregate-of-one", hint
+
+
+def _element_text(variable: str, element: s.Element) -> str:
+    return f"[{variable}.LEN]" if element is s.Element.LAST else element.value
 
 
 def _return_problems(query: s.QuerySyntax) -> Iterator[_Found]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, overload
 
 from cepheid.errors import CepheidError
+from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
 
 AGGREGATES = frozenset({"avg", "sum", "min", "max", "count", "first", "last"})
+_RESERVED = frozenset({"not", "true", "false", "null"} | {strategy.value for strategy in s.Strategy})
+_MANY = 20  # arguments that a function may take at most
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,13 @@ BUILT_IN: dict[str, Function] = {
         Function("power", _guarded(math.pow), 2, 2, _NUMBER, DataType.FLOAT),
         Function("floor", math.floor, 1, 1, _NUMBER, DataType.INT),
         Function("ceil", math.ceil, 1, 1, _NUMBER, DataType.INT),
-        Function("least", min, 2, 20, _NUMBER, None),
-        Function("greatest", max, 2, 20, _NUMBER, None),
+        Function("least", min, 2, _MANY, _NUMBER, None),
+        Function("greatest", max, 2, _MANY, _NUMBER, None),
         Function("lower", str.lower, 1, 1, _STRING, DataType.STRING),
         Function("upper", str.upper, 1, 1, _STRING, DataType.STRING),
         Function("length", len, 1, 1, frozenset({DataType.STRING, DataType.LIST}), DataType.INT),
         Function("corr", correlation, 2, 2, frozenset({DataType.LIST}), DataType.FLOAT),
-        Function("coalesce", lambda *values: None, 2, 20, _ANY, None),
+        Function("coalesce", lambda *values: None, 2, _MANY, _ANY, None),
     )
 }
 
@@ -122,17 +126,27 @@ def function(call: Callable[..., Any] | None = None, /, *, name: str | None = No
 
 
 def _register(call: Callable[..., Any], name: str | None, result: type | None) -> Callable[..., Any]:
-    called = (name or call.__name__).lower()
-    if called in AGGREGATES or not called.isidentifier():
-        raise CepheidError(f"a function cannot be called '{called}': pass name=... with another name")
-    annotated = result or call.__annotations__.get("return", float)
+    called = str(name or getattr(call, "__name__", "")).lower()
+    if called in AGGREGATES or called in _RESERVED or not called.isidentifier():
+        raise CepheidError(f"a function cannot be called '{called}'", hint="pass name=... with another name")
+    annotated = result or getattr(call, "__annotations__", {}).get("return", float)
     if isinstance(annotated, str):  # annotations are text under `from __future__ import annotations`
         annotated = {"bool": bool, "int": int, "float": float}.get(annotated, annotated)
     if annotated not in _RESULTS:
-        raise CepheidError(f"function '{called}' must return bool, int or float, not {annotated!r}")
-    code = call.__code__
-    defaults = len(call.__defaults__ or ())
-    _USER[called] = Function(
-        called, call, code.co_argcount - defaults, code.co_argcount, _ANY, _RESULTS[annotated], user=True
-    )
+        hint = "annotate it, or pass result=float"
+        raise CepheidError(f"function '{called}' must return bool, int or float, not {annotated!r}", hint=hint)
+    least, most = _argument_count(call, called)
+    _USER[called] = Function(called, call, least, most, _ANY, _RESULTS[annotated], user=True)
     return call
+
+
+def _argument_count(call: Callable[..., Any], called: str) -> tuple[int, int]:
+    try:
+        parameters = inspect.signature(getattr(call, "py_func", call)).parameters.values()  # numba keeps it there
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        return 0, _MANY
+    if any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+        raise CepheidError(f"function '{called}' has an argument that queries cannot pass", hint="give it a default")
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    least = sum(p.default is p.empty for p in positional)
+    return least, _MANY if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)

@@ -66,37 +66,40 @@ def disjuncts(node: s.Expression | None) -> tuple[tuple[s.Expression, ...], ...]
     return _clauses(negation_normal_form(node), s.Or, s.And)
 
 
+_Clause = dict[s.Expression, None]  # literals without repeats, in the order of the text
+
+
 def _clauses(
     node: s.Expression, outer: type[s.And] | type[s.Or], inner: type[s.And] | type[s.Or]
 ) -> tuple[tuple[s.Expression, ...], ...]:
     """`node` as an outer-combination of inner-combinations of literals."""
+    return tuple(tuple(clause) for clause in _combined(node, outer, inner))
+
+
+def _combined(node: s.Expression, outer: type[s.And] | type[s.Or], inner: type[s.And] | type[s.Or]) -> list[_Clause]:
     if isinstance(node, outer):
-        found = [clause for operand in node.operands for clause in _clauses(operand, outer, inner)]
-        return _limited(_without_repeats(found), node)
+        found = (clause for operand in node.operands for clause in _combined(operand, outer, inner))
+        return _without_repeats(found, node)
     if isinstance(node, inner):
-        product: tuple[tuple[s.Expression, ...], ...] = ((),)
+        product: list[_Clause] = [{}]
         for operand in node.operands:
-            parts = _clauses(operand, outer, inner)
-            product = _limited(_without_repeats(_merged(left, right) for left in product for right in parts), node)
-        return product
-    return ((node,),)
+            parts = _combined(operand, outer, inner)
+            if len(parts) == 1:  # nothing to multiply: adding in place keeps long conditions linear
+                for clause in product:
+                    clause.update(parts[0])
+            else:
+                product = _without_repeats(({**left, **right} for left in product for right in parts), node)
+        return _without_repeats(product, node)
+    return [{node: None}]
 
 
-def _merged(left: tuple[s.Expression, ...], right: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
-    return left + tuple(literal for literal in right if literal not in left)
-
-
-def _without_repeats(clauses: Iterable[tuple[s.Expression, ...]]) -> tuple[tuple[s.Expression, ...], ...]:
-    seen: dict[frozenset[s.Expression], tuple[s.Expression, ...]] = {}
+def _without_repeats(clauses: Iterable[_Clause], node: s.Expression) -> list[_Clause]:
+    seen: dict[frozenset[s.Expression], _Clause] = {}
     for clause in clauses:
         seen.setdefault(frozenset(clause), clause)
         if len(seen) > MAX_CLAUSES:
-            break
-    return tuple(seen.values())
-
-
-def _limited(clauses: tuple[tuple[s.Expression, ...], ...], node: s.Expression) -> tuple[tuple[s.Expression, ...], ...]:
-    if len(clauses) > MAX_CLAUSES:
-        message = f"AND and OR nest into more than {MAX_CLAUSES} combinations; split the query"
-        raise QueryError(message, code="too-many-combinations")
-    return clauses
+            start, end = node.span
+            message = f"AND and OR make more than {MAX_CLAUSES} combinations"
+            hint = "write IN (...) for many values of one attribute, or split the query"
+            raise QueryError(message, start=start, end=end, hint=hint, code="too-many-combinations")
+    return list(seen.values())

@@ -1,22 +1,24 @@
-"""Query text to syntax tree, and syntax errors that point into the text."""
+"""Query text to syntax tree."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cache
 from typing import Any, NoReturn
 
-from lark import Lark, Token, UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, v_args
-from lark.tree import Meta
+from lark import Lark, Token, UnexpectedInput, v_args
 from lark.exceptions import VisitError
+from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
+from cepheid.language.functions import AGGREGATES
+from cepheid.language.syntax_errors import syntax_error
 from cepheid.language.units import unit_named
 
 MAX_TEXT = 100_000  # characters; a longer text is surely not a query
-MAX_DEPTH = 100  # nested expressions; later passes recurse, so the tree must not be deeper than Python's stack
 
 _OPERATORS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
 _STRATEGIES = {strategy.value: strategy for strategy in s.Strategy}
@@ -38,13 +40,13 @@ def parse(text: str) -> s.QuerySyntax:
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
-        _raise_syntax_error(text, error)
+        raise syntax_error(text, error) from None
     try:
         query: s.QuerySyntax = _Builder(text).transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
-    _check_depth(query, text)
-    return _resolve_bare_words(query)
+    _check_expressions(query, text)
+    return _aggregate_all_before(_name_all_in_selection(_resolve_bare_words(query)))
 
 
 @cache
@@ -69,9 +71,7 @@ def _token_span(token: Token) -> s.Span:
 
 def _word(token: Token) -> str:
     text = str(token)
-    if text.startswith("`"):
-        return text[1:-1]
-    if text[:1] in "'\"":
+    if text[0] in "`'\"":
         quote = text[0]
         return text[1:-1].replace(quote * 2, quote)
     return "".join(text.split())
@@ -116,20 +116,19 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         negative = isinstance(parts[0], Token) and parts[0].type == "BANG"
         (kind, types, types_span), plus, named = parts[1:] if negative else parts
         span = _span(meta)
+        written = self.text[slice(*types_span)]
         if named is not None:
             variable, variable_span, brackets = named
-            if "-" in variable:
-                self.fail(f"a variable has no hyphen: '{variable}'", variable_span, "bad-variable")
             if brackets and plus is None:
-                hint = f"write {types[0]}+ {variable}[] for one or more events"
+                hint = f"write {written}+ {variable}[] for one or more events"
                 self.fail(f"'{variable}[]' without '+'", variable_span, "kleene-without-plus", hint)
-        elif kind == "any":
-            self.fail("ANY(...) needs a variable", types_span, "missing-variable", "write ANY(A, B) x")
-        else:
-            variable = types[0]
-        if plus is not None and named is None:
-            hint = f"write {types[0]}+ a[]"
+        elif plus is not None:
+            hint = f"write {written}+ a[]"
             self.fail("a Kleene component needs a variable", types_span, "missing-variable", hint)
+        elif types is None:
+            self.fail("a component of any type needs a variable", types_span, "missing-variable", "write * x")
+        else:
+            variable = "_or_".join(types)
         return s.Component(
             variable,
             types,
@@ -146,6 +145,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def quoted_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
         return "quoted", (_word(parts[0]),), _span(meta)
 
+    def every_type(self, meta: Meta, parts: list[Any]) -> tuple[str, None, s.Span]:
+        return "every", None, _span(meta)
+
     def any_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
         return "any", tuple(parts), _span(meta)
 
@@ -153,7 +155,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return _word(parts[0])
 
     def variable(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, bool]:
-        return _word(parts[0]), _token_span(parts[0]), parts[1] is not None
+        name = _word(parts[0])
+        if "-" in name and parts[0].type == "WORD":
+            hint = f"write it in backquotes, `{name}`, or without the hyphen"
+            self.fail(f"a variable has no hyphen: '{name}'", _token_span(parts[0]), "bad-variable", hint)
+        return name, _token_span(parts[0]), parts[1] is not None
 
     # clauses
 
@@ -161,11 +167,16 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         call, condition = parts
         return "where", _span(meta), self._where(condition, self._selection(call))
 
-    def where_block(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "where", _span(meta), self._where(parts[0], None)
-
     def where_plain(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         return "where", _span(meta), self._where(parts[0], None)
+
+    def conditions(self, meta: Meta, parts: list[Any]) -> s.Expression:
+        """Conditions separated by commas all hold (TIME section 5.1)."""
+        if len(parts) == 1:
+            only: s.Expression = parts[0]
+            return only
+        flat = [inner for part in parts for inner in (part.operands if isinstance(part, s.And) else (part,))]
+        return s.And(tuple(flat), span=_span(meta))
 
     def _where(self, condition: s.Expression | None, selection: s.Selection | None) -> dict[str, Any]:
         """Strategies written as conjuncts (TIME, Query 1) leave the condition and become the selection."""
@@ -208,13 +219,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 guess = closest(word.lower(), ["seconds", "minutes", "hours", "days", "milliseconds", "events"])
                 hint = f"did you mean {guess}?" if guess else "seconds, minutes, hours, days, ... or EVENTS"
                 self.fail(f"no time unit '{word}'", _token_span(word), "unknown-unit", hint)
-        length: int | float | s.Name
+        length: int | float | s.Name = s.Name(_word(amount), span=_token_span(amount))
         if amount.type == "NUMBER":
-            length = _number(amount)
-            if length <= 0:
+            number: int | float = self._value(amount)
+            if number <= 0:
                 self.fail("a window must be longer than nothing", _token_span(amount), "bad-window")
-        else:
-            length = s.Name(str(amount), span=_token_span(amount))
+            length = number
         return "within", _span(meta), {"within": s.Window(length, unit, span=_span(meta))}
 
     def threshold(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
@@ -226,9 +236,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def probability(self, meta: Meta, parts: list[Any]) -> float:
         minus, token = parts
         value = self._value(token) * (-1 if minus is not None else 1)
-        if not 0 < value <= 1:
-            hint = "write a number above 0 and up to 1, or a percentage such as 5%"
-            self.fail(f"a probability of {value:g} is outside (0, 1]", _span(meta), "bad-probability", hint)
+        if not 0 <= value <= 1:
+            hint = "write a number from 0 to 1, or a percentage such as 5%"
+            self.fail(f"a probability of {value:g} is outside [0, 1]", _span(meta), "bad-probability", hint)
         return float(value)
 
     def returns(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
@@ -247,9 +257,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         if (mode is s.OutputMode.TOP) != (count is not None):
             hint = "OUTPUT TOP 5 BY CONFIDENCE"
             self.fail("only TOP takes a count, and it needs one", _span(meta), "bad-output", hint)
-        if count is not None and (not isinstance(_number(count), int) or _number(count) < 1):
+        number = self._value(count) if count is not None else None
+        if number is not None and (not isinstance(number, int) or not 1 <= number < 2**63):
             self.fail("TOP needs a whole number above 0", _token_span(count), "bad-output")
-        number = int(count) if count is not None else None
         return "output", _span(meta), {"output": s.Output(mode, number, span=_span(meta))}
 
     # expressions
@@ -309,15 +319,18 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     def _value(self, token: Token) -> Any:
         match token.type:
-            case "NUMBER":
-                number = _number(token)
-                if isinstance(number, int) and number >= 2**63:
-                    self.fail("a whole number beyond 64 bits", _token_span(token), "bad-number")
+            case "NUMBER" | "PERCENT":
+                percent = token.type == "PERCENT"
+                try:
+                    number = _number(token[:-1] if percent else token)
+                    number = float(number) / 100 if percent else number
+                except (OverflowError, ValueError):  # Python refuses to read integers of thousands of digits
+                    number = math.inf
+                if math.isinf(number):
+                    self.fail("a number too large", _token_span(token), "bad-number")
                 return number
-            case "PERCENT":
-                return float(_number(token[:-1])) / 100
             case "STRING":
-                return _word(token) if token[1:-1] else ""
+                return _word(token)
             case _:
                 return token.type == "TRUE"
 
@@ -381,6 +394,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         if back is not None and str(back) != "1":
             self.fail(f"a[i-{back}] is too far back", _token_span(back), "bad-index", "only a[i-1] can be named")
 
+    def parameter(self, meta: Meta, parts: list[Any]) -> s.Name:
+        return s.Name(_word(parts[0]), span=_span(meta))
+
     def equivalence(self, meta: Meta, parts: list[Any]) -> s.Equivalence:
         return s.Equivalence(tuple(parts), span=_span(meta))
 
@@ -391,17 +407,48 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 # --- after the tree is there ------------------------------------------------------------------------------------
 
 
-def _check_depth(query: s.QuerySyntax, text: str) -> None:
+def _check_expressions(query: s.QuerySyntax, text: str) -> None:
+    """Refuses expressions nested deeper than later passes can follow, and numbers that no column can hold."""
     expressions = [query.where] if query.where is not None else []
     expressions += [item.expression for item in query.returns or ()]
-    pending = [(expression, 1) for expression in expressions]
-    while pending:
-        node, depth = pending.pop()
-        if depth > MAX_DEPTH:
-            start, end = node.span
-            message = f"expressions nested more than {MAX_DEPTH} deep"
-            raise QueryError(message, text=text, start=start, end=end, code="too-deep")
-        pending.extend((child, depth + 1) for child in s.children(node))
+    for expression in expressions:
+        deep = s.deeper_than(expression, s.MAX_DEPTH)
+        if deep is not None:
+            message = f"expressions nested more than {s.MAX_DEPTH} deep"
+            raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep")
+        for node in s.walk(expression):
+            if isinstance(node, s.Literal) and isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
+                start, end = node.span
+                raise QueryError("a whole number beyond 64 bits", text=text, start=start, end=end, code="bad-number")
+
+
+def _aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:
+    """`max(a[i-1].price)` means `max(a[..i-1].price)`.
+
+    SASE+ table 1 prints it so and explains it as all events selected before; one event needs no aggregate.
+    """
+
+    def change(node: s.Expression, shorthand: bool) -> s.Expression:
+        if isinstance(node, s.Reference) and node.element is s.Element.PREVIOUS and shorthand:
+            return replace(node, element=s.Element.BEFORE)
+        if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
+            elements = {inner.element for inner in s.walk(node) if isinstance(inner, s.Reference)}
+            shorthand = elements <= {s.Element.PREVIOUS, s.Element.SINGLE}
+        return s.rebuild(node, lambda inner: change(inner, shorthand))
+
+    where = change(query.where, False) if query.where is not None else None
+    returns = query.returns and tuple(
+        replace(item, expression=change(item.expression, False)) for item in query.returns
+    )
+    return replace(query, where=where, returns=returns)
+
+
+def _name_all_in_selection(query: s.QuerySyntax) -> s.QuerySyntax:
+    """A strategy without variables (SASE+ table 1) is over all of them."""
+    if query.selection is None or query.selection.variables:
+        return query
+    names = tuple(component.variable for component in query.components)
+    return replace(query, selection=replace(query.selection, variables=names))
 
 
 def _resolve_bare_words(query: s.QuerySyntax) -> s.QuerySyntax:
@@ -412,82 +459,13 @@ def _resolve_bare_words(query: s.QuerySyntax) -> s.QuerySyntax:
     """
     if all(component.named for component in query.components):
         return query
-    expressions = ([query.where] if query.where else []) + [item.expression for item in query.returns or ()]
-    mentioned = set(query.selection.variables) if query.selection else set()
-    for expression in expressions:
-        mentioned |= s.variables_of(expression)
-        mentioned |= {node.name for node in s.walk(expression) if isinstance(node, s.Name)}
+    mentioned = s.mentioned_words(query)
     resolved = []
     for component in query.components:
         if not component.named:
-            if component.variable in mentioned:
+            if component.variable in mentioned and not component.any:
                 component = replace(component, named=True, types=None)
             elif not query.sequence:
                 component = replace(component, variable="event")
         resolved.append(component)
     return replace(query, components=tuple(resolved))
-
-
-# --- syntax errors ----------------------------------------------------------------------------------------------
-
-_READABLE = {
-    "NAME": "a name",
-    "WORD": "a name",
-    "QUOTED": "a `quoted name`",
-    "STRING": "a 'string'",
-    "NUMBER": "a number",
-    "PERCENT": "a percentage",
-    "COMPARE": "a comparison",
-    "HEAD": "PATTERN",
-    "LPAR": "'('",
-    "RPAR": "')'",
-    "LSQB": "'['",
-    "RSQB": "']'",
-    "LBRACE": "'{'",
-    "RBRACE": "'}'",
-    "COMMA": "','",
-    "DOT": "'.'",
-    "EQUALS": "'='",
-    "PLUS": "'+'",
-    "BANG": "'!'",
-    "OUTPUT_MODE": "an output mode",
-    "$END": "the end of the query",
-}
-_UNMENTIONED = {"MINUS", "TIMES", "SLASH", "MODULO", "STRATEGY", "BRACKETS", "DOTS", "QUOTED", "PERCENT"}
-_UNMENTIONED |= {"_NOT_IN", "_IS"}
-_KEYWORDS = ["PATTERN", "EVENT", "SEQUENCE", "SEQ", "WHERE", "WITHIN", "THRESHOLD", "CONFIDENCE", "RETURN", "OUTPUT"]
-_KEYWORDS += ["AND", "OR", "NOT", "BETWEEN", "NULL"]
-
-
-def _raise_syntax_error(text: str, error: UnexpectedInput) -> NoReturn:
-    found: str | None = None
-    match error:
-        case UnexpectedToken(token=token) if token.type != "$END":
-            start, found = token.start_pos or 0, str(token)
-            expected = error.accepts or error.expected
-        case UnexpectedCharacters():
-            start, expected = error.pos_in_stream or 0, error.allowed or set()
-            found = _word_at(text, start)
-        case UnexpectedToken():
-            start, expected = len(text.rstrip()), error.accepts or error.expected
-        case UnexpectedEOF():
-            start, expected = len(text.rstrip()), set(error.expected)
-        case _:
-            start, expected = error.pos_in_stream or 0, set()
-    end = start + max(1, len(found or ""))
-    if found and found[0] in "'\"" and len(found) == 1:
-        raise QueryError("a string that is never closed", text=text, start=start, end=end, code="open-string") from None
-    names = sorted({_READABLE.get(name, name.strip("_")) for name in expected if name not in _UNMENTIONED})
-    hint = f"expected {', '.join(names[:7])}" if names else None
-    guess = closest(found.upper(), [word for word in _KEYWORDS if word != found.upper()]) if found else None
-    if found and len(found) > 2 and guess and found.isidentifier():
-        hint = f"did you mean {guess}?"
-    message = f"'{found}' cannot stand here" if found else "the query ends too early"
-    raise QueryError(message, text=text, start=start, end=end, hint=hint, code="syntax") from None
-
-
-def _word_at(text: str, start: int) -> str:
-    end = start
-    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-        end += 1
-    return text[start : max(end, start + 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from cepheid.language import syntax as s
 
@@ -13,6 +14,7 @@ _PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 # Words that would read as a keyword where a name stands; everything else needs no quotes.
 _RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
 _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
+_RESERVED |= {strategy.value for strategy in s.Strategy}
 
 
 def to_text(query: s.QuerySyntax) -> str:
@@ -24,7 +26,8 @@ def to_text(query: s.QuerySyntax) -> str:
     WHERE [id] AND x.n != z.n
     WITHIN 1 hours
     """
-    components = ", ".join(component_text(component) for component in query.components)
+    mentioned = s.mentioned_words(query)
+    components = ", ".join(component_text(component, mentioned) for component in query.components)
     lines = [f"PATTERN SEQ({components})" if query.sequence else f"PATTERN {components}"]
     where = _where_text(query)
     if where:
@@ -44,19 +47,22 @@ def to_text(query: s.QuerySyntax) -> str:
     return "\n".join(lines)
 
 
-def component_text(component: s.Component) -> str:
-    """One place of the pattern, as written in SEQ."""
+def component_text(component: s.Component, mentioned: Collection[str] = ()) -> str:
+    """One place of the pattern, as written in SEQ.
+
+    An untyped variable stands alone if the query mentions it, since only then does it read back as a variable.
+
+    >>> component_text(s.Component("x"), {"x"}), component_text(s.Component("x"))
+    ('x', '* x')
+    """
     types = [type_text(name) for name in component.types or ()]
-    plus = "+" if component.kleene else ""
     variable = name_text(component.variable) + ("[]" if component.kleene else "")
-    if component.any:
-        text = f"ANY({', '.join(types)}){plus} {variable}"
-    elif not types:
+    if component.types is None and component.variable in mentioned and not component.kleene:
         text = variable
-    elif component.named:
-        text = f"{types[0]}{plus} {variable}"
     else:
-        text = types[0]
+        text = f"ANY({', '.join(types)})" if component.any else types[0] if types else "*"
+        text += "+" if component.kleene else ""
+        text += f" {variable}" if component.named else ""
     return f"!({text})" if component.negative else text
 
 
@@ -78,17 +84,29 @@ def expression_text(node: s.Expression) -> str:
 
 
 def name_text(name: str) -> str:
-    """A name, in backquotes if it could not be read back otherwise."""
-    return name if _PLAIN_NAME.match(name) and name.lower() not in _RESERVED else f"`{name}`"
+    """A name, in backquotes if it could not be read back otherwise.
+
+    >>> name_text("price"), name_text("unit price"), name_text("in")
+    ('price', '`unit price`', '`in`')
+    """
+    return name if _PLAIN_NAME.match(name) and not _reserved(name) else _quoted(name)
 
 
 def type_text(name: str) -> str:
-    """An event type, in backquotes if it could not be read back otherwise."""
-    if _PLAIN_TYPE.match(name) and name.lower() not in _RESERVED:
-        return name
-    if "`" in name or "\n" in name:
-        return _string_text(name)
-    return f"`{name}`"
+    """An event type, in backquotes if it could not be read back otherwise.
+
+    >>> type_text("SHELF-READING"), type_text("shelf reading")
+    ('SHELF-READING', '`shelf reading`')
+    """
+    return name if _PLAIN_TYPE.match(name) and not _reserved(name) else _quoted(name)
+
+
+def _reserved(name: str) -> bool:
+    return name.lower() in _RESERVED
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _where_text(query: s.QuerySyntax) -> str:
@@ -97,7 +115,8 @@ def _where_text(query: s.QuerySyntax) -> str:
         return condition
     kleene = {component.variable for component in query.components if component.kleene}
     variables = ", ".join(name_text(name) + ("[]" if name in kleene else "") for name in query.selection.variables)
-    return f"{query.selection.strategy.value}({variables}) {{ {condition} }}"
+    block = f"{{ {condition} }}" if condition else "{ }"
+    return f"{query.selection.strategy.value}({variables}) {block}"
 
 
 def _returned_text(item: s.Returned) -> str:
@@ -126,7 +145,7 @@ def _text(node: s.Expression) -> tuple[str, int]:
             return _reference_text(node), _ATOM
         case s.Attribute(of=of, name=name, default=default):
             suffix = "" if default is None else f"[{expression_text(default)}]"
-            quoted = f"`{name}`" if name.upper() == "LEN" else name_text(name)
+            quoted = _quoted(name) if name.upper() == "LEN" else name_text(name)
             return f"{_reference_text(of)}.{quoted}{suffix}", _ATOM
         case s.Length(variable=variable):
             return f"{name_text(variable)}.LEN", _ATOM
@@ -179,4 +198,4 @@ def _reference_text(reference: s.Reference) -> str:
     name = name_text(reference.variable)
     if reference.element is s.Element.LAST:
         return f"{name}[{name}.LEN]"
-    return name + reference.element.value
+    return f"{name}{reference.element.value}"

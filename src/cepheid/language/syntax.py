@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 Span: TypeAlias = tuple[int, int]  # character offsets into the query text, half open
 NOWHERE: Span = (0, 0)
+MAX_DEPTH = 100  # how deep expressions may nest: many passes recurse, and Python's stack is finite
 
 
 @dataclass(frozen=True)
@@ -284,6 +285,21 @@ def walk(node: Expression) -> Iterator[Expression]:
         pending.extend(reversed(children(current)))
 
 
+def deeper_than(node: Expression, limit: int) -> Expression | None:
+    """The first part found to be nested more than `limit` deep, or None; safe for any depth.
+
+    >>> deeper_than(Not(Not(Name("x"))), 2)
+    Name(name='x')
+    """
+    pending = [(node, 1)]
+    while pending:
+        current, depth = pending.pop()
+        if depth > limit:
+            return current
+        pending.extend((child, depth + 1) for child in children(current))
+    return None
+
+
 def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """A copy of the expression with `change` applied to its direct children.
 
@@ -320,4 +336,18 @@ def variables_of(node: Expression) -> frozenset[str]:
             pending.append(current.of)
         else:
             pending.extend(children(current))
+    return frozenset(found)
+
+
+def mentioned_words(query: QuerySyntax) -> frozenset[str]:
+    """Every word of WHERE and RETURN that is, or could be, a variable of the pattern."""
+    found = set(query.selection.variables) if query.selection else set()
+    expressions = [query.where] if query.where is not None else []
+    expressions += [item.expression for item in query.returns or ()]
+    for expression in expressions:
+        for node in walk(expression):
+            if isinstance(node, Reference | Length):
+                found.add(node.variable)
+            elif isinstance(node, Name):
+                found.add(node.name)
     return frozenset(found)

@@ -20,72 +20,76 @@ _LITERALS: dict[type, DataType] = {
     str: DataType.STRING,
     type(None): DataType.NULL,
 }
+_CONDITIONS = (DataType.BOOL, DataType.NULL)
 
 
 def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> DataType:
-    """The type of an expression over events of a schema.
+    """The type of an expression over events of a schema; every part is looked at once.
 
     >>> schema = Schema((("ts", DataType.INT), ("price", DataType.FLOAT)), "ts")
     >>> type_of(s.Comparison("<", s.Attribute(s.Reference("a"), "price"), s.Literal(3)), schema)
     <DataType.BOOL: 'true or false'>
     """
     complain = fail or _raise
+
+    def visit(inner: s.Expression) -> DataType:
+        return type_of(inner, schema, complain)
+
     match node:
         case s.Literal(value=value):
             return _LITERALS[type(value)]
         case s.Attribute(name=name, default=default):
-            found = schema.type_of(name)
-            if found is None:
-                guess = closest(name, schema.names)
-                hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(schema.names)}"
-                complain(f"no attribute '{name}'", node, "unknown-attribute", hint)
+            found = _column(name, node, schema, complain)
             if default is not None:
-                other = type_of(default, schema, fail)
-                if not comparable(found, other):
-                    complain(f"a {found.value} with a {other.value} as default", default, "type-mismatch", None)
+                _need_comparable(found, visit(default), node, default, default, complain, "cannot have as its default")
             return found
         case s.Length():
             return DataType.INT
         case s.Reference():
             complain("an event is no value", node, "event-as-value", f"name an attribute, such as {node.variable}.x")
         case s.Negative(operand=operand):
-            return _number(operand, schema, complain, fail)
+            return _need_number(visit(operand), operand, complain)
         case s.Arithmetic(operator=operator, left=left, right=right):
-            return _arithmetic(operator, left, right, schema, complain, fail)
+            return _arithmetic(operator, (left, visit(left)), (right, visit(right)), complain)
         case s.Call(function=function, arguments=arguments) if function.lower() in AGGREGATES:
-            return _aggregate(function.lower(), arguments[0], schema, complain, fail)
+            return _aggregate(function.lower(), arguments[0], visit, complain)
         case s.Call():
-            return _call(node, schema, complain, fail)
+            return _call(node, [visit(argument) for argument in node.arguments], complain)
         case s.Comparison(operator=operator, left=left, right=right):
-            _compare(left, right, node, schema, complain, fail)
-            if operator not in ("=", "!=") and type_of(left, schema, fail) is DataType.BOOL:
+            kinds = visit(left), visit(right)
+            _need_comparable(*kinds, left, right, node, complain)
+            if operator not in ("=", "!=") and DataType.BOOL in kinds:
                 complain("true and false have no order", node, "type-mismatch", "compare them with = or !=")
             return DataType.BOOL
-        case s.Membership(operand=operand, values=values):
-            assert not isinstance(values, s.Name)
+        case s.Membership(operand=operand, values=tuple() as values):
+            found = visit(operand)
             for member in values:
-                _compare(operand, member, member, schema, complain, fail)
+                _need_comparable(found, visit(member), operand, member, member, complain)
             return DataType.BOOL
         case s.Between(operand=operand, low=low, high=high):
-            _compare(operand, low, low, schema, complain, fail)
-            _compare(operand, high, high, schema, complain, fail)
+            found = visit(operand)
+            for end in (low, high):
+                _need_comparable(found, visit(end), operand, end, end, complain)
+            if found is DataType.BOOL:
+                complain("true and false have no order", node, "type-mismatch", "compare them with = or !=")
             return DataType.BOOL
         case s.IsNull(operand=operand):
-            type_of(operand, schema, fail)
+            visit(operand)
             return DataType.BOOL
         case s.Not(operand=operand):
-            _condition(operand, schema, complain, fail)
+            _need_condition(visit(operand), operand, complain)
             return DataType.BOOL
         case s.And(operands=operands) | s.Or(operands=operands):
             for operand in operands:
-                _condition(operand, schema, complain, fail)
+                _need_condition(visit(operand), operand, complain)
             return DataType.BOOL
         case s.Equivalence(tests=tests):
             for name, fixed in tests:
-                attribute = s.Attribute(s.Reference(""), name, span=node.span)
-                type_of(attribute, schema, fail)
+                found = _column(name, node, schema, complain)
+                if found in (DataType.LIST, DataType.OTHER):
+                    complain(f"'{name}' is a {found.value}; it cannot be equal", node, "type-mismatch", None)
                 if fixed is not None:
-                    _compare(attribute, fixed, node, schema, complain, fail)
+                    _need_comparable(found, visit(fixed), node, fixed, node, complain)
             return DataType.BOOL
     raise TypeError(f"no type for {type(node).__name__}")
 
@@ -105,60 +109,90 @@ def comparable(left: DataType, right: DataType) -> bool:
 
 def check_condition(node: s.Expression, schema: Schema, fail: Fail) -> None:
     """Is the expression a condition, all through?"""
-    _condition(node, schema, fail, fail)
+    _need_condition(type_of(node, schema, fail), node, fail)
 
 
 def _raise(message: str, node: s.Node, code: str, hint: str | None) -> NoReturn:
-    raise QueryError(message + (f"; {hint}" if hint else ""), code=code)
+    raise QueryError(message, hint=hint, code=code)
 
 
-def _condition(node: s.Expression, schema: Schema, complain: Fail, fail: Fail | None) -> None:
-    found = type_of(node, schema, fail)
-    if found not in (DataType.BOOL, DataType.NULL):
+def _column(name: str, node: s.Node, schema: Schema, complain: Fail) -> DataType:
+    found = schema.type_of(name)
+    if found is None:
+        guess = closest(name, schema.names)
+        hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(schema.names)}"
+        complain(f"no attribute '{name}'", node, "unknown-attribute", hint)
+    return found
+
+
+def _need_condition(found: DataType, node: s.Expression, complain: Fail) -> None:
+    if found not in _CONDITIONS:
         complain(f"a {found.value} is no condition", node, "not-a-condition", "compare it with something")
 
 
-def _number(node: s.Expression, schema: Schema, complain: Fail, fail: Fail | None) -> DataType:
-    found = type_of(node, schema, fail)
+def _need_number(found: DataType, node: s.Expression, complain: Fail) -> DataType:
     if found not in NUMBERS and found is not DataType.NULL:
         complain(f"'{expression_text(node)}' is a {found.value}, not a number", node, "type-mismatch", None)
     return found
 
 
+def _need_comparable(
+    left: DataType,
+    right: DataType,
+    left_node: s.Expression,
+    right_node: s.Expression,
+    at: s.Node,
+    complain: Fail,
+    relation: str = "cannot be compared with",
+) -> None:
+    if comparable(left, right):
+        return
+    hint = None
+    kinds = {left, right}
+    if DataType.STRING in kinds and kinds & NUMBERS:
+        literal = next((node for node in (left_node, right_node) if isinstance(node, s.Literal) and node.value), None)
+        if literal is not None and isinstance(literal.value, str):
+            hint = f"write {literal.value} without quotes" if _numeric(literal.value) else None
+        elif literal is not None:
+            hint = f"write '{literal.value}' in quotes"
+    complain(f"a {left.value} {relation} a {right.value}", at, "type-mismatch", hint)
+
+
 def _arithmetic(
-    operator: str, left: s.Expression, right: s.Expression, schema: Schema, complain: Fail, fail: Fail | None
+    operator: str, left: tuple[s.Expression, DataType], right: tuple[s.Expression, DataType], complain: Fail
 ) -> DataType:
-    kinds = [type_of(left, schema, fail), type_of(right, schema, fail)]
+    kinds = [left[1], right[1]]
     if kinds == [DataType.TIME, DataType.TIME] and operator == "-":
         return DataType.INT  # microseconds
-    if DataType.TIME in kinds and DataType.INT in kinds and operator in "+-" and kinds[1] is not DataType.TIME:
+    if kinds == [DataType.TIME, DataType.INT] and operator in "+-":
         return DataType.TIME
-    for node in (left, right):
-        _number(node, schema, complain, fail)
+    for node, found in (left, right):
+        _need_number(found, node, complain)
     return DataType.FLOAT if operator == "/" or DataType.FLOAT in kinds else DataType.INT
 
 
-def _aggregate(function: str, argument: s.Expression, schema: Schema, complain: Fail, fail: Fail | None) -> DataType:
+def _aggregate(
+    function: str, argument: s.Expression, visit: Callable[[s.Expression], DataType], complain: Fail
+) -> DataType:
     if isinstance(argument, s.Reference):
         if function != "count":
             hint = f"name an attribute, such as {function}({argument.variable}[].x)"
             complain(f"{function}() of events, not of values", argument, "event-as-value", hint)
         return DataType.INT
-    found = type_of(argument, schema, fail)
+    found = visit(argument)
     if function == "count":
         return DataType.INT
     if function in ("avg", "sum"):
-        _number(argument, schema, complain, fail)
+        _need_number(found, argument, complain)
         return DataType.FLOAT if function == "avg" else found
     if found in (DataType.LIST, DataType.OTHER):
         complain(f"{function}() of a {found.value}", argument, "type-mismatch", None)
     return found
 
 
-def _call(node: s.Call, schema: Schema, complain: Fail, fail: Fail | None) -> DataType:
+def _call(node: s.Call, kinds: list[DataType], complain: Fail) -> DataType:
     function = find_function(node.function)
     assert function is not None  # checked before
-    kinds = [type_of(argument, schema, fail) for argument in node.arguments]
     for argument, found in zip(node.arguments, kinds, strict=True):
         if found is DataType.OTHER or (found not in function.accepts and found is not DataType.NULL):
             wanted = " or ".join(sorted(kind.value for kind in function.accepts))
@@ -172,22 +206,6 @@ def _call(node: s.Call, schema: Schema, complain: Fail, fail: Fail | None) -> Da
     if len(set(known)) > 1:
         complain(f"{node.function}() of different types", node, "type-mismatch", None)
     return known[0]
-
-
-def _compare(
-    left: s.Expression, right: s.Expression, at: s.Node, schema: Schema, complain: Fail, fail: Fail | None
-) -> None:
-    kinds = type_of(left, schema, fail), type_of(right, schema, fail)
-    if comparable(*kinds):
-        return
-    hint = None
-    if set(kinds) == {DataType.STRING, DataType.INT} or set(kinds) == {DataType.STRING, DataType.FLOAT}:
-        literal = next((node for node in (left, right) if isinstance(node, s.Literal)), None)
-        if literal is not None and isinstance(literal.value, str):
-            hint = f"write {literal.value} without quotes" if _numeric(literal.value) else None
-        elif literal is not None:
-            hint = f"write '{literal.value}' in quotes"
-    complain(f"a {kinds[0].value} cannot be compared with a {kinds[1].value}", at, "type-mismatch", hint)
 
 
 def _numeric(text: str) -> bool:

@@ -53,5 +53,5 @@ def convert(length: int | float, unit: str, into: str) -> int | float:
     >>> convert(12, "hours", "seconds"), convert(1, "seconds", "minutes"), convert(1.5, "seconds", "milliseconds")
     (43200, 0.016666666666666666, 1500)
     """
-    exact = Fraction(length) * UNITS[unit] / UNITS[into]
+    exact = Fraction(str(length)) * UNITS[unit] / UNITS[into]  # str: 0.1 is a tenth, not the double next to it
     return int(exact) if exact.denominator == 1 else float(exact)

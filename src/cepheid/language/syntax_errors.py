@@ -1,0 +1,116 @@
+"""What to say when a text does not fit the grammar: where, what was found, and what could stand there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from cepheid.errors import QueryError, closest
+
+_READABLE = {
+    "NAME": "a name",
+    "WORD": "a name",
+    "STRING": "a 'string'",
+    "NUMBER": "a number",
+    "COMPARE": "a comparison",
+    "HEAD": "PATTERN",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "EQUALS": "'='",
+    "PLUS": "'+'",
+    "BANG": "'!'",
+    "OUTPUT_MODE": "an output mode",
+    "$END": "the end of the query",
+}
+# Possible in many places, and seldom what the writer forgot.
+_UNMENTIONED = {"MINUS", "TIMES", "SLASH", "MODULO", "STRATEGY", "BRACKETS", "DOTS", "QUOTED", "PERCENT", "SEMICOLON"}
+_UNMENTIONED |= {"_NOT_IN", "_IS"}
+_KEYWORDS = ["PATTERN", "EVENT", "SEQUENCE", "SEQ", "WHERE", "WITHIN", "THRESHOLD", "CONFIDENCE", "RETURN", "OUTPUT"]
+_KEYWORDS += ["AND", "OR", "NOT", "BETWEEN", "NULL"]
+_CLAUSES = {"WHERE", "WITHIN", "THRESHOLD", "CONFIDENCE", "RETURN", "OUTPUT"}
+_MAX_EXPECTED = 7
+_MAX_FOUND = 40  # characters of the offending word that the message repeats
+
+# An opening that the lexer could not find the end of: what it opens, and the code of the error.
+_OPENINGS = {
+    "'": ("a string", "open-string"),
+    '"': ("a string", "open-string"),
+    "`": ("a quoted name", "open-name"),
+    "/*": ("a comment", "open-comment"),
+}
+
+
+def syntax_error(text: str, error: UnexpectedInput) -> QueryError:
+    """The parser's complaint as an error that points into the text."""
+    found: str | None = None
+    expected: Collection[str]
+    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        start, found = error.token.start_pos or 0, str(error.token)
+        expected = error.accepts or error.expected
+    elif isinstance(error, UnexpectedCharacters):
+        start, expected = error.pos_in_stream or 0, error.allowed or ()
+        found = _word_at(text, start)
+    else:
+        start = len(text.rstrip())
+        expected = error.accepts or error.expected if isinstance(error, UnexpectedToken) else ()
+    unclosed = _unclosed(text, start, found)
+    if unclosed is not None:
+        return unclosed
+    end = start + max(1, len(found or ""))
+    message = f"'{_shortened(found)}' cannot stand here" if found else "the query ends too early"
+    hint = _misspelt(found, text[:start]) or _chained(text, start, found) or _expected(expected)
+    return QueryError(message, text=text, start=start, end=end, hint=hint, code="syntax")
+
+
+def _unclosed(text: str, start: int, found: str | None) -> QueryError | None:
+    """A quote or comment without its end, if that is what stopped the parser.
+
+    The parser may have taken the slash of an open comment for a division, and then stumbles over the star.
+    """
+    at = start - 1 if text[max(start - 1, 0) : start + 1] == "/*" else start
+    opening = "/*" if text.startswith("/*", at) else found
+    if opening not in _OPENINGS or (opening == "/*" and "*/" in text[at + 2 :]):
+        return None
+    what, code = _OPENINGS[opening]
+    return QueryError(f"{what} that is never closed", text=text, start=at, end=at + len(opening), code=code)
+
+
+def _misspelt(found: str | None, before: str) -> str | None:
+    if not found or len(found) <= 2 or not found.isidentifier():
+        return None
+    guess = closest(found.upper(), [word for word in _KEYWORDS if word != found.upper()])
+    if guess is not None:
+        return f"did you mean {guess}?"
+    if found.upper() in _CLAUSES and before.rstrip().endswith((",", "(")):
+        return f"write `{found}` in backquotes if it is a name"
+    return None
+
+
+def _chained(text: str, start: int, found: str | None) -> str | None:
+    """A second comparison sign, as in 1 < a.x < 3."""
+    if found in ("<", "<=", ">", ">=", "=", "==", "≤", "≥") and text[:start].rstrip()[-1:].isalnum():
+        return "join two comparisons with AND, or write BETWEEN"
+    return None
+
+
+def _expected(expected: Collection[str]) -> str | None:
+    names = sorted({_READABLE.get(name, name.strip("_")) for name in expected if name not in _UNMENTIONED})
+    return f"expected {', '.join(names[:_MAX_EXPECTED])}" if names else None
+
+
+def _shortened(found: str) -> str:
+    return found if len(found) <= _MAX_FOUND else found[:_MAX_FOUND] + "…"
+
+
+def _word_at(text: str, start: int) -> str:
+    end = start
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    return text[start : max(end, start + 1)]
