@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cepheid.engine.matches import NEVER
 from cepheid.engine.reference.values import Binding, Evaluator, Row
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
@@ -14,7 +15,7 @@ from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Negation, Phase
 
 Groups = tuple[tuple[int, ...], ...]  # for each positive component so far, the indices of its events
-FOREVER = float("inf")
+FOREVER = NEVER
 MAX_MATCHES = 200_000
 
 
