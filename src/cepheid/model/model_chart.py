@@ -13,7 +13,11 @@ from cepheid.model.gap import GapDistribution
 
 
 def gap_chart(gaps: Mapping[str, GapDistribution], unit: str | None) -> Any:
-    """An altair line chart, one line per component, up to where nearly all events have come."""
+    """An altair chart: all cumulative distributions in one frame, and each density in a frame of its own.
+
+    Cumulative curves can be compared, and end at the probability that the event happens; densities cannot, since one
+    of them may be a hundred times higher than the others.
+    """
     try:
         import altair
     except ImportError as error:
@@ -21,24 +25,30 @@ def gap_chart(gaps: Mapping[str, GapDistribution], unit: str | None) -> Any:
     if not gaps:
         raise ModelError("the model has no gap distributions to plot", hint="add gaps={'y': ...}")
     rows = [row for name, gap in gaps.items() for row in _curve(name, gap)]
-    title = f"gap ({unit})" if unit else "gap"
-    return (
-        altair.Chart(altair.InlineData(values=rows))
-        .mark_line()
-        .encode(
-            x=altair.X("gap:Q", title=title),
-            y=altair.Y("density:Q", title="density"),
-            color=altair.Color("component:N"),
-            tooltip=["component:N", "gap:Q", "density:Q", "come by then:Q"],
-        )
-        .properties(title="When events come after the last positive component")
+    base = altair.Chart(altair.InlineData(values=rows)).encode(
+        x=altair.X("gap:Q", title=f"gap ({unit})" if unit else "gap"),
+        color=altair.Color("component:N"),
+        tooltip=["component:N", "gap:Q", "density:Q", "come by then:Q"],
     )
+    cumulative = (
+        base.mark_line()
+        .encode(y=altair.Y("come by then:Q", title="has come by then", scale=altair.Scale(domain=[0, 1])))
+        .properties(title="When events come after the last positive component", width=300, height=220)
+    )
+    densities = (
+        base.mark_line()
+        .encode(y=altair.Y("density:Q", title="density"))
+        .properties(width=140, height=90)
+        .facet(facet=altair.Facet("component:N", title=None), columns=2)
+        .resolve_scale(x="independent", y="independent")
+    )
+    return cumulative | densities
 
 
 def _curve(name: str, gap: GapDistribution) -> list[dict[str, Any]]:
-    """Points of one density. It may be infinite at zero, so the line begins where the first percent has come."""
+    """Points of one density. It may be infinite at zero, so the line then begins where one in twenty has come."""
     far = quantiles(gap, [0.99], 1e6 * gap.mean) or (gap.mean,)
-    near = quantiles(gap, [0.01], far[0]) or (0.0,)
+    near = quantiles(gap, [0.05], far[0]) or (0.0,)
     start = 0.0 if np.isfinite(gap.pdf(0.0)) else near[0]
     # Both sides of every jump, so that histograms show steps.
     jumps = [k * side for k in gap.kinks() if start <= k <= far[0] for side in (1.0 - 1e-9, 1.0 + 1e-9)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import float64, int32, int64, njit, types
@@ -29,10 +29,8 @@ class TableArrays(NamedTuple):
     buckets_per_time: Floats
 
 
-TABLE_ARRAYS = types.NamedTuple(
-    [float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1]],
-    TableArrays,
-)  # type: ignore[no-untyped-call]
+_named_tuple: Any = types.NamedTuple
+TABLE_ARRAYS = _named_tuple([float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1]], TableArrays)
 
 
 @njit(int64(TABLE_ARRAYS, int64, float64), cache=True)

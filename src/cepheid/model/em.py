@@ -1,0 +1,267 @@
+"""How often is an event lost when no sequence proves a loss? An estimate by expectation maximisation (EM).
+
+A trip goes from a start to an end, both seen. In between, the middle event may have been seen, lost, or it never
+happened: a tag that was not read at the register was missed there, or was carried past it. What tells the two apart is
+the length of the trip. With p = the probability that the middle happens and ε = its loss, a trip
+
+    with the middle seen     has density  p (1 - ε) before(s) after(T - s)
+    without it               has density  p ε (before * after)(T) + (1 - p) skip(T)
+
+where `before` and `after` are the gaps around the middle and `skip` is the length of trips that leave it out. Loss does
+not depend on times, so trips with the middle seen are a fair sample of `before` and `after`; EM apportions the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from cepheid.errors import ModelError
+from cepheid.model.chain import Chain, Step, landmarks_of, solve
+from cepheid.model.distributions import Exponential, Gamma, LogNormal
+from cepheid.model.fit import FEWEST_GAPS, fit_from_statistics, start_from_moments
+from cepheid.model.gap import Floats, GapDistribution
+from cepheid.model.gap_statistics import GapStatistics, bin_edges
+
+SKIP_FAMILIES: tuple[type[GapDistribution], ...] = (Gamma, LogNormal, Exponential)
+_MOST_ROUNDS = 5000
+_SETTLED = 1e-8
+_EDGE = 1e-6
+_GRID = 20
+_PROFILE_ROUNDS = 40
+# A share of lost ones that may be anything from 0.1 to 0.9, say, is no estimate.
+_WIDEST = 0.8
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Trips:
+    """Trips with the middle seen (gaps before and after it) and without it (their length), as counts that merge."""
+
+    before: GapStatistics
+    after: GapStatistics
+    unseen: GapStatistics
+
+    @classmethod
+    def from_samples(cls, before: ArrayLike, after: ArrayLike, unseen: ArrayLike) -> Trips:
+        """Trips from arrays: before[i] and after[i] belong to one trip."""
+        if np.shape(before) != np.shape(after):
+            raise ModelError(f"{np.size(before)} gaps before the middle, but {np.size(after)} after it")
+        return cls(*(GapStatistics.from_samples(gaps) for gaps in (before, after, unseen)))
+
+    def merge(self, other: Trips) -> Trips:
+        """Both histories together."""
+        return Trips(self.before.merge(other.before), self.after.merge(other.after), self.unseen.merge(other.unseen))
+
+
+@dataclass(frozen=True)
+class TripFit:
+    """What EM found: loss and `happens` with confidence intervals, and the gaps; `gap` is the middle's own."""
+
+    loss: float
+    loss_interval: tuple[float, float]
+    happens: float
+    happens_interval: tuple[float, float]
+    gap: GapDistribution
+    after: GapDistribution
+    skip: GapDistribution
+    log_likelihood: float
+
+
+def fit_trips(
+    trips: Trips,
+    skip: GapDistribution | None = None,
+    *,
+    skip_families: Sequence[type[GapDistribution]] = SKIP_FAMILIES,
+    confidence: float = 0.95,
+    fewest: float = FEWEST_GAPS,
+    component: str | None = None,
+) -> TripFit:
+    """Estimate loss, `happens` and gap of the middle component.
+
+    `skip` fixes the length of trips that leave the middle out, if it is known: when the end does not care whether the
+    middle happened, it is the gap `after`. Otherwise the best of `skip_families` is found along the way.
+    """
+    where = f" of {component!r}" if component else ""
+    if not 0.0 < confidence < 1.0:
+        raise ModelError(f"confidence={confidence!r} is outside (0, 1)", hint="use 0.95, for example")
+    if trips.unseen.count < fewest:
+        raise ModelError(
+            f"the history is too thin to tell the loss{where}: {trips.unseen.count:g} trips without it, "
+            f"at least {fewest:g} are needed",
+            hint="give more history or state the loss yourself",
+        )
+    before = fit_from_statistics(trips.before, fewest=fewest, component=component)
+    after = fit_from_statistics(trips.after, fewest=fewest, component=component)
+    data = _prepare(trips, before, after)
+    families: Sequence[type[GapDistribution]] = (type(skip),) if skip is not None else skip_families
+    found = max((_climb(data, family, skip) for family in families), key=lambda each: each.log_likelihood)
+    spread = _spread(data, found, families, skip, confidence)
+    if spread is None:
+        raise ModelError(
+            f"the history cannot tell whether events{where} were lost or never happened: "
+            "trips without them look alike in both cases",
+            hint="state the loss or `happens` yourself, or give `skip`",
+        )
+    gap = cast(GapDistribution, replace(cast(Any, before), happens=found.happens))
+    return TripFit(found.loss, spread[0], found.happens, spread[1], gap, after, found.skip, found.log_likelihood)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Trips without the middle: counts per bin, and each bin's probability if the middle happened."""
+
+    seen: float
+    counts: Floats
+    lower: Floats
+    upper: Floats
+    through_middle: Floats
+
+
+@dataclass(frozen=True)
+class _Found:
+    lost_share: float
+    loss: float
+    happens: float
+    skip: GapDistribution
+    log_likelihood: float
+
+
+def _prepare(trips: Trips, before: GapDistribution, after: GapDistribution) -> _Data:
+    lower, upper = bin_edges(np.array([b for b, _ in trips.unseen.bins], dtype=np.int64))
+    counts = np.array([count for _, count in trips.unseen.bins])
+    window = float(upper.max())
+    # The distribution of the sum of both gaps is a convolution, as in the scores.
+    chain = Chain((Step(before.pdf, 1.0, landmarks_of(before, window)),), after.cdf, landmarks_of(after, window))
+    total = solve(chain, window, 1e-9).levels[0]
+    return _Data(trips.before.count, counts, lower, upper, np.maximum(total(upper) - total(lower), 1e-300))
+
+
+def _climb(data: _Data, family: type[GapDistribution], fixed: GapDistribution | None) -> _Found:
+    """EM from several beginnings, since the likelihood may have more than one summit; the highest wins."""
+    found = [_climb_from(data, family, fixed, lost_share) for lost_share in (0.1, 0.5, 0.9)]
+    return max(found, key=lambda each: each.log_likelihood)
+
+
+def _climb_from(data: _Data, family: type[GapDistribution], fixed: GapDistribution | None, lost: float) -> _Found:
+    # Which trips are likely lost ones is first judged by their length alone, against a skip fitted to all of them.
+    skip = fixed if fixed is not None else _fit_skip(data, family, np.ones(len(data.counts)))
+    for _ in range(_MOST_ROUNDS):
+        was_lost = _lost_given_length(data, lost, skip)
+        share = float((data.counts * was_lost).sum() / data.counts.sum())
+        if fixed is None:
+            skip = _fit_skip(data, family, 1.0 - was_lost)
+        if abs(share - lost) < _SETTLED:
+            break
+        lost = min(max(share, _EDGE), 1.0 - _EDGE)
+    return _found(data, lost, skip)
+
+
+def _lost_given_length(data: _Data, lost: float, skip: GapDistribution) -> Floats:
+    """For each bin of trips without the middle, the probability that it happened and was lost."""
+    through, around = lost * data.through_middle, (1.0 - lost) * _bin_masses(skip, data)
+    return np.asarray(through / (through + around))
+
+
+def _found(data: _Data, lost: float, skip: GapDistribution) -> _Found:
+    """Loss and happens, given the share of unseen middles that were lost."""
+    unseen = float(data.counts.sum())
+    happened = data.seen + lost * unseen
+    loss, happens = lost * unseen / happened, happened / (data.seen + unseen)
+    return _Found(lost, loss, happens, skip, _log_likelihood(data, loss, happens, skip))
+
+
+def _fit_skip(data: _Data, family: type[GapDistribution], weights: Floats) -> GapDistribution:
+    middles = np.sqrt(data.lower * data.upper)
+    shares = np.maximum(data.counts * weights, 1e-12)
+    return start_from_moments(family, GapStatistics.from_samples(middles, weights=shares))
+
+
+def _bin_masses(gap: GapDistribution, data: _Data) -> Floats:
+    return np.maximum(gap.cdf(data.upper) - gap.cdf(data.lower), 1e-300)
+
+
+def _log_likelihood(data: _Data, loss: float, happens: float, skip: GapDistribution) -> float:
+    """Of seen and unseen trips; the densities of seen ones do not change and are left out."""
+    masses = happens * loss * data.through_middle + (1.0 - happens) * _bin_masses(skip, data)
+    return data.seen * math.log(happens * (1.0 - loss)) + float((data.counts * np.log(masses)).sum())
+
+
+def _spread(
+    data: _Data,
+    found: _Found,
+    families: Sequence[type[GapDistribution]],
+    fixed: GapDistribution | None,
+    confidence: float,
+) -> tuple[Interval, Interval] | None:
+    """Confidence intervals of loss and happens, None if nearly every split into lost and left out explains the trips.
+
+    The share that was lost may be any whose best likelihood, over all families, comes near enough to the summit: a
+    likelihood with several summits must not give a narrow interval around one of them.
+    """
+    z = float(special.ndtri(0.5 + confidence / 2.0))
+    enough = found.log_likelihood - z * z / 2.0
+
+    def plausible(lost: float) -> bool:
+        return any(_best_with(data, family, fixed, found.skip, lost) >= enough for family in families)
+
+    grid = np.linspace(0.0, 1.0, _GRID + 1)
+    inside = [share for share in grid if plausible(float(share))]
+    low, high = min([*inside, found.lost_share]), max([*inside, found.lost_share])
+    low = _border(plausible, low, max(low - 1.0 / _GRID, 0.0))
+    high = _border(plausible, high, min(high + 1.0 / _GRID, 1.0))
+    if high - low > _WIDEST:
+        return None
+    return _intervals(data, found, _found(data, low, found.skip), _found(data, high, found.skip), z)
+
+
+def _best_with(
+    data: _Data, family: type[GapDistribution], fixed: GapDistribution | None, near: GapDistribution, lost: float
+) -> float:
+    """The highest likelihood with a given share of lost ones."""
+    if fixed is not None:
+        return _found(data, lost, fixed).log_likelihood
+    starts = [_fit_skip(data, family, np.ones(len(data.counts)))] + ([near] if isinstance(near, family) else [])
+    best = -math.inf
+    for skip in starts:
+        for _ in range(_PROFILE_ROUNDS):
+            skip = _fit_skip(data, family, 1.0 - _lost_given_length(data, lost, skip))
+        best = max(best, _found(data, lost, skip).log_likelihood)
+    return best
+
+
+def _border(plausible: Callable[[float], bool], inside: float, outside: float) -> float:
+    if plausible(outside):
+        return outside
+    for _ in range(10):
+        middle = (inside + outside) / 2.0
+        if plausible(middle):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def _intervals(data: _Data, found: _Found, low: _Found, high: _Found, z: float) -> tuple[Interval, Interval]:
+    """Add the chance in how many middles were seen at all to what the share of lost ones leaves open."""
+    unseen = float(data.counts.sum())
+    count = data.seen + unseen
+    share = unseen / count
+    deviation = math.sqrt(share * (1.0 - share) / count)
+    by_loss = z * deviation * found.lost_share / found.happens**2
+    by_happens = z * deviation * (1.0 - found.lost_share)
+
+    def widen(value: float, below: float, above: float, chance: float) -> Interval:
+        return max(value - math.hypot(value - below, chance), 0.0), min(value + math.hypot(above - value, chance), 1.0)
+
+    return (
+        widen(found.loss, low.loss, high.loss, by_loss),
+        widen(found.happens, low.happens, high.happens, by_happens),
+    )
