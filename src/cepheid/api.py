@@ -29,6 +29,12 @@ class Query:
         """The matches of this query; see `cepheid.match`."""
         return match(events, self, **options)
 
+    def explain(self, events: Any = None, **options: Any) -> str:
+        """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
+        from cepheid.runners.dispatch import explain
+
+        return explain(self, events, **options)
+
     def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
         """The query over events of a schema; errors point into the text it was written as."""
         return bind(self.syntax, schema, {**self.parameters, **(parameters or {})}, self.text)

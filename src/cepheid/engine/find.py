@@ -41,6 +41,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("sequence", sequence.refuses, sequence.run),
     )
 }
+AUTOMATA: Mapping[str, Callable[[Plan], str]] = {}
 BEGINNING = np.iinfo(np.int64).min
 
 
@@ -49,3 +50,8 @@ def find(plan: Plan, events: EventTable, after: int | None = None, until: int | 
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
     return ENGINES[plan.engine].run(plan, events, low, high)
+
+
+def automaton_text(plan: Plan) -> str | None:
+    """The automaton that the engine walks, where it has one to show."""
+    return AUTOMATA[plan.engine](plan) if plan.engine in AUTOMATA else None

@@ -1,42 +1,42 @@
-"""Which runner a table needs, and the options that all runners share."""
+"""Which runner a table needs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cepheid.errors import DataError
-from cepheid.language.schema import Schema
-from cepheid.plan.physical import Plan
-from cepheid.runners.local import as_local, run_plan
+from cepheid.runners.local import as_local, explain_query, explain_table, run_table
+from cepheid.runners.options import Options
 
 
-def run(
-    events: Any,
-    query: Any,
-    *,
-    time: str = "ts",
-    type: str | None = "type",
-    time_unit: str | None = None,
-    tiebreak: tuple[str, ...] = (),
-    lower: str | None = None,
-    upper: str | None = None,
-    model: Any = None,
-    engine: str = "auto",
-    scoring: str = "exact",
-    **options: Any,
-) -> Any:
+def run(events: Any, query: Any, **keywords: Any) -> Any:
     """The matches of a query in any kind of table."""
+    if is_spark(events):
+        from cepheid.runners.spark import match_spark
+
+        return match_spark(events, query, keywords)
     local = as_local(events)
     if local is None:
-        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {events.__class__.__name__}")
-    schema = Schema.from_arrow(
-        local.arrow.schema,
-        time=time,
-        type=type,
-        time_unit=time_unit,
-        tiebreak=tuple(tiebreak),
-        lower=lower,
-        upper=upper,
-    )
-    plan = Plan(query.bind(schema), "reference" if engine == "auto" else engine, model=model, scoring=scoring)
-    return local.back(run_plan(plan, local.arrow))
+        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+    return local.back(run_table(query, local.arrow, Options.from_keywords(keywords)))
+
+
+def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords: Any) -> str:
+    """What would be done for a query and, with `analyze`, how many events each step saw."""
+    options = Options.from_keywords(keywords)
+    if events is None:
+        return explain_query(query, options)
+    local = as_local(events)
+    if local is None and is_spark(events):
+        from cepheid.runners.spark import explain_spark
+
+        text: str = explain_spark(events, query, keywords)
+        return text
+    if local is None:
+        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+    return explain_table(query, local.arrow, options, analyze)
+
+
+def is_spark(events: Any) -> bool:
+    """Is it a PySpark DataFrame, classic or through Connect? Asks without importing PySpark."""
+    return type(events).__module__.startswith("pyspark.sql") and hasattr(events, "isStreaming")

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.events import ordered
-from cepheid.engine.find import find
+from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.find import automaton_text, find
+from cepheid.engine.matches import Matches
+from cepheid.engine.planning import make_plan
 from cepheid.errors import DataError
 from cepheid.language.bound import BoundQuery
+from cepheid.language.guess import guessed_schema
+from cepheid.language.schema import Schema
+from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
+from cepheid.plan.statistics import Statistics
+from cepheid.runners.options import Options
 from cepheid.runners.results import assemble
 
 
@@ -43,15 +52,65 @@ def as_local(events: Any) -> LocalTable | None:
     return None
 
 
-def run_plan(plan: Plan, table: pa.Table, options: Mapping[str, Any] | None = None) -> pa.Table:
-    """The whole table through the plan: the end of the table counts as time having passed."""
+@dataclass(frozen=True)
+class Prepared:
+    """A query that is ready to run over a table."""
+
+    bound: BoundQuery
+    events: EventTable
+    plan: Plan
+    statistics: Statistics | None
+
+
+def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
+    """Binds the query to the table, puts the events in order and chooses a plan."""
+    bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
+    events = ordered(table, bound.schema)
+    plan, statistics = make_plan(
+        bound, events, engine=options.engine, model=options.model, scoring=options.scoring, hints=options.hints
+    )
+    return Prepared(bound, events, plan, statistics)
+
+
+def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
+    """All matches in the table: its end counts as time having passed."""
+    prepared = prepare(query, table, options)
+    return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events))
+
+
+def run_plan(plan: Plan, table: pa.Table) -> pa.Table:
+    """All matches of a plan in a table."""
     events = ordered(table, plan.bound.schema)
-    return assemble(plan.bound, events.table, find(plan, events))
+    return result_table(plan, events, find(plan, events))
 
 
-def bound_for(query: Any, table: pa.Table, roles: Mapping[str, Any]) -> BoundQuery:
-    """The query bound to the columns of a table."""
-    from cepheid.language.schema import Schema
+def result_table(plan: Plan, events: EventTable, matches: Matches) -> pa.Table:
+    """The matches as rows, by completion, with what the engine counted in the schema's metadata."""
+    matches = matches.take(np.argsort(matches.completion, kind="stable"))
+    table = assemble(plan.bound, events.table, matches)
+    facts = {"engine": plan.engine, "truncated": matches.truncated, "counters": matches.counters}
+    return table.replace_schema_metadata({"cepheid": json.dumps(facts)})
 
-    bound: BoundQuery = query.bind(Schema.from_arrow(table.schema, **roles))
-    return bound
+
+def explain_table(query: Any, table: pa.Table, options: Options, analyze: bool) -> str:
+    """What would be done for the query over this table and, with `analyze`, what each step saw."""
+    prepared = prepare(query, table, options)
+    actual = None
+    if analyze:
+        matches = find(prepared.plan, prepared.events)
+        actual = {**matches.counters, "matches": len(matches)}
+    return explain(
+        prepared.plan,
+        prepared.bound,
+        hints=options.hints,
+        statistics=prepared.statistics,
+        automaton=automaton_text(prepared.plan),
+        actual=actual,
+    )
+
+
+def explain_query(query: Any, options: Options) -> str:
+    """The same without a table: column types are guessed from how the query uses them."""
+    bound = query.bind(guessed_schema(query.syntax))
+    plan, _ = make_plan(bound, engine=options.engine, model=options.model, hints=options.hints)
+    return explain(plan, bound, hints=options.hints, automaton=automaton_text(plan))

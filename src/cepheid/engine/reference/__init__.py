@@ -2,25 +2,120 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+
 from cepheid.engine.events import EventTable
 from cepheid.engine.matches import Matches, from_groups
-from cepheid.engine.reference.precise import Stream, find_all
+from cepheid.engine.reference import missing, output, precise, worlds
+from cepheid.engine.reference.stream import Found, Stream
 from cepheid.engine.vectorised import value_column
-from cepheid.errors import LimitError
+from cepheid.errors import LimitError, QueryError
+from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
+from cepheid.model.scores import Scoring
 from cepheid.plan.physical import Plan
 
 MAX_EVENTS = 5_000  # beyond this, enumeration in Python is not a judgement but a wait
 
 
-def find(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
-    """All matches of the plan's query with after < completion <= until, by enumeration."""
+def find(plan: Plan, events: EventTable, after: int, until: int, ended: output.Ended | None = None) -> Matches:
+    """All matches of the plan's query with after < completion <= until, by enumeration.
+
+    OUTPUT NON-OVERLAP looks back: `ended` says where the last match of each partition ended that was reported up to
+    `after` (see `ends`). Without it, what was reported before is found again from the events.
+    """
     if len(events) > MAX_EVENTS:
         raise LimitError(f"the reference engine enumerates; it takes at most {MAX_EVENTS} events, not {len(events)}")
-    bound = plan.bound
-    found = [match for match in find_all(bound, stream_of(plan, events)) if after < match.completion <= until]
+    bound, stream = plan.bound, stream_of(plan, events)
+    check_output(plan)
+    found = reported(plan, stream, everything(plan, events, stream), after, ended)
+    found = sorted(
+        (match for match in found if after < match.completion <= until),
+        key=lambda match: (match.completion, match.groups),
+    )
     kleene = [component.kleene for component in bound.positives]
-    return from_groups([match.groups for match in found], [match.completion for match in found], kleene)
+    matches = from_groups([match.groups for match in found], [match.completion for match in found], kleene)
+    if is_lossy(plan):
+        matches = replace(matches, probability=np.array([match.probability for match in found], np.float64))
+    if bound.schema.lower is not None:
+        matches = replace(
+            matches,
+            confidence=np.array([match.confidence for match in found], np.float64),
+            earliest=np.array([match.earliest for match in found], np.int64),
+            latest=np.array([match.latest for match in found], np.int64),
+        )
+    return matches
+
+
+def is_lossy(plan: Plan) -> bool:
+    """May events be missing from the stream?"""
+    return plan.bound.syntax.threshold is not None or plan.model is not None
+
+
+def everything(plan: Plan, events: EventTable, stream: Stream) -> list[Found]:
+    """Every match that is certain or probable enough, before OUTPUT picks among them.
+
+    Options of the plan: `missing_last` allows the last positive event to be missing, `probabilities` names a column
+    with the probability of each instant, `confidence` stands in for CONFIDENCE.
+    """
+    bound, options = plan.bound, plan.options
+    judge = partial(precise.find_all, bound)
+    if is_lossy(plan):
+        model = missing.check_missing(bound, plan.model)
+        probability = missing.probability_of(bound, model, cast(Scoring, plan.scoring))
+        judge = partial(
+            missing.find_all, bound, probability=probability, missing_last=bool(options.get("missing_last", False))
+        )
+    if bound.schema.lower is None:
+        found = list(judge(stream))
+    else:
+        intervals = worlds.intervals_of(events, bound.schema, options.get("probabilities"))
+        found = worlds.find_all(bound, stream, intervals, judge)
+    least = bound.syntax.threshold or 0.0
+    surest = options.get("confidence", bound.syntax.confidence) or 0.0
+    return [
+        match
+        for match in found
+        if (match.probability is None or match.probability >= least - missing.ROUNDING)
+        and (match.confidence is None or match.confidence >= surest - missing.ROUNDING)
+    ]
+
+
+def check_output(plan: Plan) -> None:
+    """Can what OUTPUT asks for be said of this stream?"""
+    mode, imprecise = plan.bound.syntax.output.mode, plan.bound.schema.lower is not None
+    if mode is s.OutputMode.NON_OVERLAP and imprecise:
+        told = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+        raise QueryError(told, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
+    if mode is s.OutputMode.TOP and not imprecise:
+        hint = "pass lower='...' and upper='...', or leave OUTPUT out"
+        raise QueryError("TOP k BY CONFIDENCE needs imprecise times", hint=hint, code="top-without-confidence")
+
+
+def reported(
+    plan: Plan, stream: Stream, found: list[Found], after: int, ended: output.Ended | None = None
+) -> list[Found]:
+    """What OUTPUT picks among the matches."""
+    bound, chosen = plan.bound, plan.bound.syntax.output
+    match chosen.mode:
+        case s.OutputMode.NON_OVERLAP:
+            if ended is not None:
+                found = [match for match in found if match.completion > after]
+            return output.without_overlap(bound, stream, found, ended or {})
+        case s.OutputMode.MAXIMAL:
+            return output.maximal(found)
+        case s.OutputMode.TOP:
+            return output.most_confident(bound, stream, found, chosen.count or 1)
+    return found
+
+
+def ends(plan: Plan, events: EventTable, matches: Matches) -> output.Ended:
+    """Where the last of these matches ended in each partition: with what was carried before, the next `ended`."""
+    return output.last_ends(plan.bound, stream_of(plan, events), matches.groups())
 
 
 def stream_of(plan: Plan, events: EventTable) -> Stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -50,29 +50,30 @@ class Evaluator:
         return all(self.condition(conjunct.expression, binding, dict(choice)) for choice in product(*ranges))
 
     def condition(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> bool:
-        """Is a condition true? Unknown is not."""
+        """Is a condition true? Unknown is not; one that needs a missing event without a default is vacuously true."""
         match node:
             case s.And(operands=operands):
                 return all(self.condition(operand, binding, at) for operand in operands)
             case s.Or(operands=operands):
                 return any(self.condition(operand, binding, at) for operand in operands)
-            case s.Not(operand=operand):  # only in front of a boolean value: see language.normal
-                value = self.value(operand, binding, at)
-                return value is not None and not value
-            case s.Comparison() | s.Membership() | s.Between():
-                if any(self._absent(inner, binding, at) for inner in s.walk(node)):
-                    return True
-        return self.value(node, binding, at) is True
+        try:
+            return self.value(node, binding, at) is True
+        except Missing:
+            return True
 
     def _absent(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> bool:
-        """Is this an attribute that the event of an ANY component does not have (SASE section 2.2.2)?"""
-        return (
-            isinstance(node, s.Attribute)
-            and node.of.variable in self.any_variables
-            and node.of.element in (s.Element.SINGLE, s.Element.CURRENT, s.Element.FIRST, s.Element.LAST)
-            and binding.get(node.of.variable) is not None
-            and self.value(node, binding, at) is None
-        )
+        """Does it need an attribute that the event of an ANY component does not have (SASE section 2.2.2)?
+
+        Aggregates pass over NULLs by themselves, and the default of an event that was seen is not used.
+        """
+        match node:
+            case s.Call(function=function) if function.lower() in AGGREGATES:
+                return False
+            case s.Attribute(of=of, default=default):
+                if binding[of.variable] is None:
+                    return default is not None and self._absent(default, binding, at)
+                return of.variable in self.any_variables and self.value(node, binding, at) is None
+        return any(self._absent(inner, binding, at) for inner in s.children(node))
 
     def value(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> Any:
         """The value of an expression, None for NULL."""
@@ -97,6 +98,8 @@ class Evaluator:
                 return self._aggregate(function.lower(), arguments[0], binding, at)
             case s.Call(function=function, arguments=arguments):
                 return self._call(function, [self.value(argument, binding, at) for argument in arguments])
+            case s.Comparison() | s.Membership() | s.Between() if self._absent(node, binding, at):
+                return True
             case s.Comparison(operator=sign, left=left, right=right):
                 return _compared(sign, self.value(left, binding, at), self.value(right, binding, at))
             case s.Membership(operand=operand, values=tuple() as values, negated=negated):
@@ -105,12 +108,17 @@ class Evaluator:
                 value = self.value(operand, binding, at)
                 above = _compared(">=", value, self.value(low, binding, at))
                 below = _compared("<=", value, self.value(high, binding, at))
-                inside = False if above is False or below is False else None if None in (above, below) else True
+                inside = _all((above, below))
                 return None if inside is None else inside != negated
             case s.IsNull(operand=operand, negated=negated):
                 return (self.value(operand, binding, at) is None) != negated
-            case s.And() | s.Or() | s.Not():
-                return self.condition(node, binding, at)
+            # Conditions compared like values, as in (a.x > 1 AND a.y > 2) = FALSE: unknown stays unknown.
+            case s.And(operands=operands):
+                return _all(self.value(operand, binding, at) for operand in operands)
+            case s.Or(operands=operands):
+                return _opposite(_all(_opposite(self.value(operand, binding, at)) for operand in operands))
+            case s.Not(operand=operand):
+                return _opposite(self.value(operand, binding, at))
         raise TypeError(f"no value for {type(node).__name__}")
 
     def _element(self, of: s.Reference, group: Sequence[Row], at: Mapping[str, int]) -> Row:
@@ -174,6 +182,15 @@ class Evaluator:
         return None if None in found else negated
 
 
+def _all(values: Iterable[bool | None]) -> bool | None:
+    known = list(values)
+    return False if False in known else None if None in known else True
+
+
+def _opposite(value: bool | None) -> bool | None:
+    return None if value is None else not value
+
+
 def _each(node: s.Expression) -> s.Expression:
     if isinstance(node, s.Reference):
         return s.Reference(node.variable, s.Element.CURRENT)
@@ -210,12 +227,3 @@ def _arithmetic(sign: str, left: Any, right: Any) -> Any:
             if isinstance(left, int) and isinstance(right, int):
                 return left - right * int(abs(left) // abs(right)) * (1 if (left < 0) == (right < 0) else -1)
             return _clean(math.fmod(left, right)) if not math.isinf(left) else None
-
-
-def literals(node: s.Expression) -> Iterator[s.Expression]:
-    """The conditions under AND and OR."""
-    if isinstance(node, s.And | s.Or):
-        for operand in node.operands:
-            yield from literals(operand)
-    else:
-        yield node

@@ -1,0 +1,89 @@
+"""Which of the matches are reported: OUTPUT ALL, NON-OVERLAP, MAXIMAL, TOP k BY CONFIDENCE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cepheid.engine.reference.stream import Found, Groups, OrderKey, Stream, first_seen, last_seen, partition_of
+from cepheid.language.bound import BoundQuery
+
+Ended = Mapping[tuple[Any, ...], OrderKey]  # for each partition, where its last reported match ended
+
+
+def without_overlap(bound: BoundQuery, stream: Stream, found: Iterable[Found], ended: Ended) -> list[Found]:
+    """NON-OVERLAP: per partition, a match is reported if it starts after the last reported one ended.
+
+    Matches compete by end (earliest first), then by start (latest first), then in the order of their events.
+    """
+    carried = dict(ended)
+    kept = []
+    for match in sorted(found, key=lambda match: _competing(bound, stream, match.groups)):
+        partition = partition_of(bound, stream, match.groups)
+        before = carried.get(partition)
+        start = sortable(stream.key(first_seen(match.groups), bound))
+        if before is None or start > sortable(before):
+            kept.append(match)
+            carried[partition] = stream.key(last_seen(match.groups), bound)
+    return kept
+
+
+def last_ends(bound: BoundQuery, stream: Stream, reported: Iterable[Groups]) -> dict[tuple[Any, ...], OrderKey]:
+    """What NON-OVERLAP carries from one interval to the next: the latest end of each partition's matches."""
+    ends: dict[tuple[Any, ...], OrderKey] = {}
+    for groups in reported:
+        partition, end = partition_of(bound, stream, groups), stream.key(last_seen(groups), bound)
+        if partition not in ends or sortable(end) > sortable(ends[partition]):
+            ends[partition] = end
+    return ends
+
+
+def maximal(found: list[Found]) -> list[Found]:
+    """MAXIMAL: without matches whose events are a proper part of another's, component by component."""
+    sets = [tuple(frozenset(group) for group in match.groups) for match in found]
+
+    def within(inner: int, outer: int) -> bool:
+        pairs = zip(sets[inner], sets[outer], strict=True)
+        return sets[inner] != sets[outer] and all(small <= large for small, large in pairs)
+
+    everyone = range(len(found))
+    return [found[each] for each in everyone if not any(within(each, other) for other in everyone)]
+
+
+def most_confident(bound: BoundQuery, stream: Stream, found: list[Found], count: int) -> list[Found]:
+    """TOP k BY CONFIDENCE, per partition; equal ones by the earliest possible end, then in the order of events."""
+
+    def rank(match: Found) -> tuple[Any, ...]:
+        assert match.confidence is not None
+        return (-round(match.confidence, 9), match.latest, _competing(bound, stream, match.groups))
+
+    taken: dict[tuple[Any, ...], int] = {}
+    kept = []
+    for match in sorted(found, key=rank):
+        partition = partition_of(bound, stream, match.groups)
+        taken[partition] = taken.get(partition, 0) + 1
+        if taken[partition] <= count:
+            kept.append(match)
+    return kept
+
+
+def _competing(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[Any, ...]:
+    """End, latest start, then the events' order; concurrent events by their values, since arrival must not matter."""
+    end, start = stream.instants[last_seen(groups)], stream.instants[first_seen(groups)]
+    instants = [tuple(stream.instants[event] for event in group) for group in groups]
+    names = sorted(bound.schema.names)
+    values = [[sortable(stream.rows[event][name] for name in names) for event in group] for group in groups]
+    return end, -start, instants, values
+
+
+def sortable(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Values as a sort key, NULL first."""
+    return tuple((value is not None, _plain(value)) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return sortable(value)
+    if isinstance(value, dict):
+        return sortable([part for name in sorted(value) for part in (name, value[name])])
+    return 0 if value is None else value

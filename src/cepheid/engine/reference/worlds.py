@@ -1,0 +1,195 @@
+"""Imprecise time (TIME; docs/semantics.md, "Imprecise time"): every possible world, judged like a precise stream.
+
+A world picks one instant for each event. What a result says is gathered over the worlds that contain it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from cepheid.engine.events import EventTable, times_of
+from cepheid.engine.matches import NEVER
+from cepheid.engine.reference.missing import passes_alone
+from cepheid.engine.reference.precise import Search
+from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
+from cepheid.errors import DataError, LimitError
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import Schema
+
+MAX_WORLDS = 2_000_000
+SUM_WITHIN = 1e-6  # how far the probabilities of an event's instants may be from summing to one
+
+Judge = Callable[[Stream], Sequence[Found]]  # all matches of one world
+
+
+@dataclass(frozen=True)
+class Interval:
+    """When an event may have happened, and how probable each instant is (None: all alike)."""
+
+    lower: int
+    upper: int
+    weights: tuple[float, ...] | None = None
+
+    @property
+    def width(self) -> int:
+        """How many instants it holds."""
+        return self.upper - self.lower + 1
+
+    def instants(self) -> list[tuple[int, float]]:
+        """Each possible instant with its probability."""
+        weights = self.weights or (1.0 / self.width,) * self.width
+        return [(self.lower + step, weight) for step, weight in enumerate(weights) if weight > 0.0]
+
+
+@dataclass
+class _Gathered:
+    """What the worlds so far say of one signature."""
+
+    weights: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    earliest: int = NEVER
+    latest: int = -NEVER
+
+
+def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], judge: Judge) -> list[Found]:
+    """Every sequence of events that is a match in some world: its range, its confidence and its expected score."""
+    clusters = independent(bound, stream, intervals)
+    worlds = sum(math.prod(intervals[event].width for event in cluster) for cluster in clusters)
+    if worlds > MAX_WORLDS:
+        told = f"{worlds:,} possible worlds; the reference engine enumerates at most {MAX_WORLDS:,}"
+        raise LimitError(told, hint="use a fast engine, fewer events or a coarser unit of time")
+    gathered: dict[Groups, _Gathered] = {}
+    for cluster in clusters:
+        for weight, order, world in possible_worlds(stream, intervals, cluster):
+            for match in judge(world):
+                entry = gathered.setdefault(_renamed(match.groups, order), _Gathered())
+                entry.weights.append(weight)
+                if match.probability is not None:
+                    entry.scores.append(weight * match.probability)
+                entry.earliest = min(entry.earliest, world.times[first_seen(match.groups)])
+                entry.latest = max(entry.latest, world.times[last_seen(match.groups)])
+    return [
+        Found(
+            completion(bound, intervals, groups),
+            groups,
+            probability=math.fsum(entry.scores) if entry.scores else None,
+            confidence=min(math.fsum(entry.weights), 1.0),
+            earliest=entry.earliest,
+            latest=entry.latest,
+        )
+        for groups, entry in gathered.items()
+    ]
+
+
+def _renamed(groups: Groups, order: Sequence[int]) -> Groups:
+    return tuple(tuple(order[event] for event in group) for group in groups)
+
+
+def possible_worlds(
+    stream: Stream, intervals: Sequence[Interval], cluster: Sequence[int]
+) -> Iterator[tuple[float, list[int], Stream]]:
+    """Each world of some events: its probability, the events in their order there, and the precise stream it is."""
+    for choice in product(*(intervals[event].instants() for event in cluster)):
+        chosen = sorted((instant, event) for (instant, _), event in zip(choice, cluster, strict=True))
+        times = [instant for instant, _ in chosen]
+        order = [event for _, event in chosen]
+        ranks = {instant: rank for rank, instant in enumerate(sorted(set(times)))}
+        world = Stream([stream.rows[event] for event in order], times, [ranks[instant] for instant in times])
+        yield math.prod(weight for _, weight in choice), order, world
+
+
+def completion(bound: BoundQuery, intervals: Sequence[Interval], groups: Groups) -> int:
+    """The instant such that no event that begins later (lower bound) can change the result.
+
+    The events of the match, and any that could come between them, begin before the last one's upper bound. For
+    decisions at the end of the window they begin before the window that opens with the first one has surely passed.
+    """
+    mode = bound.syntax.output.mode
+    if mode is s.OutputMode.TOP:
+        return NEVER
+    growing = mode is s.OutputMode.MAXIMAL and bound.positives[-1].kleene
+    if bound.postponed or not groups[-1] or growing:
+        if bound.window is None or bound.window.events:
+            return NEVER
+        return intervals[first_seen(groups)].upper + bound.window.length
+    return intervals[last_seen(groups)].upper
+
+
+# which events must be enumerated together
+
+
+def independent(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval]) -> list[list[int]]:
+    """Sets of events such that no result depends on two of them; events that no result depends on are in none."""
+    counted = bound.window is not None and bound.window.events
+    events = list(range(len(stream)))
+    if not bound.contiguous and not counted:
+        search = Search(bound, stream)
+        events = [e for e in events if any(passes_alone(search, c, e) for c in bound.components)]
+    parts: dict[tuple[object, ...], list[int]] = {(): events}
+    whole = bound.strategy is s.Strategy.STRICT_CONTIGUITY or any(component.any for component in bound.components)
+    if bound.equivalence and not whole:
+        parts = {}
+        for event in events:
+            values = tuple(stream.rows[event][name] for name in bound.equivalence)
+            if None not in values:
+                parts.setdefault(values, []).append(event)
+    if bound.window is None or counted:
+        return [part for part in parts.values() if part]
+    return [piece for part in parts.values() for piece in _apart(part, intervals, bound.window.length)]
+
+
+def _apart(events: list[int], intervals: Sequence[Interval], length: int) -> Iterator[list[int]]:
+    """Pieces so far apart in every world that no window reaches from one into the next."""
+    piece: list[int] = []
+    until = 0
+    for event in sorted(events, key=lambda event: intervals[event].lower):
+        if piece and intervals[event].lower - until >= length:
+            yield piece
+            piece = []
+        until = max(until, intervals[event].upper) if piece else intervals[event].upper
+        piece.append(event)
+    if piece:
+        yield piece
+
+
+# reading
+
+
+def intervals_of(events: EventTable, schema: Schema, probabilities: str | None = None) -> list[Interval]:
+    """When each event may have happened; a DataError names the first row for which that makes no sense."""
+    if schema.lower is None or schema.upper is None:
+        raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
+    if schema.tiebreak:
+        told = "tiebreak orders events of one instant, but with lower and upper no order is certain"
+        raise DataError(told, hint="leave tiebreak out")
+    lower, upper = times_of(events.table, schema.lower), times_of(events.table, schema.upper)
+    weights: list[list[float | None] | None] = [None] * len(events)
+    if probabilities is not None:
+        if probabilities not in events.table.column_names:
+            raise DataError(f"no column '{probabilities}' for the probabilities")
+        weights = events.table.column(probabilities).to_pylist()
+    found = []
+    for row, (low, high, given) in enumerate(zip(lower.tolist(), upper.tolist(), weights, strict=True)):
+        if low > high:
+            told = f"the lower bound {low} is above the upper bound {high}"
+            raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+        found.append(
+            Interval(low, high, None if given is None else _checked(given, high - low + 1, probabilities, row))
+        )
+    return found
+
+
+def _checked(given: Sequence[float | None], width: int, column: str | None, row: int) -> tuple[float, ...]:
+    known = tuple(float(weight) for weight in given if weight is not None)
+    if len(given) != width or len(known) != width:
+        told = f"{len(known)} probabilities for {width} instants"
+        raise DataError(told, column=column, row=row, hint="give one for each instant from lower to upper")
+    total = math.fsum(known)
+    if min(known) < 0.0 or not abs(total - 1.0) <= SUM_WITHIN:
+        told = f"the probabilities sum to {total:g}" if min(known) >= 0.0 else f"a probability of {min(known):g}"
+        raise DataError(told, column=column, row=row, hint="they must be at least 0 and sum to 1")
+    return tuple(weight / total for weight in known)

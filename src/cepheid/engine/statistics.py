@@ -1,0 +1,84 @@
+"""Measures, on a sample of the events, what the cost model wants to know about a query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.candidates import Candidates, candidates
+from cepheid.engine.events import EventTable
+from cepheid.engine.vectorised import condition, value_column
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.physical import Plan
+from cepheid.plan.statistics import DEFAULT_SELECTIVITY, Statistics
+
+SAMPLE = 100_000  # consecutive events, since rates per window need neighbours
+COMBINATIONS = 512  # drawn to estimate how selective a condition is
+
+
+def measure(bound: BoundQuery, events: EventTable, seed: int = 0) -> Statistics:
+    """Rates per window and partition, and selectivities, from the middle of the table."""
+    begin = max(0, (len(events) - SAMPLE) // 2)
+    end = min(len(events), begin + SAMPLE)
+    if end <= begin:
+        return Statistics(len(events), per_window=(0.0,) * len(bound.positives))
+    sample = EventTable(
+        events.table.slice(begin, end - begin),
+        events.time[begin:end],
+        events.instant[begin:end] - events.instant[begin],
+    )
+    prepared = candidates(Plan(bound, "sequence", partition=bound.equivalence), sample)
+    partitions = max(1, int(np.count_nonzero(np.diff(prepared.starts))))
+    passing = [int(np.count_nonzero(prepared.mask & (1 << c))) for c in range(len(bound.components))]
+    share = _window_share(bound, sample, partitions)
+    scale = len(events) / (end - begin)
+    return Statistics(
+        len(events),
+        partitions,
+        tuple(count * share / partitions for count in passing[: len(bound.positives)]),
+        tuple(round(count * scale) for count in passing),
+        _selectivities(bound, sample, prepared, np.random.default_rng(seed)),
+    )
+
+
+def _window_share(bound: BoundQuery, sample: EventTable, partitions: int) -> float:
+    """Which part of the sample lies in one window."""
+    if bound.window is None:
+        return 1.0
+    if bound.window.events:
+        return min(1.0, bound.window.length * partitions / len(sample))
+    return min(1.0, bound.window.length / max(1, int(sample.time[-1] - sample.time[0])))
+
+
+def _selectivities(
+    bound: BoundQuery, sample: EventTable, prepared: Candidates, random: np.random.Generator
+) -> dict[int, float]:
+    columns: dict[tuple[str, str], pa.Array] = {}
+    rows: dict[str, npt.NDArray[np.int64]] = {}
+    for place, component in enumerate(bound.positives):
+        possible = prepared.rows[(prepared.mask & (1 << place)) != 0]
+        if len(possible):
+            rows[component.variable] = random.choice(possible, COMBINATIONS)
+
+    def resolve(node: Any) -> Any:
+        key = (node.of.variable, node.name)
+        if key not in columns:
+            taken = sample.table.column(node.name).take(pa.array(rows[node.of.variable]))
+            columns[key] = value_column(taken).combine_chunks()
+        return columns[key]
+
+    found: dict[int, float] = {}
+    for number, conjunct in enumerate(bound.conjuncts):
+        if conjunct.own:
+            found[number] = 1.0  # already in the rates
+        elif conjunct.variables <= rows.keys() and not conjunct.every and not bound.has_kleene:
+            passed = condition(conjunct.expression, resolve)
+            kept = passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False).mean()
+            # At least half a combination: what was never seen to hold may still hold.
+            found[number] = max(float(kept), 0.5 / COMBINATIONS)
+        else:
+            found[number] = DEFAULT_SELECTIVITY
+    return found

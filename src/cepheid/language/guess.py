@@ -1,0 +1,61 @@
+"""A schema guessed from a query alone, so that it can be explained before there is data."""
+
+from __future__ import annotations
+
+from cepheid.language import syntax as s
+from cepheid.language.schema import DataType, Schema
+
+
+def guessed_schema(query: s.QuerySyntax) -> Schema:
+    """Columns that the query mentions, with types that fit how it uses them.
+
+    >>> from cepheid.language.parse import parse
+    >>> dict(guessed_schema(parse("PATTERN SEQ(A a, B b) WHERE [id = 'x'] AND a.n < b.n WITHIN 1 hour")).columns)["id"]
+    <DataType.STRING: 'string'>
+    """
+    expressions = ([query.where] if query.where is not None else []) + [r.expression for r in query.returns or ()]
+    nodes = [node for expression in expressions for node in s.walk(expression)]
+    known: dict[str, DataType] = {}
+    pairs: list[tuple[str, str]] = []
+    for node in nodes:
+        match node:
+            case s.Attribute(name=name):
+                known.setdefault(name, DataType.INT)
+            case s.Equivalence(tests=tests):
+                for name, value in tests:
+                    known.setdefault(name, DataType.INT)
+                    _note(known, pairs, s.Attribute(s.Reference(""), name), value)
+            case s.Comparison(left=left, right=right):
+                _note(known, pairs, left, right)
+                _note(known, pairs, right, left)
+            case s.Membership(operand=operand, values=tuple() as values):
+                for value in values:
+                    _note(known, pairs, operand, value)
+            case s.Call(function=function, arguments=arguments) if function.lower() in ("corr", "lower", "upper"):
+                kind = DataType.LIST if function.lower() == "corr" else DataType.STRING
+                known |= {inner.name: kind for inner in arguments if isinstance(inner, s.Attribute)}
+    for _ in pairs:
+        for left_name, right_name in pairs:
+            if DataType.STRING in (known.get(left_name), known.get(right_name)):
+                known[left_name] = known[right_name] = DataType.STRING
+    single = len(query.components) == 1
+    known |= {node.name: DataType.STRING for node in nodes if single and isinstance(node, s.Name)}
+    timed = query.within is not None and query.within.unit not in (None, "events")
+    known.pop("type", None)
+    known["ts"] = DataType.TIME if timed else DataType.INT
+    typed = any(component.types is not None for component in query.components)
+    columns = (*known.items(), *((("type", DataType.STRING),) if typed else ()))
+    return Schema(columns, "ts", "type" if typed else None, "microseconds" if timed else None)
+
+
+def _note(
+    known: dict[str, DataType], pairs: list[tuple[str, str]], left: s.Expression, right: s.Expression | None
+) -> None:
+    if not isinstance(left, s.Attribute):
+        return
+    if isinstance(right, s.Literal) and isinstance(right.value, str):
+        known[left.name] = DataType.STRING
+    elif isinstance(right, s.Literal) and isinstance(right.value, float):
+        known[left.name] = DataType.FLOAT
+    elif isinstance(right, s.Attribute):
+        pairs.append((left.name, right.name))
