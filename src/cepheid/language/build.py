@@ -1,0 +1,340 @@
+"""Patterns in Python: the same queries as the text, for programs that compose them.
+
+>>> shelf, register, exit_ = event("Shelf").as_("a"), ~event("Register").as_("b"), event("Exit").as_("c")
+>>> print(seq(shelf, register, exit_).where(equivalent("tag_id"), shelf["price"] > 100).within(hours=12))
+PATTERN SEQ(Shelf a, !(Register b), Exit c)
+WHERE [tag_id] AND a.price > 100
+WITHIN 12 hours
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, NoReturn
+
+from cepheid.errors import QueryError
+from cepheid.language import syntax as s
+from cepheid.language.check import check
+from cepheid.language.expressions import (
+    Aliased,
+    Elements,
+    EventExpr,
+    Expr,
+    attr,
+    avg,
+    call,
+    checked_name,
+    col,
+    count,
+    equivalent,
+    first,
+    last,
+    lit,
+    max_,
+    min_,
+    node_of,
+    param,
+    sum_,
+    var,
+)
+from cepheid.language.printing import component_text, to_text
+from cepheid.language.units import UNITS
+
+__all__ = [
+    "Event",
+    "Expr",
+    "Pattern",
+    "any_of",
+    "attr",
+    "avg",
+    "call",
+    "col",
+    "count",
+    "equivalent",
+    "event",
+    "first",
+    "last",
+    "lit",
+    "max_",
+    "min_",
+    "only",
+    "param",
+    "seq",
+    "sum_",
+    "var",
+]
+
+
+@dataclass(frozen=True, repr=False)
+class Event(Elements):
+    """One place of a pattern. Once it has a name, `[...]` gives its attributes.
+
+    >>> a = event("Stock").one_or_more().as_("a")
+    >>> a
+    <Event Stock+ a[]>
+    >>> a.current["price"] > a.previous["price"]
+    <Expr a[i].price > a[i-1].price>
+    """
+
+    types: tuple[str, ...] | None
+    variable: str | None = None
+    any: bool = False
+    negative: bool = False
+    kleene: bool = False
+
+    def as_(self, variable: str) -> Event:
+        """The same place under a name."""
+        return replace(self, variable=checked_name(variable, "a variable"))
+
+    def one_or_more(self) -> Event:
+        """Kleene plus: one or more events (SASE+ section 2)."""
+        return replace(self, kleene=True)
+
+    def plus(self) -> Event:
+        """The same as `one_or_more`."""
+        return self.one_or_more()
+
+    def __invert__(self) -> Event:
+        """Such an event must not happen here."""
+        return replace(self, negative=not self.negative)
+
+    def element(self, element: s.Element) -> EventExpr:
+        """The variable with an index."""
+        if self.variable is None:
+            hint = f'{self!r} has none: give it one with as_("a")'
+            raise QueryError("an event is mentioned by its variable", hint=hint, code="unnamed-event")
+        return EventExpr(s.Reference(self.variable, element))
+
+    def __getitem__(self, name: str) -> Expr:
+        return self.element(s.Element.SINGLE)[name]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"an event has no method {name!r}; write [{name!r}] for the attribute {name!r}")
+
+    def __repr__(self) -> str:
+        component = s.Component(
+            self.variable or "", self.types, self.any, self.negative, self.kleene, self.variable is not None
+        )
+        return f"<Event {component_text(component)}>"
+
+    def component(self, *, alone: bool = False) -> s.Component:
+        """The syntax of this place; without a variable, the name of its type stands in for one."""
+        if self.variable is not None:
+            return s.Component(self.variable, self.types, self.any, self.negative, self.kleene)
+        if self.types is None or self.kleene:
+            what = "one or more events" if self.kleene else "an event of any type"
+            hint = f'give {self!r} one with as_("a")'
+            raise QueryError(f"{what} can only be told apart by a variable", hint=hint, code="missing-variable")
+        variable = "event" if alone else "_or_".join(self.types)
+        return s.Component(variable, self.types, self.any, self.negative, named=False)
+
+
+def event(*types: str) -> Event:
+    """An event of one type, of several, or of any (without arguments).
+
+    >>> event("Shelf").as_("a"), event("Shelf", "Exit").as_("b"), event().as_("c")
+    (<Event Shelf a>, <Event ANY(Shelf, Exit) b>, <Event * c>)
+    """
+    names = tuple(checked_name(name, "an event type") for name in types)
+    return Event(names or None, any=len(names) > 1)
+
+
+def any_of(*types: str) -> Event:
+    """An event of one of several types; a comparison with an attribute that its type lacks holds (SASE 2.2.2)."""
+    if not types:
+        raise QueryError("any_of() needs event types", hint="event() takes events of every type", code="bad-pattern")
+    return replace(event(*types), any=True)
+
+
+def seq(*events: Event) -> Pattern:
+    """A pattern of events in this order."""
+    return Pattern(s.QuerySyntax(tuple(_event(one).component() for one in events) or _refuse_empty()))
+
+
+def only(one: Event) -> Pattern:
+    """A pattern of a single event: a filter.
+
+    >>> print(only(event("SHELF-READING")).where(col("category") == "food"))
+    PATTERN SHELF-READING
+    WHERE category = 'food'
+    """
+    return Pattern(s.QuerySyntax((_event(one).component(alone=True),), sequence=False))
+
+
+@dataclass(frozen=True, repr=False)
+class Pattern:
+    """A query in the making. Every method returns a new one; `cepheid.match` takes it in place of a text."""
+
+    query: s.QuerySyntax
+
+    def to_syntax(self) -> s.QuerySyntax:
+        """The checked syntax tree, the same as that of the printed text."""
+        return check(self.query)
+
+    def __str__(self) -> str:
+        return to_text(self.query)
+
+    def __repr__(self) -> str:
+        return f"<Pattern {' '.join(str(self).split())}>"
+
+    def where(self, *conditions: Expr | bool) -> Pattern:
+        """Adds conditions; all of them must hold.
+
+        >>> a, b = event("A").as_("a"), event("B").as_("b")
+        >>> print(seq(a, b).where(a["x"] > 1).where((a["x"] < b["x"]) | b["x"].is_null()))
+        PATTERN SEQ(A a, B b)
+        WHERE a.x > 1 AND (a.x < b.x OR b.x IS NULL)
+        """
+        found = _conjuncts(self.query.where)
+        for condition in conditions:
+            if not isinstance(condition, Expr | bool):
+                hint = 'a condition is made of attributes, such as a["x"] > 1'
+                raise QueryError(f"{condition!r} is no condition", hint=hint, code="bad-condition")
+            found += _conjuncts(node_of(condition))
+        joined = None if not found else found[0] if len(found) == 1 else s.And(tuple(found))
+        return self._with(where=joined)
+
+    # event selection strategies
+
+    def strict_contiguity(self, *variables: Event | str) -> Pattern:
+        """No event of any kind lies between two selected ones."""
+        return self._selecting(s.Strategy.STRICT_CONTIGUITY, variables)
+
+    def partition_contiguity(self, *variables: Event | str) -> Pattern:
+        """No event with the same equivalence-test values lies between two selected ones."""
+        return self._selecting(s.Strategy.PARTITION_CONTIGUITY, variables)
+
+    def skip_till_next_match(self, *variables: Event | str) -> Pattern:
+        """Only events that do not fit may be skipped."""
+        return self._selecting(s.Strategy.SKIP_TILL_NEXT, variables)
+
+    def skip_till_any_match(self, *variables: Event | str) -> Pattern:
+        """Any event may be skipped: every combination that fits is a match. This is the default."""
+        return self._selecting(s.Strategy.SKIP_TILL_ANY, variables)
+
+    def _selecting(self, strategy: s.Strategy, variables: tuple[Event | str, ...]) -> Pattern:
+        names = [
+            one if isinstance(one, str) else _event(one).element(s.Element.SINGLE).node.variable for one in variables
+        ]
+        names = names or [component.variable for component in self.query.components]
+        return self._with(selection=s.Selection(strategy, tuple(names)))
+
+    # window and probabilities
+
+    def within(self, length: int | float | timedelta | Expr | None = None, **unit: int | float | Expr) -> Pattern:
+        """How long a match may last: a timedelta, a number of the time column's own units, `events=`, or a unit.
+
+        >>> a_pattern = seq(event("A"), event("B"))
+        >>> for windowed in (a_pattern.within(500), a_pattern.within(hours=12), a_pattern.within(events=100)):
+        ...     print(str(windowed).splitlines()[-1])
+        WITHIN 500
+        WITHIN 12 hours
+        WITHIN 100 EVENTS
+        >>> print(str(a_pattern.within(timedelta(minutes=90))).splitlines()[-1])
+        WITHIN 90 minutes
+        """
+        hint = "within(500), within(hours=12), within(events=100) or within(timedelta(...))"
+        if (length is None) == (not unit) or len(unit) > 1:
+            raise QueryError("a window has one length", hint=hint, code="bad-window")
+        name, given = next(iter(unit.items()), (None, length))
+        if name is not None and name != "events" and name not in UNITS:
+            raise QueryError(f"no time unit '{name}'", hint=f"one of {', '.join(UNITS)}, events", code="unknown-unit")
+        if isinstance(given, timedelta) and name is None:
+            return self._with(within=_window(given))
+        if isinstance(given, Expr) and isinstance(given.node, s.Name):
+            return self._with(within=s.Window(given.node, name))
+        number = _number(given)
+        if number is None or not number > 0 or math.isinf(number):
+            raise QueryError(f"a window cannot last {given!r}", hint=hint, code="bad-window")
+        return self._with(within=s.Window(number, name))
+
+    def threshold(self, probability: float) -> Pattern:
+        """The least probability of a match with missing events that is reported (AYAC section 2.2)."""
+        return self._with(threshold=_probability(probability))
+
+    def confidence(self, probability: float) -> Pattern:
+        """The least probability of a match with imprecise times that is reported."""
+        return self._with(confidence=_probability(probability))
+
+    # results
+
+    def returning(self, *items: Expr | Event | Aliased, **named: Expr | Event) -> Pattern:
+        """The columns of the result; without it, the event of every positive variable.
+
+        >>> a, b = event("A").as_("a"), event("B").as_("b")
+        >>> print(seq(a, b).returning(a, b["x"].alias("in"), gap=b["ts"] - a["ts"]))
+        PATTERN SEQ(A a, B b)
+        RETURN a, b.x AS `in`, b.ts - a.ts AS gap
+        """
+        found = []
+        for item in items:
+            alias = item.name if isinstance(item, Aliased) else None
+            found.append(s.Returned(item.node if isinstance(item, Aliased) else node_of(item), alias))
+        found += [s.Returned(node_of(item), checked_name(name, "a column")) for name, item in named.items()]
+        if not found:
+            raise QueryError("nothing to return", hint="leave returning() out to get every event", code="bad-return")
+        return self._with(returns=tuple(found))
+
+    def all_matches(self) -> Pattern:
+        """Reports every match. This is the default."""
+        return self._with(output=s.Output())
+
+    def non_overlap(self) -> Pattern:
+        """Reports a match only if it starts after the last reported one of its partition ended."""
+        return self._with(output=s.Output(s.OutputMode.NON_OVERLAP))
+
+    def maximal(self) -> Pattern:
+        """Reports, of matches with missing events, only those that no other one contains."""
+        return self._with(output=s.Output(s.OutputMode.MAXIMAL))
+
+    def top(self, matches: int) -> Pattern:
+        """Reports the matches with the highest confidence."""
+        if type(matches) is not int or not 0 < matches < 2**63:
+            raise QueryError(f"top() takes a whole number above 0, not {matches!r}", code="bad-output")
+        return self._with(output=s.Output(s.OutputMode.TOP, matches))
+
+    def _with(self, **changes: Any) -> Pattern:
+        return Pattern(replace(self.query, **changes))
+
+
+def _event(one: object) -> Event:
+    if not isinstance(one, Event):
+        hint = f"write event({one!r})" if isinstance(one, str) else 'for example seq(event("A"), event("B"))'
+        raise QueryError(f"a pattern is made of events, not of {one!r}", hint=hint, code="bad-pattern")
+    return one
+
+
+def _refuse_empty() -> NoReturn:
+    hint = 'for example seq(event("A"), event("B"))'
+    raise QueryError("a pattern needs at least one event", hint=hint, code="bad-pattern")
+
+
+def _conjuncts(condition: s.Expression | None) -> list[s.Expression]:
+    if condition is None:
+        return []
+    return list(condition.operands) if isinstance(condition, s.And) else [condition]
+
+
+def _window(length: timedelta) -> s.Window:
+    """The length in the largest unit that measures it without a rest."""
+    microseconds = length // timedelta(microseconds=1)
+    if microseconds <= 0:
+        raise QueryError("a window must be longer than nothing", code="bad-window")
+    fitting = {unit: nano // 1000 for unit, nano in UNITS.items() if nano >= 1000}
+    unit = max((unit for unit, size in fitting.items() if microseconds % size == 0), key=fitting.__getitem__)
+    return s.Window(microseconds // fitting[unit], unit)
+
+
+def _number(value: object) -> int | float | None:
+    if not isinstance(value, str) and hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _probability(value: object) -> float:
+    number = _number(value)
+    if number is None or not 0 <= number <= 1:
+        raise QueryError(f"{value!r} is no probability", hint="pass a number from 0 to 1", code="bad-probability")
+    return float(number)

@@ -1,0 +1,434 @@
+"""Expressions in Python: attributes of events, compared and combined with Python's operators.
+
+`a["price"] * 2 > b["price"]` is a syntax tree, not a truth value, so `and`, `or`, `not`, `if` and chained
+comparisons cannot work on it; they raise an error that says what to write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, NoReturn
+
+from cepheid.errors import QueryError
+from cepheid.language import syntax as s
+from cepheid.language.printing import expression_text, name_text
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expr:
+    """A value or a condition over the events of a pattern.
+
+    >>> price = attr("a", "price")
+    >>> (price * 2 > 10) & price.is_not_null()
+    <Expr a.price * 2 > 10 AND a.price IS NOT NULL>
+    """
+
+    node: s.Expression
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {expression_text(self.node)}>"
+
+    __str__ = __repr__
+
+    def __bool__(self) -> NoReturn:
+        raise QueryError(
+            f"'{expression_text(self.node)}' is a part of a query and has no truth value in Python",
+            hint="write & for and, | for or, ~ for not, each comparison in parentheses; "
+            "use between(low, high) for a chained comparison and is_in([...]) for in",
+            code="python-boolean",
+        )
+
+    # comparisons
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return self._compare("=", other)
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return self._compare("!=", other)
+
+    def __lt__(self, other: object) -> Expr:
+        return self._compare("<", other)
+
+    def __le__(self, other: object) -> Expr:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: object) -> Expr:
+        return self._compare(">", other)
+
+    def __ge__(self, other: object) -> Expr:
+        return self._compare(">=", other)
+
+    def _compare(self, operator: str, other: object) -> Expr:
+        if other is None:
+            hint = "write is_null() or is_not_null()"
+            raise QueryError("nothing is equal to NULL", hint=hint, code="compared-with-none")
+        return Expr(s.Comparison(operator, self.node, node_of(other)))
+
+    def is_in(self, values: object) -> Expr:
+        """Is it one of these values? They may be a list, or a parameter that holds them.
+
+        >>> attr("a", "ticker").is_in(["IBM", "SAP"])
+        <Expr a.ticker IN ('IBM', 'SAP')>
+        >>> attr("a", "ticker").is_in(param("Finance"))
+        <Expr a.ticker IN Finance>
+        """
+        return Expr(s.Membership(self.node, _members(values)))
+
+    def is_not_in(self, values: object) -> Expr:
+        """Is it none of these values?"""
+        return Expr(s.Membership(self.node, _members(values), negated=True))
+
+    def between(self, low: object, high: object) -> Expr:
+        """Does it lie between two values, both included?"""
+        return Expr(s.Between(self.node, node_of(low), node_of(high)))
+
+    def not_between(self, low: object, high: object) -> Expr:
+        """Does it lie outside two values?"""
+        return Expr(s.Between(self.node, node_of(low), node_of(high), negated=True))
+
+    def is_null(self) -> Expr:
+        """Is there no value?"""
+        return Expr(s.IsNull(self.node))
+
+    def is_not_null(self) -> Expr:
+        """Is there a value?"""
+        return Expr(s.IsNull(self.node, negated=True))
+
+    # conditions
+
+    def __and__(self, other: object) -> Expr:
+        return Expr(_joined(s.And, self.node, _condition(other, "&")))
+
+    def __rand__(self, other: object) -> Expr:
+        return Expr(_joined(s.And, _condition(other, "&"), self.node))
+
+    def __or__(self, other: object) -> Expr:
+        return Expr(_joined(s.Or, self.node, _condition(other, "|")))
+
+    def __ror__(self, other: object) -> Expr:
+        return Expr(_joined(s.Or, _condition(other, "|"), self.node))
+
+    def __invert__(self) -> Expr:
+        return Expr(s.Not(self.node))
+
+    # arithmetic
+
+    def __add__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("+", self.node, node_of(other)))
+
+    def __radd__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("+", node_of(other), self.node))
+
+    def __sub__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("-", self.node, node_of(other)))
+
+    def __rsub__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("-", node_of(other), self.node))
+
+    def __mul__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("*", self.node, node_of(other)))
+
+    def __rmul__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("*", node_of(other), self.node))
+
+    def __truediv__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("/", self.node, node_of(other)))
+
+    def __rtruediv__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("/", node_of(other), self.node))
+
+    def __mod__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("%", self.node, node_of(other)))
+
+    def __rmod__(self, other: object) -> Expr:
+        return Expr(s.Arithmetic("%", node_of(other), self.node))
+
+    def __neg__(self) -> Expr:
+        if isinstance(self.node, s.Literal) and type(self.node.value) in (int, float):
+            return Expr(s.Literal(-self.node.value))  # type: ignore[operator]
+        return Expr(s.Negative(self.node))
+
+    def __pos__(self) -> Expr:
+        return self
+
+    def __abs__(self) -> Expr:
+        return call("abs", self)
+
+    # the rest
+
+    def default(self, other: object) -> Expr:
+        """What to take for this attribute when its event is missing (AYAC section 2.2).
+
+        >>> attr("x", "id").default(attr("z", "id")) == attr("z", "id")
+        <Expr x.id[z.id] = z.id>
+        """
+        if not isinstance(self.node, s.Attribute) or self.node.default is not None:
+            message = f"'{expression_text(self.node)}' takes no default"
+            raise QueryError(message, hint="only an attribute of an event does, and only one", code="bad-default")
+        return Expr(replace(self.node, default=node_of(other)))
+
+    def alias(self, name: str) -> Aliased:
+        """The expression under a name of its own, for `returning`."""
+        return Aliased(self.node, checked_name(name, "a column"))
+
+
+@dataclass(frozen=True)
+class Aliased:
+    """An expression with the name of its result column."""
+
+    node: s.Expression
+    name: str
+
+    def __repr__(self) -> str:
+        return f"<Aliased {expression_text(self.node)} AS {name_text(self.name)}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EventExpr(Expr):
+    """An event, or one element of a Kleene group: `[...]` gives its attributes.
+
+    Attributes that Python allows as a name can also be written with a dot.
+
+    >>> var("a").first["price"], var("a").first.price
+    (<Expr a[1].price>, <Expr a[1].price>)
+    """
+
+    node: s.Reference
+
+    def __getitem__(self, name: str) -> Expr:
+        return Expr(s.Attribute(self.node, checked_name(name, "an attribute")))
+
+    def __getattr__(self, name: str) -> Expr:
+        if name.startswith("_"):  # Python's own questions, such as those of copy and pickle
+            raise AttributeError(name)
+        return self[name]
+
+
+class Elements:
+    """The elements of a Kleene group, for everything that stands for a variable (SASE+ section 2)."""
+
+    def element(self, element: s.Element) -> EventExpr:
+        """The variable with an index."""
+        raise TypeError("an element belongs to a variable")
+
+    @property
+    def first(self) -> EventExpr:
+        """`a[1]`: the first event."""
+        return self.element(s.Element.FIRST)
+
+    @property
+    def current(self) -> EventExpr:
+        """`a[i]`: the event that is being taken."""
+        return self.element(s.Element.CURRENT)
+
+    @property
+    def previous(self) -> EventExpr:
+        """`a[i-1]`: the event taken before it."""
+        return self.element(s.Element.PREVIOUS)
+
+    @property
+    def before(self) -> EventExpr:
+        """`a[..i-1]`: all events taken before it, inside an aggregate."""
+        return self.element(s.Element.BEFORE)
+
+    @property
+    def last(self) -> EventExpr:
+        """`a[a.LEN]`: the last event of the closed group."""
+        return self.element(s.Element.LAST)
+
+    @property
+    def all(self) -> EventExpr:
+        """`a[]`: the whole closed group, inside an aggregate or in `returning`."""
+        return self.element(s.Element.ALL)
+
+    @property
+    def length(self) -> Expr:
+        """`a.LEN`: how many events the group holds."""
+        return Expr(s.Length(self.element(s.Element.SINGLE).node.variable))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Variable(Elements, EventExpr):
+    """A variable of the pattern.
+
+    `v["price"]` is always an attribute. `v.price` is, too, except for the names of elements (`first`, `current`,
+    `previous`, `before`, `last`, `all`, `length`), of methods, and names that start with an underscore.
+    """
+
+    def element(self, element: s.Element) -> EventExpr:
+        """The variable with an index."""
+        return EventExpr(s.Reference(self.node.variable, element))
+
+
+def var(name: str) -> Variable:
+    """A variable of the pattern, by name.
+
+    >>> var("a").price > var("b").previous["price"]
+    <Expr a.price > b[i-1].price>
+    """
+    return Variable(s.Reference(checked_name(name, "a variable")))
+
+
+def attr(variable: str, name: str) -> Expr:
+    """An attribute of a variable's event, both by name.
+
+    >>> attr("a", "unit price")
+    <Expr a.`unit price`>
+    """
+    return var(variable)[name]
+
+
+def col(name: str) -> Expr:
+    """An attribute of the only event of a filter query.
+
+    >>> col("category") == "food"
+    <Expr category = 'food'>
+    """
+    return Expr(s.Name(checked_name(name, "an attribute")))
+
+
+def param(name: str) -> Expr:
+    """A value that the caller passes when the query runs: `match(..., parameters={"T": 10})`."""
+    return Expr(s.Name(checked_name(name, "a parameter")))
+
+
+def lit(value: object) -> Expr:
+    """A constant. Seldom needed: plain Python values work beside every expression.
+
+    >>> lit(1) / var("a").price
+    <Expr 1 / a.price>
+    """
+    return Expr(node_of(value))
+
+
+def call(function: str, *arguments: object) -> Expr:
+    """A built-in or registered function.
+
+    >>> call("Corr", var("a").history, var("b").history) > param("T")
+    <Expr Corr(a.history, b.history) > T>
+    """
+    name = checked_name(function, "a function")
+    if not name.isidentifier():
+        raise QueryError(f"a function cannot be called {name!r}", code="bad-name")
+    return Expr(s.Call(name, tuple(node_of(argument) for argument in arguments)))
+
+
+def avg(values: object) -> Expr:
+    """The mean over the events of a Kleene group, NULLs left out.
+
+    >>> var("a").current["price"] > avg(var("a").before["price"])
+    <Expr a[i].price > avg(a[..i-1].price)>
+    """
+    return call("avg", values)
+
+
+def sum_(values: object) -> Expr:
+    """The sum over the events of a Kleene group, NULLs left out."""
+    return call("sum", values)
+
+
+def min_(values: object) -> Expr:
+    """The least over the events of a Kleene group, NULLs left out."""
+    return call("min", values)
+
+
+def max_(values: object) -> Expr:
+    """The greatest over the events of a Kleene group, NULLs left out."""
+    return call("max", values)
+
+
+def count(values: object) -> Expr:
+    """How many events a Kleene group has, or how many values that are not NULL."""
+    return call("count", values)
+
+
+def first(values: object) -> Expr:
+    """The value of the first event of a Kleene group."""
+    return call("first", values)
+
+
+def last(values: object) -> Expr:
+    """The value of the last event of a Kleene group."""
+    return call("last", values)
+
+
+def equivalent(*names: str, **fixed: object) -> Expr:
+    """Attributes that are equal on all components, some of them fixed to a value (SASE section 2.2.1).
+
+    >>> equivalent("id", name="John")
+    <Expr [id, name = 'John']>
+    """
+    tests: list[tuple[str, s.Expression | None]] = [(checked_name(name, "an attribute"), None) for name in names]
+    for name, value in fixed.items():
+        node = node_of(value)
+        if not isinstance(node, s.Literal | s.Name):
+            message = f"'{name}' can be fixed to a constant or a parameter, not to '{expression_text(node)}'"
+            raise QueryError(message, code="bad-value")
+        tests.append((checked_name(name, "an attribute"), node))
+    if not tests:
+        raise QueryError("an equivalence test needs an attribute", hint='equivalent("id")', code="bad-name")
+    return Expr(s.Equivalence(tuple(tests)))
+
+
+# --- from Python values to nodes --------------------------------------------------------------------------------
+
+
+def node_of(value: object) -> s.Expression:
+    """The syntax of an expression, an event, or a plain Python value."""
+    if isinstance(value, Expr):
+        return value.node
+    if isinstance(value, Elements):  # an event of a pattern
+        return value.element(s.Element.SINGLE).node
+    if isinstance(value, date):  # datetime included; binding turns it into an instant
+        return s.Literal(value.isoformat())
+    if not isinstance(value, str) and hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    if isinstance(value, Aliased):
+        raise QueryError("an alias names a returned column", hint="put alias(...) last", code="bad-value")
+    if value is not None and type(value) not in (bool, int, float, str):
+        hint = "numbers, strings, True, False, None, dates and expressions do"
+        raise QueryError(f"a {type(value).__name__} cannot stand in a query", hint=hint, code="bad-value")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise QueryError(
+            f"{value} cannot stand in a query", hint="test for missing values by is_null()", code="bad-value"
+        )
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise QueryError("a whole number beyond 64 bits", code="bad-number")
+    assert value is None or isinstance(value, bool | int | float | str)
+    return s.Literal(value)
+
+
+def checked_name(name: Any, what: str) -> str:
+    """A name that can be written in a query."""
+    if not isinstance(name, str) or not name:
+        raise QueryError(f"{what} is named by a text, not by {name!r}", code="bad-name")
+    return name
+
+
+def _members(values: object) -> tuple[s.Expression, ...] | s.Name:
+    if isinstance(values, Expr) and isinstance(values.node, s.Name):
+        return values.node
+    if isinstance(values, str | Expr) or not isinstance(values, Iterable):
+        raise QueryError("is_in() takes several values", hint='a list, or param("...")', code="bad-value")
+    if isinstance(values, set | frozenset):
+        values = sorted(values, key=lambda value: (type(value).__name__, value))
+    members = tuple(node_of(value) for value in values)
+    if not members:
+        raise QueryError("nothing is in an empty list", hint="leave the condition out", code="bad-value")
+    return members
+
+
+def _condition(value: object, operator: str) -> s.Expression:
+    if not isinstance(value, Expr | bool):
+        message = f"{value!r} stands beside {operator}, which joins conditions"
+        hint = f'{operator} binds tighter than comparisons: write (a["x"] > 1) {operator} (b["y"] < 2)'
+        raise QueryError(message, hint=hint, code="python-precedence")
+    return node_of(value)
+
+
+def _joined(kind: type[s.And] | type[s.Or], left: s.Expression, right: s.Expression) -> s.Expression:
+    """`a & b & c` is one conjunction of three, as it is in the text."""
+    return kind((*left.operands, right)) if isinstance(left, kind) else kind((left, right))
