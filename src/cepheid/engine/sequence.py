@@ -62,6 +62,7 @@ class Shape(NamedTuple):
     window_kind: int
     window: int
     push_window: bool
+    push_conditions: bool
     postponed: bool
     tested: Int64s  # per case: 1 if there is a condition to test
     neg_after: Int64s  # per negated component: the positive before it, -1 for the window's edge
@@ -76,6 +77,7 @@ SHAPE = types.NamedTuple(
         types.int64,
         types.int64,
         types.int64,
+        types.boolean,
         types.boolean,
         types.boolean,
         INT64S,
@@ -180,6 +182,7 @@ def compile_query(plan: Plan) -> Compiled:
         NO_WINDOW if window is None else EVENT_WINDOW if window.events else TIME_WINDOW,
         window.length if window is not None else 0,
         plan.push_window,
+        plan.push_predicates,
         bound.postponed,
         np.array(predicate.cases, np.int64),
         np.array([-1 if n.after is None else n.after for n in bound.negations], np.int64),
@@ -409,7 +412,12 @@ def construct(
                     continue
                 at[place] = event
                 counters[EVALUATED] += 1
-                passed = equal_codes(events.compared, at, place + 1, length, event)
+                passed = True
+                if shape.push_conditions:
+                    passed = equal_codes(events.compared, at, place + 1, length, event)
+                elif place == 0:
+                    for slot in range(length - 1):
+                        passed = passed and equal_codes(events.compared, at, slot + 1, length, at[slot])
                 if passed and shape.tested[place] == 1:
                     passed = predicate(place, at, no_counts, no_sums, columns)
                 if passed and shape.branches == 1:
