@@ -1,0 +1,42 @@
+"""The command line: `cepheid run | check | explain | why | simulate | demo | report | fit | bench`.
+
+Exit codes: 0 the command did what was asked, 1 something the user can mend, 2 a defect of Cepheid itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+FINE, USER_ERROR, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs a command and ends the process with its exit code."""
+    sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
+
+
+def exit_code(arguments: Sequence[str]) -> int:
+    """Runs a command; every way it can end becomes one of the exit codes, and every error a message on stderr."""
+    from cepheid.cli.app import app
+    from cepheid.cli.messages import print_internal_error, print_user_error
+    from cepheid.errors import CepheidError
+
+    try:
+        app(args=list(arguments), prog_name="cepheid")
+    except SystemExit as end:
+        # The only 2 that comes from here is a command line that cannot be understood, which the user can mend.
+        return USER_ERROR if end.code == 2 else int(end.code or FINE)
+    except CepheidError as error:
+        print_user_error(error)
+        return USER_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # `cepheid run ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+    except Exception as error:
+        print_internal_error(error)
+        return INTERNAL_ERROR
+    return FINE

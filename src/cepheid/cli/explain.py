@@ -1,0 +1,49 @@
+"""`cepheid explain`: what would be done for a query, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cepheid.cli import options as o
+from cepheid.cli.event_files import find_files, read_events
+from cepheid.cli.query_argument import read_query
+from cepheid.errors import CepheidError
+
+_Analyze = Annotated[bool, typer.Option("--analyze", help="Run it, too, and count what each step saw.")]
+_Events = Annotated[
+    list[str] | None, typer.Option("--input", "-i", metavar="PATH", help="Events to plan for. May be repeated.")
+]
+
+
+def explain(
+    query: o.QueryArgument,
+    input: _Events = None,
+    format: o.InputFormat = None,
+    time_format: o.TimeFormat = None,
+    time: o.Time = "ts",
+    type: o.Type = "type",
+    untyped: o.Untyped = False,
+    time_unit: o.TimeUnit = None,
+    tiebreak: o.Tiebreak = None,
+    lower: o.Lower = None,
+    upper: o.Upper = None,
+    parameter: o.Parameters = None,
+    engine: o.EngineName = "auto",
+    analyze: _Analyze = False,
+) -> None:
+    """Show the plan of a query: its operators, the engine that runs it, and why.
+
+    Without --input the types of columns are guessed from the query, and there are no estimates.
+
+    Example:
+
+        cepheid explain shoplifting.cepheid --input events.parquet --analyze
+    """
+    if analyze and not input:
+        raise CepheidError("--analyze runs the query, so it needs events", hint="add --input PATH")
+    parsed = read_query(query, parameter or ())
+    events = read_events(find_files(input, format), time=lower or time, time_format=time_format) if input else None
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
+    print(parsed.explain(events, **roles.arguments(), engine=engine, analyze=analyze))

@@ -1,0 +1,61 @@
+"""What the commands say besides their results: on stderr, coloured on a terminal, plain elsewhere."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from rich.console import Console
+from rich.text import Text
+
+from cepheid.errors import CepheidError, QueryError
+
+# Rich writes no colours where NO_COLOR is set or the stream is no terminal.
+# Its markup would swallow the [id] of queries.
+out = Console(highlight=False, markup=False)
+err = Console(stderr=True, highlight=False, markup=False)
+
+_OPTIONS = "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model"
+
+
+def print_user_error(error: CepheidError) -> None:
+    """The error as a sentence; for a query, with the line and the place in it."""
+    text = in_words_of_the_command_line(str(error))
+    message = Text("error: ", style="bold red")
+    first, _, rest = text.partition("\n")
+    message.append(first, style="bold" if isinstance(error, QueryError) else "not bold default")
+    if rest:
+        message.append("\n" + rest, style="not bold default")
+    err.print(message, soft_wrap=True)
+
+
+def print_internal_error(error: Exception) -> None:
+    """A defect: everything a report of it needs."""
+    err.print(Text("".join(traceback.format_exception(error)).rstrip()), soft_wrap=True)
+    message = Text("internal error: ", style="bold red")
+    message.append("this is a defect of Cepheid, not of your query or data; please report it with the lines above")
+    err.print(message, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """A remark that is no result."""
+    err.print(Text(text, style="dim"), soft_wrap=True)
+
+
+def in_words_of_the_command_line(message: str) -> str:
+    """Proposals speak of Python arguments; here they are options.
+
+    >>> in_words_of_the_command_line("no column 'ts' for the time; did you mean time='when'?")
+    "no column 'ts' for the time; did you mean --time when?"
+    >>> in_words_of_the_command_line("pass time_unit='ms' (or what 'ts' counts); pass type=None for an untyped stream")
+    "pass --time-unit ms (or what 'ts' counts); pass --untyped for an untyped stream"
+    """
+    message = re.sub(r"\btype=None\b", "--untyped", message)
+    message = re.sub(r"\bparameters=\{'(\w+)': \.\.\.\}", r"--parameter \1=...", message)
+    message = re.sub(r"\btruncate=True\b", "--truncate", message)
+    message = re.sub(r"\b(max_matches|max_partial_matches)=", lambda found: f"--{found[1].replace('_', '-')} ", message)
+
+    def option(found: re.Match[str]) -> str:
+        return f"--{found[1].replace('_', '-')} {found[2]}"
+
+    return re.sub(rf"\b({_OPTIONS})='([^']*)'", option, message)

@@ -1,0 +1,90 @@
+"""Options that several commands share, so that they are spelt and explained once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+QueryArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="QUERY", help="The text of a query, a file that holds it, or - for standard input.")
+]
+Inputs: TypeAlias = Annotated[
+    list[str],
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="PATH",
+        help="Events: Parquet, CSV, JSON lines, Arrow, a directory, a glob, or a Delta table. May be repeated.",
+    ),
+]
+InputFormat: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="FORMAT", help="parquet, csv, jsonl, arrow or delta, where the name does not tell."
+    ),
+]
+TimeFormat: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="FORMAT", help="How times are written where they are text, such as '%d/%m/%Y %H:%M'."),
+]
+Time: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the time.")]
+Type: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the event type.")]
+Untyped: TypeAlias = Annotated[bool, typer.Option("--untyped", help="The events have no type.")]
+TimeUnit: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="UNIT", help="What a whole-number time counts: us, ms, s, minutes, ...")
+]
+Tiebreak: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="Orders events of the same time. May be repeated.")
+]
+Lower: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Imprecise time: the earliest instant of each event.")
+]
+Upper: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Imprecise time: the latest instant of each event.")
+]
+Parameters: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter", "-p", metavar="NAME=VALUE", help="A value for a bare word of the query. May be repeated."
+    ),
+]
+EngineName: TypeAlias = Annotated[
+    str, typer.Option(metavar="ENGINE", help="The engine; the choice never changes the result.")
+]
+OutputPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="PATH", help="Where to write: .parquet, .csv, .jsonl or .arrow."),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns mean what; the arguments that `cepheid.match` calls by the same names."""
+
+    time: str = "ts"
+    type: str | None = "type"
+    time_unit: str | None = None
+    tiebreak: tuple[str, ...] = ()
+    lower: str | None = None
+    upper: str | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """As keyword arguments."""
+        return dict(vars(self))
+
+
+def roles(
+    time: str,
+    type: str,
+    untyped: bool,
+    time_unit: str | None,
+    tiebreak: list[str] | None,
+    lower: str | None,
+    upper: str | None,
+) -> Roles:
+    """The roles as the options give them."""
+    return Roles(time, None if untyped else type, time_unit, tuple(tiebreak or ()), lower, upper)

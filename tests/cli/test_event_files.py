@@ -1,0 +1,103 @@
+"""Events in every format, as files, directories and globs, give the same table."""
+
+import gzip
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cepheid.cli.event_files import find_files, read_events
+from cepheid.cli.result_files import write_table
+from cepheid.errors import CepheidError, DataError
+
+EVENTS = pa.table({"ts": [1, 2, 3], "type": ["A", "B", None], "x": [1.5, None, 2.0]})
+
+
+def read(*given: Path | str, **options: str) -> pa.Table:
+    format = options.pop("format", None)
+    return read_events(find_files([str(item) for item in given], format), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl", ".arrow"])
+def test_every_format_reads_back(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"events{suffix}"
+    write_table(EVENTS, path)
+    assert read(path).to_pylist() == EVENTS.to_pylist()
+
+
+def test_directories_and_globs_are_one_table(tmp_path: Path) -> None:
+    for number in range(3):
+        write_table(EVENTS.slice(number, 1), tmp_path / f"part-{number}.csv")
+    (tmp_path / "_SUCCESS").write_text("")
+    assert read(tmp_path).num_rows == 3
+    assert read(tmp_path / "part-*.csv").num_rows == 3
+    assert read(tmp_path / "part-0.csv", tmp_path / "part-2.csv")["ts"].to_pylist() == [1, 3]
+
+
+def test_partitioned_parquet_keeps_its_partition_columns(tmp_path: Path) -> None:
+    pq.write_to_dataset(EVENTS.append_column("day", pa.array([1, 1, 2])), tmp_path, partition_cols=["day"])
+    assert sorted(read(tmp_path)["day"].to_pylist()) == [1, 1, 2]
+
+
+def test_compressed_csv_with_semicolons(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv.gz"
+    path.write_bytes(gzip.compress(b"ts;type\n1;A\n2;B\n"))
+    assert read(path).to_pylist() == [{"ts": 1, "type": "A"}, {"ts": 2, "type": "B"}]
+
+
+def test_times_in_a_format_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("when,type\n31/12/2024 23:59,A\n")
+    with pytest.raises(DataError, match="text such as '31/12/2024 23:59'; say how it is written"):
+        read(path, time="when")
+    with pytest.raises(DataError, match="not written as %Y"):
+        read(path, time="when", time_format="%Y")
+    assert read(path, time="when", time_format="%d/%m/%Y %H:%M")["when"][0].as_py() == datetime(2024, 12, 31, 23, 59)
+
+
+def test_iso_times_need_no_format(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type\n2024-12-31 23:59:00,A\n2024-12-31 23:59:30.5,B\n")
+    assert pa.types.is_timestamp(read(path)["ts"].type)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.csv", "", "empty.csv is empty"),
+        ("head.csv", "ts,type\n", "holds no events"),
+        ("list.json", '[{"ts": 1}]', "one event a line"),
+        ("broken.jsonl", "{oops", "cannot read"),
+        ("ragged.csv", "ts,type\n1\n", "cannot read"),
+        ("events.xyz", "ts", "say it with --format"),
+        ("broken.parquet", "no parquet", "cannot read .* as Parquet"),
+    ],
+)
+def test_files_that_cannot_be_read_say_why(tmp_path: Path, name: str, content: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(CepheidError, match=message):
+        read(path)
+
+
+def test_the_only_time_column_is_proposed(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("when,type\n2024-12-31 23:59:00,A\n")
+    with pytest.raises(DataError, match="did you mean time='when'"):
+        read(path)
+
+
+def test_mixed_and_unknown_inputs(tmp_path: Path) -> None:
+    write_table(EVENTS, tmp_path / "a.csv")
+    write_table(EVENTS, tmp_path / "b.parquet")
+    with pytest.raises(CepheidError, match="mixes csv and parquet"):
+        find_files([str(tmp_path)])
+    with pytest.raises(CepheidError, match=r"did you mean .*a\.csv"):
+        find_files([str(tmp_path / "a.csw")])
+    with pytest.raises(CepheidError, match="choose csv"):
+        find_files([str(tmp_path / "a.csv")], "cvs")
+    (tmp_path / "void").mkdir()
+    with pytest.raises(CepheidError, match="is empty"):
+        find_files([str(tmp_path / "void")])

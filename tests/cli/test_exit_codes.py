@@ -1,0 +1,94 @@
+"""Each way a command can end has its exit code, and its message goes to stderr without a traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cepheid.cli import run
+from cli.conftest import THEFT, Cepheid
+
+
+def test_zero_when_something_was_found(cepheid_command: Cepheid, shop: Path) -> None:
+    assert cepheid_command("run", THEFT, "-i", shop).code == 0
+
+
+def test_zero_when_nothing_was_found_and_a_way_on_is_named(cepheid_command: Cepheid, shop: Path) -> None:
+    ran = cepheid_command("run", "PATTERN SEQ(Exit a, Shelf b) WITHIN 10", "-i", shop)
+    assert (ran.code, ran.out) == (0, "")
+    assert "cepheid why" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "PATTERN SEQ(Shelf x, Exit z", "-i", "SHOP"], "expected ')'"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z) WHERE x.idd = 3", "-i", "SHOP"], "did you mean 'id'?"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z)", "-i", "SHOP", "--time", "tss"], "did you mean --time ts?"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z) WITHIN 3 hours", "-i", "SHOP"], "pass --time-unit ms"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z) WITHIN Longest", "-i", "SHOP"], "--parameter Longest=..."),
+        (["run", "PATTERN SEQ(Shelf x, Exit z)", "-i", "SHOP", "--engine", "sequense"], "did you mean 'sequence'?"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z)", "-i", "SHOP", "-o", "found.parqet"], "did you mean found.parquet?"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z)", "-i", "SHOP", "-o", "nowhere/found.csv"], "mkdir -p nowhere"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z)", "-i", "no-such.csv"], "there is no such file"),
+        (["run", "no-such.cepheid", "-i", "SHOP"], "there is no such file"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z)", "-i", "SHOP", "-p", "T"], "for example -p T=3600"),
+        (["run", "PATTERN SEQ(Shelf x, Exit z)"], "--input"),
+        (["rum"], "Did you mean 'run'?"),
+        (["simulate", "rfid", "10", "-o", "x.csv", "--loss", "much"], "write it like --loss 0.05"),
+        (["simulate", "rfid", "10", "-o", "x.csv", "--loss", "2"], "between 0 and 1"),
+        (["simulate", "stocks", "10", "-o", "x.csv", "--truth", "t.csv"], "leave --truth out"),
+        (["explain", THEFT, "--analyze"], "add --input PATH"),
+    ],
+)
+def test_one_when_the_user_can_mend_it(
+    cepheid_command: Cepheid,
+    shop: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = cepheid_command(*[str(shop) if item == "SHOP" else item for item in arguments])
+    assert ran.code == 1
+    assert ran.out == ""
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_two_when_the_fault_is_ours(cepheid_command: Cepheid, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(run, "read_events", broken)
+    ran = cepheid_command("run", THEFT, "-i", shop)
+    assert ran.code == 2
+    assert "ZeroDivisionError: a defect" in ran.err
+    assert "please report it" in ran.err
+
+
+def _process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    command = [sys.executable, "-m", "cepheid.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env={**known, **environment}, check=False)
+
+
+def test_colours_switch_on_and_off() -> None:
+    assert "\x1b[" in _process("check", "PATTERN SEQ(A a", FORCE_COLOR="1").stdout
+    assert "\x1b[" not in _process("check", "PATTERN SEQ(A a", NO_COLOR="1").stdout
+    assert "\x1b[" not in _process("check", "PATTERN SEQ(A a").stdout  # no terminal
+
+
+def test_every_command_shows_an_example() -> None:
+    from cepheid.cli.app import app
+
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert "Example" in (command.callback.__doc__ or ""), command.name
+    for name in ("run", "simulate", "check"):
+        helped = _process(name, "--help")
+        assert helped.returncode == 0
+        assert f"cepheid {name}" in helped.stdout

@@ -1,0 +1,78 @@
+"""`cepheid run` on files: where matches go and in which form."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from cli.conftest import THEFT, Cepheid
+
+
+def test_json_lines_when_piped(cepheid_command: Cepheid, shop: Path) -> None:
+    ran = cepheid_command("run", THEFT, "-i", shop)
+    (line,) = ran.out.splitlines()
+    assert json.loads(line) == {
+        "match_start": 1,
+        "match_end": 5,
+        "x": {"ts": 1, "type": "Shelf", "id": "razor"},
+        "z": {"ts": 5, "type": "Exit", "id": "razor"},
+    }
+    assert "1 match in 5 events" in ran.err
+
+
+def test_table_shows_what_events_share_once(cepheid_command: Cepheid, shop: Path) -> None:
+    ran = cepheid_command("run", THEFT, "-i", shop, "--show", "table", "--quiet")
+    header, *_, row = [line.split() for line in ran.out.splitlines() if line.strip()]
+    assert header == ["id", "match_start", "match_end", "x", "z"]
+    assert row == ["razor", "1", "5", "1", "5"]
+    assert ran.err == ""
+
+
+def test_csv_is_flat(cepheid_command: Cepheid, shop: Path) -> None:
+    ran = cepheid_command("run", THEFT, "-i", shop, "--show", "csv")
+    assert ran.out.splitlines()[0] == '"match_start","match_end","x.ts","x.type","x.id","z.ts","z.type","z.id"'
+
+
+def test_output_file(cepheid_command: Cepheid, shop: Path, tmp_path: Path) -> None:
+    target = tmp_path / "thefts.parquet"
+    ran = cepheid_command("run", THEFT, "-i", shop, "-o", target)
+    assert (ran.code, ran.out) == (0, "")
+    assert pq.read_table(target)["x"].to_pylist() == [{"ts": 1, "type": "Shelf", "id": "razor"}]
+
+
+def test_query_from_a_file_and_from_standard_input(
+    cepheid_command: Cepheid, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import io
+
+    file = tmp_path / "theft.cepheid"
+    file.write_text(THEFT)
+    from_file = cepheid_command("run", file, "-i", shop)
+    monkeypatch.setattr("sys.stdin", io.StringIO(THEFT))
+    assert cepheid_command("run", "-", "-i", shop).out == from_file.out != ""
+
+
+def test_parameters_units_and_untyped_streams(cepheid_command: Cepheid, shop: Path) -> None:
+    query = "PATTERN SEQ(x, z) WHERE x.id = Article AND z.id = Article WITHIN 3 seconds"
+    ran = cepheid_command("run", query, "-i", shop, "--untyped", "-p", "Article=bread", "--time-unit", "s")
+    assert len(ran.out.splitlines()) == 3
+
+
+def test_limits(cepheid_command: Cepheid, shop: Path) -> None:
+    every = "PATTERN SEQ(ANY(Shelf, Register, Exit) a, ANY(Shelf, Register, Exit) b) WITHIN 10"
+    stopped = cepheid_command("run", every, "-i", shop, "--max-matches", "3")
+    assert stopped.code == 1
+    assert "--max-matches 3" in stopped.err
+    assert "--truncate" in stopped.err
+    cut = cepheid_command("run", every, "-i", shop, "--max-matches", "3", "--truncate")
+    assert len(cut.out.splitlines()) == 3
+    assert "cut short" in cut.err
+
+
+def test_a_long_kleene_group_is_cut_in_the_table(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    path = tmp_path / "ticks.csv"
+    path.write_text("ts,type,price\n" + "".join(f"{t},S,{t}\n" for t in range(6)) + "6,E,0\n")
+    query = "PATTERN SEQ(S+ a[], E b) WHERE skip_till_next_match(a[], b) { a[1].price = 0 } WITHIN 10"
+    ran = cepheid_command("run", query, "-i", path, "--show", "table", "--engine", "reference")
+    assert "… 3 more …" in ran.out
