@@ -167,7 +167,7 @@ def _call(name: str, arguments: list[Column]) -> Column:
     assert function is not None
     # One call per row: rare (a condition on one event, or RETURN), and never inside a matching loop.
     length = next((len(column) for column in arguments if not isinstance(column, pa.Scalar)), None)
-    rows = zip(*[_repeated(column, length or 1) for column in arguments], strict=True)
+    rows = zip(*[_repeated(column, 1 if length is None else length) for column in arguments], strict=True)
     results = [None if None in row else _plain(function.call(*row)) for row in rows]
     kinds = {DataType.BOOL: pa.bool_(), DataType.INT: pa.int64(), DataType.FLOAT: pa.float64()}
     kind = pa.string() if function.result is DataType.STRING else kinds.get(function.result or DataType.NULL)
