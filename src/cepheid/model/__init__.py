@@ -21,7 +21,7 @@ from cepheid.model.loss_model import (
     model_to_json,
 )
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at, score_at
-from cepheid.model.score_table import ScoreTable, join_tables, score_table
+from cepheid.model.score_tables import ScoreTable, join_tables, score_table
 from cepheid.model.scores import SCORINGS, Scoring, SegmentItem, score, score_limit
 
 __all__ = [

@@ -62,7 +62,7 @@ class Gamma(GapDistribution):
         positive = np.maximum(x, 0.0)
         with np.errstate(divide="ignore", over="ignore"):
             log_density = special.xlogy(self.shape - 1.0, positive) - positive - special.gammaln(self.shape)
-            return np.where(x >= 0.0, self.happens * np.exp(log_density) / self.scale, 0.0)
+            return np.where(x >= 0.0, _scaled(self.happens / self.scale, np.exp(log_density)), 0.0)
 
     def cdf(self, t: ArrayLike) -> Floats:
         return np.asarray(self.happens * special.gammainc(self.shape, np.maximum(_times(t), 0.0) / self.scale))
@@ -131,7 +131,7 @@ class Weibull(GapDistribution):
         positive = np.maximum(x, 0.0)
         with np.errstate(divide="ignore", over="ignore"):
             log_density = special.xlogy(self.shape - 1.0, positive) - positive**self.shape
-            return np.where(x >= 0.0, self.happens * self.shape / self.scale * np.exp(log_density), 0.0)
+            return np.where(x >= 0.0, _scaled(self.happens * self.shape / self.scale, np.exp(log_density)), 0.0)
 
     def cdf(self, t: ArrayLike) -> Floats:
         return -self.happens * np.expm1(-self._hazard(t))
@@ -232,6 +232,11 @@ def is_built_in(gap: GapDistribution) -> bool:
 
 def _times(t: ArrayLike) -> Floats:
     return np.asarray(t, dtype=np.float64)
+
+
+def _scaled(factor: float, density: Floats) -> Floats:
+    """factor * density, where nothing times an infinite density is nothing."""
+    return np.asarray(factor * density) if factor > 0.0 else np.zeros_like(density)
 
 
 def _defective(happens: float, survival: Floats) -> Floats:

@@ -27,11 +27,11 @@ from cepheid.model.chain import Chain, Step, landmarks_of, solve
 from cepheid.model.distributions import Exponential, Gamma, LogNormal
 from cepheid.model.fit import FEWEST_GAPS, fit_from_statistics, start_from_moments
 from cepheid.model.gap import Floats, GapDistribution
-from cepheid.model.gap_statistics import GapStatistics, bin_edges
+from cepheid.model.gap_statistics import GapStatistics, Moments, bin_edges
 
 SKIP_FAMILIES: tuple[type[GapDistribution], ...] = (Gamma, LogNormal, Exponential)
-_MOST_ROUNDS = 5000
-_SETTLED = 1e-8
+_MOST_ROUNDS = 2000
+_SETTLED = 1e-6
 _EDGE = 1e-6
 _GRID = 20
 _PROFILE_ROUNDS = 40
@@ -122,6 +122,7 @@ class _Data:
     counts: Floats
     lower: Floats
     upper: Floats
+    log_middle: Floats
     through_middle: Floats
 
 
@@ -141,7 +142,8 @@ def _prepare(trips: Trips, before: GapDistribution, after: GapDistribution) -> _
     # The distribution of the sum of both gaps is a convolution, as in the scores.
     chain = Chain((Step(before.pdf, 1.0, landmarks_of(before, window)),), after.cdf, landmarks_of(after, window))
     total = solve(chain, window, 1e-9).levels[0]
-    return _Data(trips.before.count, counts, lower, upper, np.maximum(total(upper) - total(lower), 1e-300))
+    through_middle = np.maximum(total(upper) - total(lower), 1e-300)
+    return _Data(trips.before.count, counts, lower, upper, np.log(lower * upper) / 2.0, through_middle)
 
 
 def _climb(data: _Data, family: type[GapDistribution], fixed: GapDistribution | None) -> _Found:
@@ -179,9 +181,16 @@ def _found(data: _Data, lost: float, skip: GapDistribution) -> _Found:
 
 
 def _fit_skip(data: _Data, family: type[GapDistribution], weights: Floats) -> GapDistribution:
-    middles = np.sqrt(data.lower * data.upper)
     shares = np.maximum(data.counts * weights, 1e-12)
-    return start_from_moments(family, GapStatistics.from_samples(middles, weights=shares))
+    moments = Moments(
+        count=float(shares.sum()),
+        total=float(shares @ np.exp(data.log_middle)),
+        total_log=float(shares @ data.log_middle),
+        total_log_square=float(shares @ data.log_middle**2),
+        smallest=float(data.lower[0]),
+        largest=float(data.upper[-1]),
+    )
+    return start_from_moments(family, moments)
 
 
 def _bin_masses(gap: GapDistribution, data: _Data) -> Floats:

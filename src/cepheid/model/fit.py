@@ -18,12 +18,15 @@ from scipy import optimize, special
 from cepheid.errors import ModelError
 from cepheid.model.distributions import SMALLEST_SHAPE, Empirical, Exponential, Gamma, LogNormal, Uniform, Weibull
 from cepheid.model.gap import Floats, GapDistribution
-from cepheid.model.gap_statistics import GapStatistics, bin_edges
+from cepheid.model.gap_statistics import GapStatistics, Moments, bin_edges
 
 FEWEST_GAPS = 20
 FAMILIES: tuple[type[GapDistribution], ...] = (Exponential, Gamma, LogNormal, Weibull, Uniform)
+# A histogram explains everything a little better; it is taken only when its AIC leaves the families no support.
+CLEARLY_BETTER = 10.0
 _MOST_HISTOGRAM_BINS = 40
 _FEWEST_PER_HISTOGRAM_BIN = 10.0
+_EMPTY_STRETCH = 1.5
 _LARGEST_SHAPE = 1e6
 
 
@@ -85,7 +88,9 @@ def fit_from_statistics(
 ) -> GapDistribution:
     """As `fit_gap`, from statistics that may have been merged from many parts."""
     fits = compare_families(statistics, families, resolution=resolution, fewest=fewest, component=component)
-    return fits[0].distribution
+    histogram = next(each for each in fits if isinstance(each.distribution, Empirical))
+    best = next((each for each in fits if each is not histogram), histogram)
+    return (histogram if histogram.aic < best.aic - CLEARLY_BETTER else best).distribution
 
 
 def compare_families(
@@ -149,7 +154,7 @@ def _log_likelihood(gap: GapDistribution, grouped: _Grouped) -> float:
 
 
 def _fit_family(family: type[GapDistribution], statistics: GapStatistics, grouped: _Grouped) -> FamilyFit:
-    start = start_from_moments(family, statistics)
+    start = start_from_moments(family, statistics.moments)
     happens = statistics.count / (statistics.count + statistics.never)
     if isinstance(start, Uniform):  # its best ends are the extremes
         low, high = statistics.smallest - grouped.shortest, statistics.largest + grouped.shortest
@@ -182,9 +187,9 @@ def _climb(start: GapDistribution, happens: float, grouped: _Grouped) -> GapDist
     return gap_at(found.x)
 
 
-def start_from_moments(family: type[GapDistribution], statistics: GapStatistics) -> GapDistribution:
+def start_from_moments(family: type[GapDistribution], moments: Moments) -> GapDistribution:
     """A member of the family from the sums alone: the best one for Exponential, Gamma and LogNormal."""
-    return _STARTS[family](statistics)
+    return _STARTS[family](moments)
 
 
 def _encode(gap: GapDistribution) -> Floats:
@@ -210,14 +215,14 @@ def _with(gap: GapDistribution, happens: float) -> GapDistribution:
     return cast(GapDistribution, replace(cast(Any, gap), happens=happens))
 
 
-def _start_exponential(statistics: GapStatistics) -> GapDistribution:
-    return Exponential(statistics.total / statistics.count)
+def _start_exponential(moments: Moments) -> GapDistribution:
+    return Exponential(moments.total / moments.count)
 
 
-def _start_gamma(statistics: GapStatistics) -> GapDistribution:
-    mean = statistics.total / statistics.count
+def _start_gamma(moments: Moments) -> GapDistribution:
+    mean = moments.total / moments.count
     # log(shape) - digamma(shape) = log(mean) - mean(log): Newton's method from Minka's approximation.
-    target = max(math.log(mean) - statistics.total_log / statistics.count, 0.5 / _LARGEST_SHAPE)
+    target = max(math.log(mean) - moments.total_log / moments.count, 0.5 / _LARGEST_SHAPE)
     shape = (3.0 - target + math.sqrt((target - 3.0) ** 2 + 24.0 * target)) / (12.0 * target)
     for _ in range(20):
         off = math.log(shape) - float(special.digamma(shape)) - target
@@ -229,30 +234,30 @@ def _start_gamma(statistics: GapStatistics) -> GapDistribution:
     return Gamma(shape, mean / shape)
 
 
-def _start_lognormal(statistics: GapStatistics) -> GapDistribution:
-    return LogNormal(statistics.total_log / statistics.count, _deviation_of_log(statistics))
+def _start_lognormal(moments: Moments) -> GapDistribution:
+    return LogNormal(moments.total_log / moments.count, _deviation_of_log(moments))
 
 
-def _start_weibull(statistics: GapStatistics) -> GapDistribution:
+def _start_weibull(moments: Moments) -> GapDistribution:
     # log t of a Weibull has deviation π / (√6 shape) and mean log(scale) - γ / shape.
-    shape = math.pi / (math.sqrt(6.0) * _deviation_of_log(statistics))
+    shape = math.pi / (math.sqrt(6.0) * _deviation_of_log(moments))
     shape = min(max(shape, SMALLEST_SHAPE), _LARGEST_SHAPE)
-    return Weibull(shape, math.exp(statistics.total_log / statistics.count + np.euler_gamma / shape))
+    return Weibull(shape, math.exp(moments.total_log / moments.count + np.euler_gamma / shape))
 
 
-def _start_uniform(statistics: GapStatistics) -> GapDistribution:
+def _start_uniform(moments: Moments) -> GapDistribution:
     # The extremes of n draws lie on average 1/(n+1) of the range inside the ends.
-    spread = max(statistics.largest - statistics.smallest, 1e-9 * statistics.largest)
-    beyond = spread / max(statistics.count - 1.0, 1.0)
-    return Uniform(max(statistics.smallest - beyond, 0.0), statistics.largest + beyond)
+    spread = max(moments.largest - moments.smallest, 1e-9 * moments.largest)
+    beyond = spread / max(moments.count - 1.0, 1.0)
+    return Uniform(max(moments.smallest - beyond, 0.0), moments.largest + beyond)
 
 
-def _deviation_of_log(statistics: GapStatistics) -> float:
-    mean = statistics.total_log / statistics.count
-    return math.sqrt(max(statistics.total_log_square / statistics.count - mean**2, 1e-8))
+def _deviation_of_log(moments: Moments) -> float:
+    mean = moments.total_log / moments.count
+    return math.sqrt(max(moments.total_log_square / moments.count - mean**2, 1e-8))
 
 
-_STARTS: dict[type[GapDistribution], Callable[[GapStatistics], GapDistribution]] = {
+_STARTS: dict[type[GapDistribution], Callable[[Moments], GapDistribution]] = {
     Exponential: _start_exponential,
     Gamma: _start_gamma,
     LogNormal: _start_lognormal,
@@ -266,18 +271,21 @@ def _fit_histogram(grouped: _Grouped) -> FamilyFit:
     total = float(grouped.counts.sum())
     enough = max(total / _MOST_HISTOGRAM_BINS, min(_FEWEST_PER_HISTOGRAM_BIN, total / 2.0))
     edges, counts = [float(grouped.lower[0])], [0.0]
+    before = edges[0]
     for lower, upper, count in zip(grouped.lower, grouped.upper, grouped.counts, strict=True):
-        if lower > 1.5 * edges[-1] and counts[-1] == 0.0 and len(counts) > 1:
-            edges.append(float(lower))  # a wide stretch without gaps stays empty
-            counts.append(0.0)
+        if lower > _EMPTY_STRETCH * before:  # a wide stretch without gaps stays empty
+            edges += [float(before), float(lower)] if counts[-1] > 0.0 else [float(lower)]
+            counts += [0.0, 0.0] if counts[-1] > 0.0 else [0.0]
         counts[-1] += float(count)
         if counts[-1] >= enough:
             edges.append(float(upper))
             counts.append(0.0)
-    if counts[-1] > 0.0 and len(counts) > 1:  # too few for a bin of their own: they join the last
-        counts[-2] += counts[-1]
-        edges[-1] = float(grouped.upper[-1])
-    histogram = _product_limit(np.array(edges), np.array(counts[:-1]), grouped)
+        before = upper
+    if counts[-1] > 0.0:
+        edges.append(float(before))
+    else:
+        counts.pop()
+    histogram = _product_limit(np.array(edges), np.array(counts), grouped)
     likelihood = _log_likelihood(histogram, grouped)
     parameters = len(histogram.masses) - 1 + (grouped.never > 0.0)
     return FamilyFit(histogram, likelihood, 2.0 * parameters - 2.0 * likelihood)

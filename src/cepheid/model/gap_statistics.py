@@ -22,6 +22,18 @@ Bins = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
+class Moments:
+    """Sums over gaps from which most families are fitted at once."""
+
+    count: float
+    total: float
+    total_log: float
+    total_log_square: float
+    smallest: float
+    largest: float
+
+
+@dataclass(frozen=True)
 class GapStatistics:
     """Gaps that were seen to end (`bins` and sums), that were cut off (`censored`), and that `never` ended.
 
@@ -46,6 +58,11 @@ class GapStatistics:
     def count(self) -> float:
         """The number of gaps that were seen to end."""
         return math.fsum(count for _, count in self.bins)
+
+    @property
+    def moments(self) -> Moments:
+        """The sums over gaps that were seen to end."""
+        return Moments(self.count, self.total, self.total_log, self.total_log_square, self.smallest, self.largest)
 
     @classmethod
     def from_samples(

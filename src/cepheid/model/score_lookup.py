@@ -33,7 +33,7 @@ _named_tuple: Any = types.NamedTuple
 TABLE_ARRAYS = _named_tuple([float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1]], TableArrays)
 
 
-@njit(int64(TABLE_ARRAYS, int64, float64), cache=True)
+@njit(int64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
 def find_knot(tables: TableArrays, k: int, t: float) -> int:
     """The knot (in the joined arrays) at which the interval that holds t begins; t is within [0, window]."""
     first, last = tables.first_knot[k], tables.first_knot[k + 1] - 2
@@ -55,7 +55,7 @@ def find_knot(tables: TableArrays, k: int, t: float) -> int:
     return int(min(low, last))
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
 def score_at(tables: TableArrays, k: int, t: float) -> float:
     """The score of table k at span t; spans outside [0, window] count as its ends."""
     end = tables.first_knot[k + 1] - 1
@@ -67,14 +67,14 @@ def score_at(tables: TableArrays, k: int, t: float) -> float:
     return float(min(max(tables.values[i] + tables.slopes[i] * (t - tables.knots[i]), 0.0), 1.0))
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
 def log_score_at(tables: TableArrays, k: int, t: float) -> float:
     """log(score_at), minus infinity for zero."""
     score = score_at(tables, k, t)
     return math.log(score) if score > 0.0 else -math.inf
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
 def maximum_at(tables: TableArrays, k: int, t: float) -> float:
     """G: at least every score_at(tables, k, u) with u <= t."""
     end = tables.first_knot[k + 1] - 1
