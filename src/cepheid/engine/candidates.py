@@ -269,7 +269,8 @@ def rank_within(order: Int64s, starts: Int64s, instant: Int64s) -> tuple[Int64s,
     return ranks, preceding
 
 
-@numba.njit(INT64S(INT64S, INT64S, INT64S, INT64S, types.int64), cache=True)
+# The times may be Arrow's own memory, which is read only.
+@numba.njit(INT64S(INT64S, INT64S, INT64S, types.Array(types.int64, 1, "C", readonly=True), types.int64), cache=True)
 def passed_at(order: Int64s, starts: Int64s, position: Int64s, time: Int64s, length: int) -> Int64s:
     """For each event, when the event comes that lies `length` positions on; NEVER if none does."""
     due = np.empty(len(order), np.int64)
