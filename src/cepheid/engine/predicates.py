@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -122,8 +122,8 @@ class _Writer:
             case s.Comparison() | s.Membership() | s.Between():
                 absent = [
                     self.value(inner, case)[1]
-                    for inner in s.walk(node)
-                    if isinstance(inner, s.Attribute) and inner.of.variable in self.any_variables
+                    for inner in _attributes_at_hand(node)
+                    if inner.of.variable in self.any_variables
                 ]
                 return "(" + " or ".join([*absent, self.known(node, case)]) + ")"
             case s.Literal(value=truth):
@@ -263,6 +263,15 @@ class _Writer:
         (of,) = references
         canonical = _with_reference(node, s.Reference("event"))
         return self.attribute(f"={expression_text(canonical)}", self.type_of(node), canonical, of, case)
+
+
+def _attributes_at_hand(node: s.Expression) -> Iterator[s.Attribute]:
+    """The attributes that a condition reads of single events; aggregates pass over NULLs by themselves."""
+    if isinstance(node, s.Attribute):
+        yield node
+    elif not (isinstance(node, s.Call) and node.function.lower() in AGGREGATES):
+        for inner in s.children(node):
+            yield from _attributes_at_hand(inner)
 
 
 def _with_reference(node: s.Expression, reference: s.Reference) -> s.Expression:
