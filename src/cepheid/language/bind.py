@@ -296,8 +296,15 @@ class _Binder:
         return strip(negation_normal_form(where))
 
     def branches(self, where: s.Expression | None) -> tuple[Branch, ...]:
+        """The disjuncts of what shares an OR with a negated component; all else is tested clause by clause.
+
+        That matters for Kleene groups: `a.x = 1 OR a.y = 2` may hold for one element by its x and for another by its
+        y, but a disjunct has to hold for all of them.
+        """
+        normal = negation_normal_form(where) if where is not None else None
+        shared = tuple(part for part in _top_level(normal) if self.negative_in(part))
         found = []
-        for literals in disjuncts(where):
+        for literals in disjuncts(s.And(shared) if shared else None):
             negative: dict[str, list[s.Expression]] = {}
             positive: list[s.Expression] = []
             for literal in literals:

@@ -67,14 +67,14 @@ def score_at(tables: TableArrays, k: int, t: float) -> float:
     return float(min(max(tables.values[i] + tables.slopes[i] * (t - tables.knots[i]), 0.0), 1.0))
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
 def log_score_at(tables: TableArrays, k: int, t: float) -> float:
     """log(score_at), minus infinity for zero."""
     score = score_at(tables, k, t)
     return math.log(score) if score > 0.0 else -math.inf
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
+@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
 def maximum_at(tables: TableArrays, k: int, t: float) -> float:
     """G: at least every score_at(tables, k, u) with u <= t."""
     end = tables.first_knot[k + 1] - 1

@@ -121,8 +121,8 @@ def optimise(plan: LogicalPlan, rules: tuple[Rule, ...] = RULES) -> LogicalPlan:
 
 
 def _literals(bound: BoundQuery) -> list[s.Expression]:
-    branch = bound.branches[0]
-    return [*branch.positive, *(part for _, parts in branch.negative for part in parts)]
+    negative = (part for _, parts in bound.branches[0].negative for part in parts)
+    return [*(conjunct.expression for conjunct in bound.conjuncts), *negative]
 
 
 def _equality(node: s.Expression) -> tuple[str, str, str] | None:

@@ -1,0 +1,150 @@
+"""The engine for missing events (AYAC): probabilistic arrival queues with score bounds.
+
+`edges` says what may be missing and at what score, `clauses` what must hold among the events that were seen,
+`kernel` scans and generates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.engine.candidates import candidates
+from cepheid.engine.columns import fill
+from cepheid.engine.events import EventTable
+from cepheid.engine.limits import check_limit
+from cepheid.engine.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.queues.clauses import Clause, CompiledClauses, compile_clauses, refusal
+from cepheid.engine.queues.edges import Edges, build_edges, describe_edges
+from cepheid.engine.queues.kernel import (
+    CONDITION,
+    DROPPED,
+    EVALUATED,
+    KILLED,
+    NEGATION,
+    NOTHING,
+    OVERFLOW,
+    STACKED,
+    Lossy,
+    generate,
+)
+from cepheid.engine.sequence import kernel_events
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.physical import Plan
+
+ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has reached it
+
+__all__ = ["describe_edges", "refuses", "run"]
+
+
+def refuses(bound: BoundQuery) -> str | None:
+    """Why this engine cannot run a query, or None."""
+    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+        return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
+    if bound.window is None or bound.window.events:
+        return "missing events need a window of time"
+    if bound.schema.lower is not None:
+        return "its times are points, not intervals"
+    return refusal(bound)
+
+
+def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+    """All matches that are probable enough, with after < completion <= until."""
+    edges = build_edges(plan)
+    clauses = compile_clauses(plan.bound)
+    prepared = candidates(plan, events)
+    columns = fill(clauses.predicate.layout, events.table, prepared.rows, plan.bound.schema)
+    kernel = generate if clauses.predicate.compiled else generate.py_func
+    places, chosen, begins, scores, completion, counters = kernel(
+        kernel_events(prepared),
+        _as_arrays(plan, edges, clauses),
+        columns,
+        edges.tables,
+        clauses.predicate.call,
+        after,
+        until,
+        plan.limits.max_matches,
+    )
+    truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
+    return Matches(
+        _chosen(plan.bound, places, prepared.rows[chosen], begins),
+        completion,
+        probability=np.exp(scores),
+        counters={
+            "scanned": prepared.scanned,
+            "candidates": len(prepared),
+            "queued": int(counters[STACKED]),
+            "dropped_by_bound": int(counters[DROPPED]),
+            "evaluations": int(counters[EVALUATED]),
+            "killed": int(counters[KILLED]),
+        },
+        truncated=truncated,
+    )
+
+
+def _as_arrays(plan: Plan, edges: Edges, compiled: CompiledClauses) -> Lossy:
+    bound, clauses = plan.bound, compiled.clauses
+    assert bound.window is not None
+    threshold = (bound.syntax.threshold or 0.0) - ROUNDING
+    known = []
+    for index, negation in enumerate(bound.negations):
+        # Its interval is known once the search has come down to the component before it.
+        lowest = -1 if negation.after is None or negation.before is None else 2 * negation.after
+        known.append(min([lowest, *(clause.known for clause in clauses if clause.owner == index)]))
+    return Lossy(
+        len(bound.positives),
+        len(bound.negations),
+        bound.window.length,
+        bound.postponed,
+        float(np.log(threshold)) if threshold > 0 else -np.inf,
+        edges.scale,
+        np.array([component.kleene for component in bound.positives], np.int64),
+        edges.number,
+        edges.highest,
+        edges.monotone,
+        np.array([-1 if n.after is None else n.after for n in bound.negations], np.int64),
+        np.array(known, np.int64),
+        compiled.base,
+        compiled.places,
+        np.array([clause.owner for clause in clauses], np.int64),
+        np.array([clause.branch for clause in clauses], np.int64),
+        np.array([clause.every for clause in clauses], np.int64),
+        np.array([clause.pairs for clause in clauses], np.int64),
+        np.array([clause.known for clause in clauses], np.int64),
+        compiled.tested,
+        _decides(bound, clauses, known, bool(plan.options.get("missing_last", False))),
+        len(bound.branches),
+    )
+
+
+def _decides(bound: BoundQuery, clauses: tuple[Clause, ...], known: list[int], missing_last: bool) -> Int64s:
+    """What each step of a path decides, [source + 1, place]: conditions, or whether a negated event was seen."""
+    count = len(bound.positives)
+    found = np.full((count + 1, count + 1), NOTHING, np.int64)
+    for source in range(-1, count):
+        for place in range(count + 1):
+            low, high = 2 * source if source >= 0 else -1, 2 * place + (1 if place == count else 0)
+            early = any(clause.owner < 0 and clause.branch < 0 and low <= clause.known < high for clause in clauses)
+            if early or (source < 0 and len(bound.branches) > 1):
+                found[source + 1, place] = CONDITION
+            # At the end, a negated component whose neighbour behind is missing is looked at, too.
+            elif any(low <= ready < high for ready in known) or (source < 0 and known and missing_last):
+                found[source + 1, place] = NEGATION
+    return found
+
+
+def _chosen(bound: BoundQuery, places: Int64s, rows: Int64s, begins: Int64s) -> tuple[Chosen, ...]:
+    """The entries of all matches, component by component."""
+    count = len(begins) - 1
+    match_of = np.repeat(np.arange(count), np.diff(begins))
+    found = []
+    for place, component in enumerate(bound.positives):
+        here = places == place
+        if component.kleene:
+            sizes = np.bincount(match_of[here], minlength=count)
+            found.append(Chosen(rows[here], np.concatenate([[0], np.cumsum(sizes)])))
+        else:
+            column = np.full(count, MISSING, np.int64)
+            column[match_of[here]] = rows[here]
+            found.append(Chosen(column))
+    return tuple(found)
