@@ -92,7 +92,18 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         stacklevel=2,
     )
     exec(code, plain)
-    return plain["predicate"], False
+    return _called_from_kernels(plain["predicate"]), False
+
+
+def _called_from_kernels(plain: Any) -> Any:
+    """A function that numba could not compile, in a form that compiled kernels can still call."""
+
+    def predicate(case, at, counted, running, columns):  # type: ignore[no-untyped-def]
+        with numba.objmode(holds="boolean"):
+            holds = bool(plain(case, at, counted, running, columns))
+        return holds
+
+    return numba.njit(PREDICATE)(predicate)
 
 
 class _Writer:
