@@ -35,7 +35,7 @@ def explain(
     if statistics is not None:
         sections.append(("Estimates", _estimates(plan, statistics)))
     if actual is not None:
-        sections.append(("Actual", [f"{_words(name):<28}{_number(value)}" for name, value in actual.items()]))
+        sections.append(("Actual", [f"{_words(name):<38}{_number(value)}" for name, value in actual.items()]))
     return "\n\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections)
 
 
@@ -70,10 +70,10 @@ def strategy_text(bound: BoundQuery) -> str:
 
 
 def _estimates(plan: Plan, statistics: Statistics) -> list[str]:
-    lines = [f"{'events':<28}{_number(statistics.events)}", f"{'partitions':<28}{_number(statistics.partitions)}"]
+    lines = [f"{'events':<38}{_number(statistics.events)}", f"{'partitions':<38}{_number(statistics.partitions)}"]
     for component, rate in zip(plan.bound.positives, statistics.per_window, strict=False):
-        lines.append(f"{component.variable + ' per window':<28}{rate:.3g}")
-    lines += [f"{name:<28}{value:.3g}" for name, value in plan.estimates.items()]
+        lines.append(f"{component.variable + ' per window':<38}{rate:.3g}")
+    lines += [f"{name:<38}{value:.3g}" for name, value in plan.estimates.items()]
     return lines
 
 

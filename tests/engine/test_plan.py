@@ -1,0 +1,71 @@
+"""The planner: which engine, why, and plans that differ only in speed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+import cepheid
+from cepheid.language import syntax as s
+from cepheid.plan.examples import example
+from cepheid.plan.logical import describe
+from cepheid.plan.rules import optimise
+from strategies.queries import queries, streams
+
+EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "B", "C", "B"], "id": [1, 1, 1, 2], "x": [5, 6, 7, 8]})
+TEXT = "PATTERN SEQ(A a, !(B b), C c) WHERE a.id = b.id AND a.id = c.id AND a.x > 1 AND a.x < c.x WITHIN 9"
+
+
+def test_rules_move_the_work_down() -> None:
+    before, after = describe(example(TEXT)), describe(optimise(example(TEXT)))
+    assert before[-1] == "scan       (A a, C c)"
+    assert after[-1] == "scan       (A a, C c); partitioned by [id]; a.x > 1; within 9 steps of ts"
+    assert [line.split()[0] for line in after] == ["transform", "negate", "construct", "scan"]
+
+
+def test_equalities_that_leave_a_component_out_are_no_equivalence_test() -> None:
+    plan = optimise(example("PATTERN SEQ(A a, B b, C c) WHERE a.id = b.id WITHIN 9"))
+    assert plan.scan_partition == ()
+    assert len(plan.construct_conditions) == 1
+
+
+def test_explain_says_engine_reason_and_counts() -> None:
+    told = cepheid.query(TEXT).explain(EVENTS, analyze=True)
+    for part in ("engine      sequence", "because", "partition   by id", "scanned", "matches"):
+        assert part in told
+
+
+def test_explain_needs_no_events() -> None:
+    assert "engine" in cepheid.query(TEXT).explain()
+    assert "runs" in cepheid.query("PATTERN SEQ(A+ a[], B b) WHERE avg(a[].x) > 2 WITHIN 1 hour").explain()
+
+
+def test_an_engine_that_cannot_run_the_query_is_a_clear_error() -> None:
+    with pytest.raises(cepheid.EngineError, match="cannot run this query: it does not know Kleene plus"):
+        cepheid.match(EVENTS, "PATTERN SEQ(A+ a[], B b) WITHIN 9", engine="sequence")
+    with pytest.raises(cepheid.EngineError, match="did you mean 'sequence'"):
+        cepheid.match(EVENTS, TEXT, engine="sequnce")
+
+
+def test_a_misspelt_option_is_an_error() -> None:
+    with pytest.raises(cepheid.CepheidError, match="did you mean time"):
+        cepheid.match(EVENTS, TEXT, tme="ts")
+
+
+def test_the_order_of_a_rare_last_event_is_found() -> None:
+    random = np.random.default_rng(0)
+    kinds = random.choice(["A", "B", "C"], 20_000, p=[0.45, 0.545, 0.005])
+    events = pa.table({"ts": np.arange(20_000), "type": kinds, "x": random.integers(0, 100, 20_000)})
+    told = cepheid.query("PATTERN SEQ(C c, A a, B b) WHERE c.x < a.x - 90 AND a.x = b.x WITHIN 500").explain(events)
+    assert "engine      lazy-tree" in told
+    assert "order       c" in told
+
+
+@given(queries(kleene=False, strategy=s.Strategy.SKIP_TILL_ANY, output=False, returns=False), streams())
+def test_rules_change_no_result(query: s.QuerySyntax, events: pa.Table) -> None:
+    asked = cepheid.Query(query)
+    plain = cepheid.match(events, asked, pushdown=False).sort_by("match_end")
+    pushed = cepheid.match(events, asked).sort_by("match_end")
+    assert sorted(map(repr, plain.to_pylist())) == sorted(map(repr, pushed.to_pylist()))
