@@ -252,6 +252,8 @@ class Pattern:
 
     def threshold(self, probability: float) -> Pattern:
         """The least probability of a match with missing events that is reported (AYAC section 2.2)."""
+        if probability == 0:
+            raise QueryError("a threshold of 0 is outside (0, 1]", hint="pass a number above 0", code="bad-probability")
         return self._with(threshold=_probability(probability))
 
     def confidence(self, probability: float) -> Pattern:

@@ -228,6 +228,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return "within", _span(meta), {"within": s.Window(length, unit, span=_span(meta))}
 
     def threshold(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        if parts[0] == 0:
+            hint = "write a number above 0: at 0, everything is reported that could have happened"
+            self.fail("a threshold of 0 is outside (0, 1]", _span(meta), "bad-probability", hint)
         return "threshold", _span(meta), {"threshold": parts[0]}
 
     def confidence(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:

@@ -66,7 +66,8 @@ def build_edges(plan: Plan) -> Edges:
             skipped = _between(bound, source, target)
             if _possible(plan, source, target, skipped):
                 found.append(_edge(plan, source, target, skipped, items, window, threshold, scale))
-    _warn_of_cost(bound, items, threshold)
+    last = () if plan.options.get("missing_last", False) else (bound.positives[-1].variable,)
+    _warn_of_cost({name: item for name, item in items.items() if name not in last}, threshold)
     return _arrays(tuple(found), count, scale)
 
 
@@ -120,13 +121,13 @@ def _edge(
     return Edge(source, target, skipped, table, kept=table.highest >= threshold)
 
 
-def _warn_of_cost(bound: BoundQuery, items: dict[str, SegmentItem], threshold: float) -> None:
+def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
     losses = sorted((item.loss for item in items.values() if item.kind == "missing"), reverse=True)
     if len(losses) >= 2 and 0.0 < threshold < losses[0] * losses[1]:
         warnings.warn(
             f"THRESHOLD {threshold:g} is below {losses[0] * losses[1]:.3g}, the product of two losses: matches with "
             "several missing events are searched for, which costs time and finds what hardly ever happened",
-            stacklevel=2,
+                stacklevel=2,
         )
 
 

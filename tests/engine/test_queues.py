@@ -1,0 +1,168 @@
+"""The engine for missing events (AYAC) against the reference, which enumerates what was seen and what was not."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.engine.events import ordered
+from cepheid.engine.find import ENGINES, find
+from cepheid.engine.matches import Matches
+from cepheid.engine.queues.edges import describe_edges
+from cepheid.language import syntax as s
+from cepheid.model import Exponential, Model, Uniform
+from cepheid.plan.physical import Plan
+from strategies.agreement import bound_to, cut
+from strategies.models import models
+from strategies.queries import queries, streams
+
+TOLERANCE = 2e-6  # twice what a score table may be off
+SHOPLIFTING = "PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 100 THRESHOLD {threshold}"
+MODEL = Model(loss=0.1, gaps={"b": Exponential(mean=20, happens=0.9), "c": Exponential(mean=30)})
+
+Scored = dict[tuple[Any, ...], float]
+
+
+def scored(matches: Matches) -> Scored:
+    """Each match with its probability; nothing may be found twice."""
+    assert matches.probability is not None
+    keys = list(zip(matches.groups(), matches.completion.tolist(), strict=True))
+    assert len(set(keys)) == len(keys)
+    return dict(zip(keys, matches.probability.tolist(), strict=True))
+
+
+def assert_close(found: Scored, expected: Scored, threshold: float) -> None:
+    """The same matches with the same probabilities; at the threshold itself, either answer will do."""
+    for key in found.keys() | expected.keys():
+        near = abs(found.get(key, expected.get(key, 0.0)) - threshold) <= TOLERANCE
+        assert near or found.get(key, -1.0) == pytest.approx(expected.get(key, -2.0), abs=TOLERANCE), key
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[s.QuerySyntax, pa.Table, Model, str, bool]:
+    """A query with THRESHOLD, a stream, a model, a scoring, and whether the last event may be missing."""
+    query = draw(queries(threshold=True, returns=False, output=False, max_components=4))
+    query = dataclasses.replace(query, threshold=draw(st.sampled_from([0.001, 0.05, 0.3, 0.7])))
+    events = draw(streams(max_size=8))
+    model = draw(models(component.variable for component in query.components))
+    return query, events, model, draw(st.sampled_from(["exact", "paper", "posterior"])), draw(st.booleans())
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(cases(), st.booleans())
+def test_it_agrees_with_the_reference(case: tuple[Any, ...], split: bool) -> None:
+    query, events, model, scoring, missing_last = case
+    bound = bound_to(query, events)
+    assert ENGINES["queues"].refuses(bound) is None
+    table = ordered(events, bound.schema)
+    common: dict[str, Any] = {"model": model, "scoring": scoring, "options": {"missing_last": missing_last}}
+    partition = bound.equivalence if split else ()
+    compared = () if split else bound.equivalence
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = find(Plan(bound, "queues", partition=partition, compared=compared, **common), table)
+    expected = find(Plan(bound, "reference", **common), table)
+    assert_close(scored(found), scored(expected), query.threshold)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(cases(), st.lists(st.integers(-5, 30), max_size=4))
+def test_it_can_be_cut_anywhere(case: tuple[Any, ...], cuts: list[int]) -> None:
+    query, events, model, scoring, missing_last = case
+    bound = bound_to(query, events)
+    table = ordered(events, bound.schema)
+    options = {"missing_last": missing_last}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan = Plan(bound, "queues", partition=bound.equivalence, model=model, scoring=scoring, options=options)
+        pieces = [scored(piece) for piece in cut(plan, table, cuts)]
+        whole = scored(find(plan, table))
+    assert sum(map(len, pieces)) == len(whole)
+    assert {key: value for piece in pieces for key, value in piece.items()} == whole
+
+
+@given(
+    queries(
+        kleene=False,
+        negation=False,
+        strategy=s.Strategy.SKIP_TILL_ANY,
+        window=True,
+        event_window=False,
+        output=False,
+        returns=False,
+        untyped=False,
+    ),
+    streams(),
+)
+def test_without_loss_it_is_the_precise_engine(query: s.QuerySyntax, events: pa.Table) -> None:
+    bound = bound_to(query, events)
+    table = ordered(events, bound.schema)
+    model = Model(loss=0.0, gaps={component.variable: Exponential(mean=3.0) for component in query.components})
+    found = find(Plan(bound, "queues", partition=bound.equivalence, model=model), table)
+    precise = find(Plan(bound, "sequence", partition=bound.equivalence), table)
+    assert sorted(found.groups()) == sorted(precise.groups())
+    assert found.probability is not None
+    assert np.allclose(found.probability, 1.0)
+
+
+def visits(*events: tuple[int, str, int]) -> pa.Table:
+    """Readings as (time, reader, tag)."""
+    return pa.table({"ts": [e[0] for e in events], "type": [e[1] for e in events], "tag": [e[2] for e in events]})
+
+
+def test_shoplifting_with_a_missed_shelf_reading() -> None:
+    events = visits((0, "Shelf", 1), (50, "Exit", 1), (60, "Exit", 2))
+    found = cepheid.match(events, SHOPLIFTING.format(threshold=0.001), model=MODEL).to_pylist()
+    # Each exit without a register reading; for tag 1 also with its shelf reading, which makes it far more probable.
+    assert [(match["a"] is None, match["c"]["tag"]) for match in found] == [(True, 1), (False, 1), (True, 2)]
+    # S^N over 50 steps: not seen at the register, so probably not there.
+    passed = 0.9 * (1 - np.exp(-50 / 20))
+    assert found[1]["probability"] == pytest.approx((1 - passed) / (0.1 * passed + 1 - passed), abs=1e-6)
+    assert found[0]["probability"] < 0.1 < found[1]["probability"]
+
+
+def test_the_automaton_shows_its_scores_and_what_the_threshold_removed() -> None:
+    told = cepheid.query(SHOPLIFTING.format(threshold=0.2)).explain(visits((0, "Shelf", 1)), model=MODEL)
+    assert "a -> c: S(N), at most 1" in told
+    assert "(opening) -> c: S(PN)" in told
+    assert "dropped: below the threshold" in told
+
+
+def test_edges_can_be_described_without_events() -> None:
+    bound = bound_to(cepheid.query(SHOPLIFTING.format(threshold=0.01)).syntax, visits((0, "Shelf", 1)))
+    assert len(describe_edges(Plan(bound, "queues", model=MODEL)).splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"model": None}, "needs a loss and gap model"),
+        ({"model": Model(loss=0.1, gaps={"c": Uniform(0, 9)})}, "no gap distribution for 'b'"),
+        ({"model": MODEL, "scoring": "exakt"}, "unknown scoring 'exakt'"),
+    ],
+)
+def test_bad_models_are_clear_errors(change: dict[str, Any], problem: str) -> None:
+    with pytest.raises(cepheid.CepheidError, match=problem):
+        cepheid.match(visits((0, "Shelf", 1), (5, "Exit", 1)), SHOPLIFTING.format(threshold=0.01), **change)
+
+
+@pytest.mark.parametrize("threshold", ["0", "1.5", "-0.1"])
+def test_bad_thresholds_are_clear_errors(threshold: str) -> None:
+    with pytest.raises(cepheid.QueryError, match="outside"):
+        cepheid.query(SHOPLIFTING.format(threshold=threshold))
+
+
+def test_a_threshold_below_the_product_of_losses_is_legal_but_warned_of() -> None:
+    text = "PATTERN SEQ(A a, B b, C c) WITHIN 100 THRESHOLD 0.001"
+    model = Model(loss=0.2, gaps={"b": Exponential(mean=20), "c": Exponential(mean=30)})
+    events = pa.table({"ts": [1], "type": ["C"]})
+    with pytest.warns(UserWarning, match="product of two losses"):
+        cepheid.match(events, text, model=model)
