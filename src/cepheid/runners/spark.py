@@ -1,0 +1,32 @@
+"""`match` for PySpark tables: binds the query to the table's columns, plans it, and hands it to batch or stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.engine.planning import make_plan
+from cepheid.language.schema import Schema
+from cepheid.plan.physical import Plan
+from cepheid.runners import spark_batch
+from cepheid.runners.options import Options
+from cepheid.runners.spark_session import DataFrame, arrow_schema
+
+
+def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataFrame:
+    """The matches of a query in a Spark table, batch or stream."""
+    known = sorted(spark_batch.OPTIONS)
+    options = Options.from_keywords(keywords, known)
+    spark_options = {name: value for name, value in options.hints.items() if name in known}
+    plan = spark_plan(query, arrow_schema(df), options)
+    return spark_batch.match_batch(df, plan, spark_options)
+
+
+def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
+    """The plan for events of an Arrow schema, without having seen any."""
+    bound = query.bind(Schema.from_arrow(schema, **options.roles()))
+    hints = {name: value for name, value in options.hints.items() if name not in spark_batch.OPTIONS}
+    plan, _ = make_plan(bound, engine=options.engine, model=options.model, scoring=options.scoring, hints=hints)
+    return plan

@@ -1,0 +1,188 @@
+"""Batches on Spark give the matches of the local engine, however they are spread."""
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import cepheid
+from cepheid.runners.spark import match_spark
+from cepheid.runners.spark_batch import match_batch
+from spark.packed import collected, expected, keyed_cases, keyless_cases, plan_of
+
+packed = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.parametrize("options", [{"partitions": 1}, {"partitions": 2}, {"partitions": 7, "memory": 500}])
+@given(cases=keyed_cases())
+@packed
+def test_keyed_queries_find_what_the_local_engine_finds(spark, options, cases):
+    queries, table = cases
+    plans = [plan_of(query, table) for query in queries]
+    df = spark.createDataFrame(table)
+    found = collected([(plan, match_batch(df, plan, options)) for plan in plans])
+    assert found == [expected(plan, table) for plan in plans]
+
+
+@pytest.mark.parametrize("options", [{"slices": 1}, {"slices": 3}, {"slices": 7, "partitions": 2, "memory": 500}])
+@given(cases=keyless_cases())
+@packed
+def test_queries_without_key_find_what_the_local_engine_finds(spark, options, cases):
+    queries, table = cases
+    plans = [plan_of(query, table) for query in queries]
+    df = spark.createDataFrame(table)
+    found = collected([(plan, match_batch(df, plan, options)) for plan in plans])
+    assert found == [expected(plan, table) for plan in plans]
+
+
+@given(cases=keyed_cases(window=True, max_streams=3))
+@packed
+def test_hot_keys_change_nothing(spark, cases):
+    queries, table = cases
+    plans = [plan_of(query, table) for query in queries]
+    df = spark.createDataFrame(table)
+    results = []
+    for plan in plans:
+        keys = [tuple(row[name] for name in plan.bound.equivalence) for row in table.slice(0, 4).to_pylist()]
+        hot = [key for key in set(keys) if None not in key]
+        results.append((plan, match_batch(df, plan, {"hot_keys": hot, "slices": 3})))
+    assert collected(results) == [expected(plan, table) for plan in plans]
+
+
+# --- drawn by hand --------------------------------------------------------------------------------------------------
+
+
+def skewed(n=3000, seed=0) -> pa.Table:
+    """Nine of ten events have one key."""
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": rng.permutation(n),
+            "type": rng.choice(["A", "B", "C"], n),
+            "id": np.where(rng.random(n) < 0.9, 7, rng.integers(0, 20, n)),
+            "x": rng.integers(0, 50, n),
+        }
+    )
+
+
+def rows(table: pa.Table) -> list[str]:
+    return sorted(map(str, table.to_pylist()))
+
+
+QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND b.x < c.x AND a.x > 20 WITHIN 40"
+
+
+def test_skewed_keys_are_found_and_parted(spark):
+    table = skewed()
+    df = spark.createDataFrame(table)
+    result = match_spark(df, cepheid.query(QUERY), {"hot_keys": "auto"})
+    assert "__slice" in result._jdf.queryExecution().optimizedPlan().toString()
+    assert rows(result.toArrow()) == rows(cepheid.match(table, QUERY))
+
+
+def test_the_filter_reaches_the_files(spark, tmp_path):
+    spark.createDataFrame(skewed(300)).write.parquet(str(tmp_path / "events"))
+    df = spark.read.parquet(str(tmp_path / "events"))
+    plan = match_spark(df, cepheid.query(QUERY + " RETURN a.ts, c.ts AS done"), {})._jdf.queryExecution()
+    text = plan.executedPlan().toString()
+    filters = text[text.index("PushedFilters") :].split("\n")[0]
+    assert "In(type, [A])" in filters or "EqualTo(type,A)" in filters
+    assert "GreaterThan(x,20)" in filters
+    assert "IsNotNull(id)" in filters
+    assert text.count("Exchange") == 1
+
+
+def test_contiguity_sees_every_event(spark):
+    table = skewed(500)
+    text = "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) { [id] AND a.x > 10 } WITHIN 400"
+    result = cepheid.match(spark.createDataFrame(table), text)
+    assert rows(result.toArrow()) == rows(cepheid.match(table, text))
+    assert result.count() > 0
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
+def test_timestamps_mean_the_same_in_every_session_zone(spark, zone, kind):
+    # A quarter of an hour apart, across the night in which New York's clocks go back
+    begin = dt.datetime(2025, 11, 2, 4, 0, tzinfo=dt.UTC)
+    times = [begin + dt.timedelta(minutes=15 * step) for step in range(24)]
+    table = pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            "type": ["A", "B", "C"] * 8,
+            "x": list(range(24)),
+        }
+    )
+    df = spark.createDataFrame(table).selectExpr(f"cast(ts AS {kind}) AS ts", "type", "x")
+    text = (
+        "PATTERN SEQ(A a, B b) WHERE a.ts >= '2025-11-02 05:30:00' AND b.ts < '2025-11-02 09:00:00' WITHIN 80 minutes"
+    )
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        for options in ({"slices": 1}, {"slices": 3}):
+            got = cepheid.match(df, text, **options).toArrow()
+            assert sorted((row["a"]["x"], row["b"]["x"]) for row in got.to_pylist()) == sorted(
+                (row["a"]["x"], row["b"]["x"]) for row in cepheid.match(table, text).to_pylist()
+            )
+            assert got.num_rows > 0
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_functions_of_the_user_travel_along(spark):
+    @cepheid.function
+    def apart(x: float, y: float) -> float:
+        return abs(x - y)
+
+    table = skewed(200)
+    text = "PATTERN SEQ(A a, B b) WHERE [id] AND apart(a.x, b.x) < 3 WITHIN 20 RETURN a.x, b.x AS y"
+    result = cepheid.match(spark.createDataFrame(table), text)
+    assert rows(result.toArrow()) == rows(cepheid.match(table, text))
+
+
+def test_nested_columns_and_names_with_dots_pass_through(spark):
+    df = spark.sql(
+        "SELECT id AS ts, if(id % 2 = 0, 'A', 'B') AS type, array(id, id) AS l, map('k', id) AS m,"
+        " named_struct('p', id) AS `n.s`, date '2025-01-01' AS d, cast(id AS decimal(9, 2)) AS dec FROM range(4)"
+    )
+    result = cepheid.match(df, "PATTERN SEQ(A a, B b) WHERE a.dec < 1.5 WITHIN 2")
+    (row,) = result.collect()
+    assert row["b"]["n.s"]["p"] == 1
+    assert row["b"]["m"] == {"k": 1}
+    assert row["a"]["l"] == [0, 0]
+
+
+def test_an_empty_table_gives_an_empty_result(spark):
+    df = spark.createDataFrame(skewed(10)).where("ts < 0")
+    for text in (QUERY, "PATTERN SEQ(A a, B b) WITHIN 5"):
+        result = cepheid.match(df, text)
+        assert result.columns[:3] == ["match_start", "match_end", "a"]
+        assert result.count() == 0
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_is_said_before_any_job(spark):
+    df = spark.createDataFrame(skewed(10))
+    with pytest.raises(cepheid.DataError, match="no column 'time' for the time"):
+        cepheid.match(df, QUERY, time="time")
+    with pytest.raises(cepheid.QueryError, match=r"no attribute 'prize'(.|\n)*\^"):
+        cepheid.match(df, "PATTERN SEQ(A a, B b) WHERE a.prize > 3")
+    with pytest.raises(cepheid.DataError, match="must be a whole number or a timestamp"):
+        cepheid.match(df, QUERY, time="type")
+    with pytest.raises(cepheid.CepheidError, match="no option 'partition'; did you mean partitions"):
+        cepheid.match(df, QUERY, partition=3)
+    with pytest.raises(cepheid.DataError, match="hot_keys"):
+        cepheid.match(df, QUERY, hot_keys=3)
+    with pytest.raises(cepheid.DataError, match="column 'i' is interval"):
+        cepheid.match(df.selectExpr("*", "make_interval(1) AS i"), QUERY)
+
+
+def test_errors_in_the_data_reach_the_driver(spark):
+    df = spark.createDataFrame(skewed(10)).selectExpr("if(ts = 3, NULL, ts) AS ts", "type", "id", "x")
+    with pytest.raises(Exception, match="column 'ts' holds the time, but it is NULL in 1 of"):
+        cepheid.match(df, "PATTERN SEQ(ANY(A, B, C) a) WITHIN 10").count()
