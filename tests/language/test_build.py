@@ -451,5 +451,5 @@ def test_misuse(misuse: Callable[[], object], code: str) -> None:
 
 def test_an_event_is_not_compared_by_accident() -> None:
     query = seq(a, b).where(a["value"] > b).to_syntax()
-    with pytest.raises(QueryError, match="an event is no value; name an attribute, such as b.x"):
+    with pytest.raises(QueryError, match=r"an event is no value; name an attribute, such as b\.x"):
         bind(query, QUERIES["time-synthetic"].schema)

@@ -340,7 +340,10 @@ def variables_of(node: Expression) -> frozenset[str]:
 
 
 def mentioned_words(query: QuerySyntax) -> frozenset[str]:
-    """Every word of WHERE and RETURN that is, or could be, a variable of the pattern."""
+    """Every word of WHERE and RETURN that is, or could be, a variable of the pattern.
+
+    In a filter query a word alone is an attribute: `EVENT price WHERE price > 3` is about events of type price.
+    """
     found = set(query.selection.variables) if query.selection else set()
     expressions = [query.where] if query.where is not None else []
     expressions += [item.expression for item in query.returns or ()]
@@ -348,6 +351,6 @@ def mentioned_words(query: QuerySyntax) -> frozenset[str]:
         for node in walk(expression):
             if isinstance(node, Reference | Length):
                 found.add(node.variable)
-            elif isinstance(node, Name):
+            elif isinstance(node, Name) and query.sequence:
                 found.add(node.name)
     return frozenset(found)
