@@ -191,8 +191,9 @@ class _Binder:
         if not isinstance(length, int | float) or isinstance(length, bool):
             hint = "pass a number, a timedelta, or a text such as '12 hours'"
             self.fail(f"a {type(length).__name__} is no length of time", within, "bad-window", hint)
-        if not length > 0 or math.isinf(length):
+        if not length > 0:
             self.fail("a window must be longer than nothing", within, "bad-window")
+        self.refuse_endless(length, within)
         if unit == "events":
             return self.bound_window(length, within, events=True)
         is_timestamp = self.schema.type_of(self.schema.time) is DataType.TIME
@@ -210,10 +211,12 @@ class _Binder:
 
     def bound_window(self, length: int | float, within: s.Window, events: bool = False) -> BoundWindow:
         # last - first < T over whole steps: a fraction of a step changes nothing but the rounding up.
-        steps = math.ceil(length)
-        if steps >= 2**62:  # times are 64-bit integers, and a window is added to them and taken from them
+        self.refuse_endless(length, within)
+        return BoundWindow(math.ceil(length), events)
+
+    def refuse_endless(self, length: int | float, within: s.Window) -> None:
+        if length >= 2**62:  # times are 64-bit integers, and a window is added to them and taken from them
             self.fail("a window longer than any stream", within, "bad-window", "leave WITHIN out")
-        return BoundWindow(steps, events)
 
     def length_given(self, given: Any, unit: str | None, within: s.Window) -> tuple[Any, str | None]:
         """The length of a window that the caller passed as a parameter."""

@@ -246,7 +246,7 @@ class Pattern:
         if isinstance(given, Expr) and isinstance(given.node, s.Name):
             return self._with(within=s.Window(given.node, name))
         number = _number(given)
-        if number is None or not number > 0 or math.isinf(number):
+        if number is None or not 0 < number < math.inf:
             raise QueryError(f"a window cannot last {given!r}", hint=hint, code="bad-window")
         return self._with(within=s.Window(number, name))
 

@@ -329,7 +329,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                     number = float(number) / 100 if percent else number
                 except (OverflowError, ValueError):  # Python refuses to read integers of thousands of digits
                     number = math.inf
-                if math.isinf(number):
+                if isinstance(number, float) and math.isinf(number):
                     self.fail("a number too large", _token_span(token), "bad-number")
                 return number
             case "STRING":
