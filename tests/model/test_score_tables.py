@@ -24,6 +24,8 @@ from cepheid.model import (
     score_at,
     score_table,
 )
+from cepheid.model.score_lookup import find_knot
+from cepheid.model.score_tables import table_arrays
 from cepheid.model.scores import segment_score
 
 WINDOW = 120.0
@@ -80,6 +82,24 @@ def test_lookup_is_linear_interpolation_between_knots(items, scoring, spans):
     expected = np.interp(spans, table.knots, table.values)
     np.testing.assert_allclose(table.score(spans), expected, rtol=0, atol=1e-13)
     assert np.all((table.values >= 0.0) & (table.values <= 1.0))
+
+
+@pytest.mark.parametrize("count", [8, 16, 21])
+def test_the_right_interval_is_found_next_to_knots_on_bucket_edges(count):
+    for window in np.arange(3, 40) * 0.1:
+        knots = np.unique(np.append(np.arange(count) * (window / count), window))
+        arrays = table_arrays(knots, np.linspace(0.0, 1.0, len(knots)))
+        for spans in (knots[1:-1], np.nextafter(knots[1:-1], 0.0), np.nextafter(knots[1:-1], 1e9)):
+            found = [find_knot(arrays, 0, span) for span in spans]
+            assert found == list(np.searchsorted(knots, spans, side="right") - 1)
+
+
+def test_rounding_never_puts_a_score_above_its_bound():
+    for window in np.arange(3, 60) / 7.0:
+        items = [SegmentItem("missing", 0.37, Exponential(17.3)), SegmentItem("negative", 0.1, Gamma(0.5, 30))]
+        table = score_table(items, window)
+        spans = np.sort(np.concatenate([table.knots, np.nextafter(table.knots, 0.0)]))
+        assert np.all(table.maximum(spans) >= np.maximum.accumulate(table.score(spans)))
 
 
 def test_kinks_are_knots():

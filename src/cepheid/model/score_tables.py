@@ -138,7 +138,7 @@ def _table(
     checks = random.uniform(0.0, window, 64)
     fast_error = float(np.abs(segment.fast(checks) - segment.direct(checks)).max())
     bound = 1.1 * measured + max(segment.error, fast_error)
-    return ScoreTable(scoring, window, bound, _arrays(knots, values, window))
+    return ScoreTable(scoring, window, bound, table_arrays(knots, values))
 
 
 def _choose_knots(segment: SegmentScore, tolerance: float, random: np.random.Generator) -> tuple[Floats, float]:
@@ -186,7 +186,9 @@ def _subdivide(knots: Floats, parts: np.ndarray) -> Floats:
     return np.unique(np.append(np.where(steps == 0, left, inner), knots[-1]))
 
 
-def _arrays(knots: Floats, values: Floats, window: float) -> TableArrays:
+def table_arrays(knots: Floats, values: Floats) -> TableArrays:
+    """The arrays of a single table, from its knots (rising from 0 to the window) and its scores there."""
+    window = float(knots[-1])
     maxima = np.maximum.accumulate(values) * _ROUNDING
     count = 1 << max(int(np.ceil(np.log2(2 * len(knots)))), 4)
     edges = np.arange(count + 1) * (window / count)
