@@ -1,0 +1,119 @@
+"""The run engine (SASE+): an automaton with a match buffer, all strategies, Kleene plus, aggregates, negation.
+
+`run` writes every match down, `find_compressed` keeps them in the shared buffer, `count` only counts them.
+`run_backtracking` finds the same matches one run at a time, for comparison (section 5.2.3).
+"""
+
+from __future__ import annotations
+
+from cepheid.engine.events import EventTable
+from cepheid.engine.limits import check_limit
+from cepheid.engine.matches import Int64s, Matches
+from cepheid.engine.runs.automaton import Automaton, compile_automaton
+from cepheid.engine.runs.backtrack import backtrack
+from cepheid.engine.runs.buffer import Rows
+from cepheid.engine.runs.compressed import CompressedMatches
+from cepheid.engine.runs.enumerate import Written, nothing_written
+from cepheid.engine.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
+from cepheid.engine.runs.prepare import Prepared, prepare, to_matches
+from cepheid.engine.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, scan
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.physical import Plan
+
+__all__ = [
+    "Automaton",
+    "CompressedMatches",
+    "automaton_text",
+    "compile_automaton",
+    "count",
+    "find_compressed",
+    "refuses",
+    "run",
+    "run_backtracking",
+]
+
+
+def refuses(bound: BoundQuery) -> str | None:
+    """Why this engine cannot run a query, or None."""
+    if bound.schema.lower is not None:
+        return "it takes every time as precise"
+    if bound.syntax.threshold is not None:
+        return "it takes every event as seen"
+    return None
+
+
+def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+    """All matches with after < completion <= until."""
+    prepared = prepare(plan, events)
+    written, _, _, state = _scan(prepared, VERBOSE, after, until)
+    return to_matches(prepared, written, state, _cut_short(plan, state))
+
+
+def find_compressed(plan: Plan, events: EventTable, after: int, until: int) -> CompressedMatches:
+    """The same matches as one shared structure, with counts; `max_partial_matches` bounds its entries."""
+    prepared = prepare(plan, events)
+    _, entries, accepted, state = _scan(prepared, COMPRESSED, after, until)
+    truncated = _cut_short(plan, state)
+    kept = entries[: state[ENTRIES]].copy(), accepted[: state[ACCEPTED]].copy()
+    return CompressedMatches(prepared, *kept, state, truncated)
+
+
+def count(plan: Plan, events: EventTable, after: int, until: int) -> int:
+    """How many matches there are, exactly, without listing them."""
+    prepared = prepare(plan, events)
+    _, _, _, state = _scan(prepared, COUNTING, after, until)
+    _cut_short(plan, state)
+    if state[TOTAL] == COUNTLESS:
+        return find_compressed(plan, events, after, until).count()
+    return int(state[TOTAL])
+
+
+def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+    """All matches, one run at a time (SASE+ section 5.2.3)."""
+    prepared = prepare(plan, events)
+    limits = plan.limits
+    written, state = backtrack(
+        prepared.events,
+        prepared.compiled.program,
+        prepared.columns,
+        prepared.compiled.predicate.call,
+        prepared.widths._replace(key=0),
+        nothing_written(prepared.compiled.program.places),
+        after,
+        until,
+        limits.max_partial_matches,
+        limits.max_matches,
+    )
+    return to_matches(prepared, written, state, _cut_short(plan, state))
+
+
+def automaton_text(plan: Plan) -> str:
+    """The automaton of a plan's query, for explain."""
+    return compile_automaton(plan.bound).describe()
+
+
+def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Written, Rows, Rows, Int64s]:
+    program, limits = prepared.compiled.program, prepared.plan.limits
+    merging = bool(prepared.plan.options.get("merge", mode != VERBOSE)) and bool(program.mergeable.any())
+    merging = merging and prepared.events.ordered
+    widths = prepared.widths if merging else prepared.widths._replace(key=0)
+    found: tuple[Written, Rows, Rows, Int64s] = scan(
+        prepared.events,
+        program,
+        prepared.columns,
+        prepared.compiled.predicate.call,
+        widths,
+        nothing_written(program.places),
+        mode,
+        merging,
+        after,
+        until,
+        limits.max_partial_matches,
+        limits.max_matches,
+    )
+    return found
+
+
+def _cut_short(plan: Plan, state: Int64s) -> bool:
+    runs = check_limit(plan, "max_partial_matches", bool(state[OVERFLOW] == RUNS_REACHED))
+    return check_limit(plan, "max_matches", bool(state[OVERFLOW] == MATCHES_REACHED)) or runs
