@@ -11,7 +11,7 @@ def test_explain_without_and_with_events(cepheid_command: Cepheid, shop: Path) -
     assert "Physical plan" in without.out
     counted = cepheid_command("explain", THEFT, "-i", shop, "--analyze")
     assert counted.code == 0, counted.err
-    assert "matches                     1" in counted.out
+    assert counted.out.split()[-2:] == ["matches", "1"]
 
 
 def test_demo_finds_the_thefts(cepheid_command: Cepheid) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import traceback
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from cepheid.errors import CepheidError, QueryError
 out = Console(highlight=False, markup=False)
 err = Console(stderr=True, highlight=False, markup=False)
 
+_PATIENCE = 4.0  # seconds without a word
 _OPTIONS = "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model"
 
 
@@ -35,6 +37,18 @@ def print_internal_error(error: Exception) -> None:
     message = Text("internal error: ", style="bold red")
     message.append("this is a defect of Cepheid, not of your query or data; please report it with the lines above")
     err.print(message, soft_wrap=True)
+
+
+def load_engines() -> None:
+    """Imports the engines; the first time on a machine they are compiled, and it says why that takes so long."""
+    text = "compiling the engines for this machine, once; this takes a minute or two ..."
+    slow = threading.Timer(_PATIENCE, note, [text])
+    slow.daemon = True
+    slow.start()
+    try:
+        import cepheid.runners.local  # noqa: F401
+    finally:
+        slow.cancel()
 
 
 def note(text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
@@ -12,11 +12,12 @@ from rich.text import Text
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import event_text
-from cepheid.cli.messages import in_words_of_the_command_line, out
+from cepheid.cli.messages import in_words_of_the_command_line, load_engines, out
 from cepheid.cli.query_argument import read_query
 from cepheid.cli.result_files import to_json
-from cepheid.runners.why import Closest, ComponentCount, Diagnosis, Step
-from cepheid.runners.why import why as find_why
+
+if TYPE_CHECKING:
+    from cepheid.runners.why import Closest, ComponentCount, Diagnosis, Step
 
 _MostEvents = Annotated[int, typer.Option(metavar="N", help="Larger inputs are thinned out to about N events.", min=1)]
 
@@ -49,6 +50,9 @@ def why(
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
+    load_engines()
+    from cepheid.runners.why import why as find_why
+
     diagnosis = find_why(events, parsed, most_events=most_events, **roles.arguments())
     if as_json:
         print(to_json(diagnosis.to_dict()))
