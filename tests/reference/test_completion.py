@@ -101,12 +101,12 @@ def seen_by(plan: Plan, table: pa.Table, until: int) -> EventTable:
     )
 
 
-@settings(max_examples=150)
-@given(st.sampled_from(QUERIES + IMPRECISE), EVENTS, st.lists(st.integers(-1, 20), max_size=4))
+@pytest.mark.parametrize(("query", "options"), QUERIES + IMPRECISE)
+@settings(max_examples=settings().max_examples // 2)
+@given(EVENTS, st.lists(st.integers(-1, 20), max_size=4))
 def test_pieces_of_a_cut_make_the_whole(
-    asked: tuple[str, dict[str, Any]], drawn: list[tuple[str, int, int, int]], cuts: list[int]
+    query: str, options: dict[str, Any], drawn: list[tuple[str, int, int, int]], cuts: list[int]
 ) -> None:
-    query, options = asked
     # The row that keeps the columns' types is of no partition that matters.
     tokens = [f"{kind.lower()}{t}'{n}[{t},{t + width}]:id={id}" for n, (kind, t, width, id) in enumerate(drawn)]
     table = stream(" ".join([*tokens, "x99[99,99]:id=0"]))

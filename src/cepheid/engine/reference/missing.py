@@ -27,9 +27,9 @@ ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has
 
 def find_all(bound: BoundQuery, stream: Stream, probability: Probability, missing_last: bool = False) -> list[Found]:
     """Every match that may have happened, with its probability; before the threshold is applied."""
-    search = Search(bound, stream)
+    search = Search(bound, stream, missing_last)
     found = []
-    for groups in assignments(search, missing_last):
+    for groups in assignments(search):
         binding = search.binding(groups)
         if not all(search.evaluator.holds(conjunct, binding) for conjunct in bound.conjuncts):
             continue
@@ -43,7 +43,7 @@ def find_all(bound: BoundQuery, stream: Stream, probability: Probability, missin
     return found
 
 
-def assignments(search: Search, missing_last: bool) -> Iterator[Groups]:
+def assignments(search: Search) -> Iterator[Groups]:
     """Every way to fill the components with events in order and in window, or to call their events missing."""
     positives, stream = search.bound.positives, search.stream
     candidates = [
@@ -75,7 +75,7 @@ def assignments(search: Search, missing_last: bool) -> Iterator[Groups]:
             continue
         pending.extend((*groups, (event,)) for event in possible(place))
         last = place == len(positives) - 1
-        if not positives[place].kleene and (not last or (missing_last and groups and groups[0])):
+        if not positives[place].kleene and (not last or (search.missing_last and groups and groups[0])):
             pending.append((*groups, ()))
 
 

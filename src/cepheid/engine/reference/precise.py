@@ -31,6 +31,7 @@ class Search:
 
     bound: BoundQuery
     stream: Stream
+    missing_last: bool = False  # may the last event of a match be missing? Then all decisions may come late
     evaluator: Evaluator = field(init=False)
     branches: tuple[Branch, ...] = field(init=False)
 
@@ -80,13 +81,10 @@ class Search:
         """The instants that a run meets, up to the end of its window."""
         first, last = groups[0][0], groups[-1][-1]
         window = self.bound.window
+        closing = NEVER if window is None or window.events else self.stream.times[first] + window.length
         for instant in range(self.stream.instants[last] + 1, self.stream.instants[-1] + 1):
             events = self.stream.at(instant)
-            if (
-                window
-                and not window.events
-                and self.stream.times[events[0]] - self.stream.times[first] >= window.length
-            ):
+            if self.stream.times[events[0]] >= closing:
                 return
             if self.bound.strategy is s.Strategy.PARTITION_CONTIGUITY and not any(
                 self.partition(event) == self.partition(last) for event in events
@@ -254,9 +252,10 @@ class Search:
             return NEVER  # a better one may come as long as anything comes
         if mode is s.OutputMode.MAXIMAL and self.bound.positives[-1].kleene:
             return self.deadline(first)  # a longer group may still be found
+        if mode is s.OutputMode.NON_OVERLAP and (self.bound.postponed or self.missing_last):
+            return self.deadline(last)  # matches compete in order of end, and one that ends here may have begun here
         if self.bound.postponed or not groups[-1]:
-            # Matches compete in order of end, and one that ends here may have begun just now.
-            return self.deadline(last if mode is s.OutputMode.NON_OVERLAP else first)
+            return self.deadline(first)
         return self.stream.times[last]
 
     def deadline(self, event: int) -> int:
