@@ -1,19 +1,88 @@
-"""Complex event processing for Apache Spark, for streams that miss events and clocks that disagree."""
+"""Complex event processing for Apache Spark, for streams that miss events and clocks that disagree.
 
-from cepheid.api import Query, match, query
+    query = cepheid.query("PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
+    matches = query.match(events)        # a pyarrow, pandas, polars or PySpark table, and the same kind back
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from cepheid.api import Query, fit, match, query
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError
 from cepheid.language.functions import function
 
+if TYPE_CHECKING:
+    from cepheid.language.build import any_of, event, seq
+    from cepheid.model import (
+        ByAttribute,
+        Empirical,
+        Exponential,
+        Gamma,
+        LogNormal,
+        Model,
+        Uniform,
+        Weibull,
+        load_model,
+        register_distribution,
+    )
+
 __version__ = "0.1.0"
 __all__ = [
+    "ByAttribute",
     "CepheidError",
     "DataError",
+    "Empirical",
     "EngineError",
+    "Exponential",
+    "Gamma",
     "LimitError",
+    "LogNormal",
+    "Model",
     "ModelError",
     "Query",
     "QueryError",
+    "Uniform",
+    "Weibull",
+    "any_of",
+    "event",
+    "fit",
     "function",
+    "load_model",
     "match",
     "query",
+    "register_distribution",
+    "seq",
 ]
+
+# Loaded on first use: a precise query needs neither the model's mathematics nor the builder.
+_LATER = dict.fromkeys(("any_of", "event", "seq"), "cepheid.language.build")
+_LATER |= dict.fromkeys(
+    (
+        "ByAttribute",
+        "Empirical",
+        "Exponential",
+        "Gamma",
+        "LogNormal",
+        "Model",
+        "Uniform",
+        "Weibull",
+        "load_model",
+        "register_distribution",
+    ),
+    "cepheid.model",
+)
+_SUBMODULES = frozenset({"sql"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    if name in _SUBMODULES:
+        return importlib.import_module(f"cepheid.{name}")
+    raise AttributeError(f"module 'cepheid' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LATER, *_SUBMODULES])

@@ -84,3 +84,14 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
     from cepheid.runners.dispatch import run
 
     return run(events, query(query_or_text, options.pop("parameters", None)), **options)
+
+
+def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
+    """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
+
+    `loss` states known loss rates (a number, or one per variable); `negatives="em"` infers the loss of negated
+    components from the lengths of trips. All other options are those of `match`.
+    """
+    from cepheid.runners.fit import fit_model
+
+    return fit_model(history, query(query_or_text, options.pop("parameters", None)), **options)

@@ -6,52 +6,76 @@ run side by side give the same matches.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cepheid.engine import reference, sequence
+from cepheid.engine import abilities
 from cepheid.engine.events import EventTable
 from cepheid.engine.matches import NEVER, Matches
+from cepheid.engine.maximal import maximal
+from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
 Run = Callable[[Plan, EventTable, int, int], Matches]
+BEGINNING = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A way to find matches."""
+    """A way to find matches. Its module is loaded on first use, since loading kernels takes time."""
 
     name: str
     refuses: Callable[[BoundQuery], str | None]  # why it cannot run a query, or None
-    run: Run
+    module: str
+    function: str = "run"
+    automaton: str | None = None  # the function that draws its automaton as text
 
-
-def _anything(bound: BoundQuery) -> str | None:
-    return None
+    @property
+    def run(self) -> Run:
+        """The function that runs a plan."""
+        run: Run = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.function)
+        return run
 
 
 ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
-        Engine("reference", _anything, reference.find),
-        Engine("sequence", sequence.refuses, sequence.run),
+        Engine("reference", abilities.anything, "reference", "find"),
+        Engine("sequence", abilities.sequences, "sequence"),
+        Engine("runs", abilities.precise, "runs", automaton="automaton_text"),
+        Engine("backtrack", abilities.precise, "runs", "run_backtracking", "automaton_text"),
+        Engine("lazy-chain", abilities.sequences, "lazy", "run_chain", "chain_text"),
+        Engine("lazy-tree", abilities.sequences, "lazy", "run_tree", "tree_text"),
+        Engine("queues", abilities.missing, "queues", automaton="describe_edges"),
+        Engine("points", abilities.imprecise, "imprecise", "run_points"),
+        Engine("intervals", abilities.imprecise, "imprecise", "run_intervals"),
     )
 }
-AUTOMATA: Mapping[str, Callable[[Plan], str]] = {}
-BEGINNING = np.iinfo(np.int64).min
 
 
 def find(plan: Plan, events: EventTable, after: int | None = None, until: int | None = None, **carried: Any) -> Matches:
     """The matches with after < completion <= until; None stands for the beginning and the end of time."""
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
-    return ENGINES[plan.engine].run(plan, events, low, high)
+    run = ENGINES[plan.engine].run
+    if plan.engine != "reference" and plan.bound.syntax.output.mode is s.OutputMode.MAXIMAL:
+        # What contains a match is known within a window of it, and may have been reported before.
+        window = plan.bound.window
+        earlier = low - window.length if window is not None and low > BEGINNING + window.length else BEGINNING
+        matches = maximal(run(plan, events, earlier, high))
+        return matches.take(np.flatnonzero(matches.completion > low))
+    return run(plan, events, low, high)
 
 
 def automaton_text(plan: Plan) -> str | None:
     """The automaton that the engine walks, where it has one to show."""
-    return AUTOMATA[plan.engine](plan) if plan.engine in AUTOMATA else None
+    engine = ENGINES[plan.engine]
+    if engine.automaton is None:
+        return None
+    draw: Callable[[Plan], str] = getattr(importlib.import_module(f"cepheid.engine.{engine.module}"), engine.automaton)
+    return draw(plan)

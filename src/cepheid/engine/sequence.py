@@ -30,15 +30,6 @@ NO_WINDOW, TIME_WINDOW, EVENT_WINDOW = 0, 1, 2
 SCANNED, STACKED, EVALUATED, CONSTRUCTED, KILLED, OVERFLOW = range(6)
 
 
-def refuses(bound: BoundQuery) -> str | None:
-    """Why this engine cannot run a query, or None."""
-    if bound.has_kleene:
-        return "it does not know Kleene plus"
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return f"it selects events by skip_till_any_match, not {bound.strategy.value}"
-    return None
-
-
 class Events(NamedTuple):
     """The candidates, as a kernel sees them."""
 

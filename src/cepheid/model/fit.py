@@ -85,9 +85,16 @@ def fit_from_statistics(
     resolution: float = 0.0,
     fewest: float = FEWEST_GAPS,
     component: str | None = None,
+    defective: bool = False,
 ) -> GapDistribution:
-    """As `fit_gap`, from statistics that may have been merged from many parts."""
-    fits = compare_families(statistics, families, resolution=resolution, fewest=fewest, component=component)
+    """As `fit_gap`, from statistics that may have been merged from many parts.
+
+    With `defective`, the event may never come although no trial proves it: then `happens` is told by how long the
+    waits were that were cut off.
+    """
+    fits = compare_families(
+        statistics, families, resolution=resolution, fewest=fewest, component=component, defective=defective
+    )
     histogram = next(each for each in fits if isinstance(each.distribution, Empirical))
     best = next((each for each in fits if each is not histogram), histogram)
     return (histogram if histogram.aic < best.aic - CLEARLY_BETTER else best).distribution
@@ -100,6 +107,7 @@ def compare_families(
     resolution: float = 0.0,
     fewest: float = FEWEST_GAPS,
     component: str | None = None,
+    defective: bool = False,
 ) -> tuple[FamilyFit, ...]:
     """The best of every family and the histogram, best first."""
     where = f" of {component!r}" if component else ""
@@ -114,7 +122,7 @@ def compare_families(
             known = ", ".join(each.__name__ for each in _STARTS)
             raise ModelError(f"cannot fit {getattr(family, '__name__', family)!r}", hint=f"families: {known}")
     grouped = _group(statistics, resolution)
-    fits = [_fit_family(family, statistics, grouped) for family in families]
+    fits = [_fit_family(family, statistics, grouped, defective) for family in families]
     fits.append(_fit_histogram(grouped))
     return tuple(sorted(fits, key=lambda each: each.aic))
 
@@ -153,24 +161,28 @@ def _log_likelihood(gap: GapDistribution, grouped: _Grouped) -> float:
     return total
 
 
-def _fit_family(family: type[GapDistribution], statistics: GapStatistics, grouped: _Grouped) -> FamilyFit:
+def _fit_family(
+    family: type[GapDistribution], statistics: GapStatistics, grouped: _Grouped, defective: bool
+) -> FamilyFit:
     start = start_from_moments(family, statistics.moments)
-    happens = statistics.count / (statistics.count + statistics.never)
+    open_ended = defective and float(grouped.cut_counts.sum()) > 0.0
+    in_vain = statistics.never + (0.5 * float(grouped.cut_counts.sum()) if open_ended else 0.0)
+    happens = statistics.count / (statistics.count + in_vain)
     if isinstance(start, Uniform):  # its best ends are the extremes
         low, high = statistics.smallest - grouped.shortest, statistics.largest + grouped.shortest
         ends = (start.low, start.high) if grouped.shortest == 0.0 else (max(low, 0.0), high)
         best: GapDistribution = Uniform(*ends, happens=happens)
     else:
-        best = _climb(start, happens, grouped)
+        best = _climb(start, happens, grouped, open_ended)
     likelihood = _log_likelihood(best, grouped)
-    parameters = (1 if family is Exponential else 2) + (grouped.never > 0.0)
+    parameters = (1 if family is Exponential else 2) + (grouped.never > 0.0 or open_ended)
     return FamilyFit(best, likelihood, 2.0 * parameters - 2.0 * likelihood)
 
 
-def _climb(start: GapDistribution, happens: float, grouped: _Grouped) -> GapDistribution:
+def _climb(start: GapDistribution, happens: float, grouped: _Grouped, open_ended: bool) -> GapDistribution:
     """The member of start's family with the highest likelihood."""
     # Without censored gaps, the share of trials that had the event is the best `happens` whatever the shape.
-    joint = len(grouped.cut_at) > 0 and grouped.never > 0.0
+    joint = len(grouped.cut_at) > 0 and (grouped.never > 0.0 or open_ended)
     first = _encode(start)
     if joint:
         first = np.append(first, special.logit(happens))

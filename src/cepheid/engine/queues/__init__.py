@@ -13,7 +13,7 @@ from cepheid.engine.columns import fill
 from cepheid.engine.events import EventTable
 from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import MISSING, Chosen, Int64s, Matches
-from cepheid.engine.queues.clauses import Clause, CompiledClauses, compile_clauses, refusal
+from cepheid.engine.queues.clauses import Clause, CompiledClauses, compile_clauses
 from cepheid.engine.queues.edges import Edges, build_edges, describe_edges
 from cepheid.engine.queues.kernel import (
     CONDITION,
@@ -28,24 +28,12 @@ from cepheid.engine.queues.kernel import (
     generate,
 )
 from cepheid.engine.sequence import kernel_events
-from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
 ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has reached it
 
-__all__ = ["describe_edges", "refuses", "run"]
-
-
-def refuses(bound: BoundQuery) -> str | None:
-    """Why this engine cannot run a query, or None."""
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
-    if bound.window is None or bound.window.events:
-        return "missing events need a window of time"
-    if bound.schema.lower is not None:
-        return "its times are points, not intervals"
-    return refusal(bound)
+__all__ = ["describe_edges", "run"]
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:

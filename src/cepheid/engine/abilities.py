@@ -1,0 +1,60 @@
+"""Which engine can run which query. Apart from the engines, so that asking loads no kernel.
+
+Each function says why an engine cannot run a query, or None if it can.
+"""
+
+from __future__ import annotations
+
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+
+
+def anything(bound: BoundQuery) -> str | None:
+    """The reference runs every query, if slowly."""
+    return None
+
+
+def precise(bound: BoundQuery) -> str | None:
+    """The run engines: every strategy and Kleene plus, over streams that are exact."""
+    if bound.schema.lower is not None:
+        return "it takes every time as precise"
+    if bound.syntax.threshold is not None:
+        return "it takes every event as seen"
+    return None
+
+
+def sequences(bound: BoundQuery) -> str | None:
+    """The sequence engine and the lazy ones: single events, in any combination."""
+    if bound.has_kleene:
+        return "it does not know Kleene plus"
+    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+        return f"it selects events by skip_till_any_match, not {bound.strategy.value}"
+    return precise(bound)
+
+
+def missing(bound: BoundQuery) -> str | None:
+    """The queues engine: events that nobody saw."""
+    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+        return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
+    if bound.window is None or bound.window.events:
+        return "missing events need a window of time"
+    if bound.schema.lower is not None:
+        return "its times are points, not intervals"
+    from cepheid.engine.queues.clauses import refusal
+
+    return refusal(bound)
+
+
+def imprecise(bound: BoundQuery) -> str | None:
+    """The engines for times that are only known to an interval."""
+    if bound.schema.lower is None or bound.schema.upper is None:
+        return "it is for imprecise times; pass lower='...' and upper='...'"
+    if bound.contiguous:
+        return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
+    if bound.window is not None and bound.window.events:
+        return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
+    if bound.syntax.threshold is not None:
+        return "it does not know missing events (THRESHOLD)"
+    if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+        return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+    return None

@@ -1,0 +1,115 @@
+"""`fit`: a loss and gap model from a history, local or on Spark. Only counts travel to the driver."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.events import ordered, times_of
+from cepheid.engine.history import History, gather
+from cepheid.engine.learn import learn
+from cepheid.engine.losses import gap_scale
+from cepheid.errors import DataError, ModelError
+from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import DataType, Schema
+from cepheid.model import Model
+from cepheid.runners.dispatch import is_spark
+from cepheid.runners.local import as_local
+from cepheid.runners.options import Options
+
+
+def fit_model(
+    history: Any,
+    query: Any,
+    *,
+    loss: float | Mapping[str, float] | None = None,
+    negatives: str = "pooled",
+    **keywords: Any,
+) -> Model:
+    """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
+    options = Options.from_keywords(keywords)
+    if is_spark(history):
+        bound, seen = _from_spark(history, query, options)
+    else:
+        local = as_local(history)
+        if local is None:
+            raise DataError(f"history must be a pyarrow, pandas, polars or PySpark table, not {type(history).__name__}")
+        bound = _bound(query, local.arrow.schema, options)
+        seen = gather(bound, ordered(local.arrow, bound.schema), _scale(bound))
+    if seen.events == 0:
+        raise ModelError("the history is empty", hint="give events from the past, of the same kind as the stream")
+    return learn(
+        bound,
+        seen,
+        loss=loss,
+        negatives=negatives,
+        unit=_unit(bound),
+        resolution=_scale(bound) if _whole(bound) else 0.0,
+        window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,
+    )
+
+
+def _bound(query: Any, schema: pa.Schema, options: Options) -> BoundQuery:
+    bound: BoundQuery = query.bind(Schema.from_arrow(schema, **options.roles()))
+    if bound.window is None or bound.window.events:
+        raise ModelError("fitting needs a query with a window of time", hint="add WITHIN, for example WITHIN 12 hours")
+    return bound
+
+
+def _unit(bound: BoundQuery) -> str | None:
+    """Gaps count seconds where the time column is a timestamp, and its own steps otherwise."""
+    return "seconds" if bound.schema.type_of(bound.schema.time) is DataType.TIME else bound.schema.time_unit
+
+
+def _whole(bound: BoundQuery) -> bool:
+    return bound.schema.type_of(bound.schema.time) is DataType.INT
+
+
+def _scale(bound: BoundQuery) -> float:
+    return gap_scale(bound, Model(loss=0.0, unit=_unit(bound)))
+
+
+def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, History]:
+    """Each partition gathers its own counts; the driver adds them up."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(frame.schema)
+    bound = _bound(query, schema, options)
+    needed = sorted(
+        {bound.schema.time, *bound.attributes(), *filter(None, [bound.schema.type]), *bound.schema.tiebreak}
+    )
+    scale = _scale(bound)
+    row = frame.agg(F.min(bound.schema.time).alias("begins"), F.max(bound.schema.time).alias("ends"))
+    edges = row.mapInArrow(_edges, "begins long, ends long").collect()[0]
+    if edges["begins"] is None:
+        return bound, History({})
+    span = (edges["begins"], edges["ends"])
+
+    def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts = list(batches)
+        if parts:
+            table = pa.Table.from_batches(parts)
+            counts = gather(bound, ordered(table, bound.schema), scale, span)
+            yield pa.RecordBatch.from_pydict({"counts": [pickle.dumps(counts)]})
+
+    selected = frame.select(*needed)
+    parted = selected.repartition(*bound.equivalence) if bound.equivalence else selected.repartition(1)
+    rows = parted.mapInArrow(gathered, "counts binary").collect()
+    # Rows come from our own code in this job, so unpickling them is as safe as running it.
+    return bound, reduce(History.merge, (pickle.loads(bytes(each["counts"])) for each in rows), History({}))
+
+
+def _edges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        known = [
+            None if pc.all(column.is_null()).as_py() else times_of(table, name)[0]
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays([pa.array([value], pa.int64()) for value in known], names=["begins", "ends"])
