@@ -155,7 +155,7 @@ def _sase_plus_q3(aggregate: Callable[[object], Expr]) -> Pattern:
     )
 
 
-def _table_1(strategy: str, iterator: Expr | bool, window: int = 500, star: bool = False) -> Pattern:
+def _table_1(strategy: str, iterator: Expr, window: int = 500, star: bool = False) -> Pattern:
     a, b, c = event("STOCK").plus().as_("a"), event("STOCK").as_("b"), event("STOCK").as_("c")
     pattern = seq(a, b, c) if star else seq(a, b)
     pattern = pattern.skip_till_next_match() if strategy == "s3" else pattern.partition_contiguity()
@@ -198,8 +198,8 @@ TWINS: dict[str, Pattern] = {
     "sase-negation-at-the-end": seq(event("A"), ~event("B")).within(param("T")),
     "sase-negation-at-the-start": seq(~event("A"), event("B")).within(param("T")),
     "sase-negation-in-the-middle": seq(event("A"), ~event("B"), event("C")).within(param("T")),
-    "sase-plus-p1-s2": _table_1("s2", True),
-    "sase-plus-p1-s3": _table_1("s3", True),
+    "sase-plus-p1-s2": _table_1("s2", lit(True)),
+    "sase-plus-p1-s3": _table_1("s3", lit(True)),
     "sase-plus-p2-s2": _table_1("s2", A.current.price > A.previous.price),
     "sase-plus-p2-s3": _table_1("s3", A.current.price > A.previous.price, 2000),
     "sase-plus-p3-avg-s3": _table_1("s3", A.current.price > avg(A.before.price)),
@@ -272,8 +272,8 @@ group = event("G").one_or_more().as_("g")
         (a["x"].is_null() | a["y"].is_not_null(), "a.x IS NULL OR a.y IS NOT NULL"),
         (~(a["x"] > 1) & ~a["flag"], "NOT a.x > 1 AND NOT a.flag"),
         ((a["x"] > 1) | (a["x"] > 2) | (a["x"] > 3), "a.x > 1 OR a.x > 2 OR a.x > 3"),
-        (True & (a["x"] > 1), "TRUE AND a.x > 1"),
-        (False | (a["x"] > 1), "FALSE OR a.x > 1"),
+        (lit(True) & (a["x"] > 1), "TRUE AND a.x > 1"),
+        (lit(False) | (a["x"] > 1), "FALSE OR a.x > 1"),
         (((a["x"] > 1) | (a["x"] > 2)) & (b["x"] > 3), "(a.x > 1 OR a.x > 2) AND b.x > 3"),
         (a["flag"] == True, "a.flag = TRUE"),  # noqa: E712
         (a["s"] == "it's", "a.s = 'it''s'"),
@@ -283,6 +283,7 @@ group = event("G").one_or_more().as_("g")
         (a["unit price"] > a["in"], "a.`unit price` > a.`in`"),
         (attr("a", "x") > var("b").x, "a.x > b.x"),
         (var("b").all_of_it > var("b")["first"], "b.all_of_it > b.`first`"),
+        (var("b").node == var("b").name, "b.node = b.name"),
         (call("coalesce", a["x"], 0) > call("greatest", 1, 2), "coalesce(a.x, 0) > greatest(1, 2)"),
         (equivalent("id", "x", s="v", n=param("N")), "[id, x, s = 'v', n = N]"),
         (group["x"] > 1, "g.x > 1"),
@@ -331,7 +332,7 @@ def test_conditions(condition: Expr, text: str) -> None:
         (seq(a, b).top(5), "PATTERN SEQ(A a, B b) OUTPUT TOP 5 BY CONFIDENCE"),
         (seq(a, b).top(5).all_matches(), "PATTERN SEQ(A a, B b)"),
         (seq(a, b).where(), "PATTERN SEQ(A a, B b)"),
-        (seq(a, b).where(True), "PATTERN SEQ(A a, B b) WHERE TRUE"),
+        (seq(a, b).where(lit(True)), "PATTERN SEQ(A a, B b) WHERE TRUE"),
         (
             seq(a, group).returning(a, group, a["x"].alias("in"), group.all["x"].alias("xs"), n=count(group)),
             "PATTERN SEQ(A a, G+ g[]) RETURN a, g, a.x AS `in`, g[].x AS xs, count(g) AS n",
@@ -428,6 +429,9 @@ def test_an_event_says_how_its_attributes_are_written() -> None:
         (lambda: any_of(), "bad-pattern"),
         (lambda: only([a]), "bad-pattern"),  # type: ignore[arg-type]
         (lambda: seq(a, b).where("a.x > 1"), "bad-condition"),  # type: ignore[arg-type]
+        (lambda: seq(a, b).where(a == b), "bad-condition"),  # type: ignore[arg-type]
+        (lambda: seq(a, b).where(var("a").default == 3), "bad-condition"),  # type: ignore[comparison-overlap]
+        (lambda: (a["x"] > 1) & True, "python-precedence"),
         (lambda: seq(a, b).within(), "bad-window"),
         (lambda: seq(a, b).within(3, hours=4), "bad-window"),
         (lambda: seq(a, b).within(hours=1, minutes=30), "bad-window"),

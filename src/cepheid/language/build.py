@@ -100,12 +100,16 @@ class Event(Elements):
         """Such an event must not happen here."""
         return replace(self, negative=not self.negative)
 
-    def element(self, element: s.Element) -> EventExpr:
-        """The variable with an index."""
+    def name(self) -> str:
+        """The variable, which it must have to be mentioned."""
         if self.variable is None:
             hint = f'{self!r} has none: give it one with as_("a")'
             raise QueryError("an event is mentioned by its variable", hint=hint, code="unnamed-event")
-        return EventExpr(s.Reference(self.variable, element))
+        return self.variable
+
+    def element(self, element: s.Element) -> EventExpr:
+        """The variable with an index."""
+        return EventExpr(s.Reference(self.name(), element))
 
     def __getitem__(self, name: str) -> Expr:
         return self.element(s.Element.SINGLE)[name]
@@ -179,7 +183,7 @@ class Pattern:
     def __repr__(self) -> str:
         return f"<Pattern {' '.join(str(self).split())}>"
 
-    def where(self, *conditions: Expr | bool) -> Pattern:
+    def where(self, *conditions: Expr) -> Pattern:
         """Adds conditions; all of them must hold.
 
         >>> a, b = event("A").as_("a"), event("B").as_("b")
@@ -189,7 +193,7 @@ class Pattern:
         """
         found = _conjuncts(self.query.where)
         for condition in conditions:
-            if not isinstance(condition, Expr | bool):
+            if not isinstance(condition, Expr):  # True and False, too: Python gives them for events compared by mistake
                 hint = 'a condition is made of attributes, such as a["x"] > 1'
                 raise QueryError(f"{condition!r} is no condition", hint=hint, code="bad-condition")
             found += _conjuncts(node_of(condition))
@@ -215,9 +219,7 @@ class Pattern:
         return self._selecting(s.Strategy.SKIP_TILL_ANY, variables)
 
     def _selecting(self, strategy: s.Strategy, variables: tuple[Event | str, ...]) -> Pattern:
-        names = [
-            one if isinstance(one, str) else _event(one).element(s.Element.SINGLE).node.variable for one in variables
-        ]
+        names = [one if isinstance(one, str) else _event(one).name() for one in variables]
         names = names or [component.variable for component in self.query.components]
         return self._with(selection=s.Selection(strategy, tuple(names)))
 
@@ -243,8 +245,10 @@ class Pattern:
             raise QueryError(f"no time unit '{name}'", hint=f"one of {', '.join(UNITS)}, events", code="unknown-unit")
         if isinstance(given, timedelta) and name is None:
             return self._with(within=_window(given))
-        if isinstance(given, Expr) and isinstance(given.node, s.Name):
-            return self._with(within=s.Window(given.node, name))
+        if isinstance(given, Expr):
+            parameter = node_of(given)
+            if isinstance(parameter, s.Name):
+                return self._with(within=s.Window(parameter, name))
         number = _number(given)
         if number is None or not 0 < number < math.inf:
             raise QueryError(f"a window cannot last {given!r}", hint=hint, code="bad-window")

@@ -207,7 +207,8 @@ def _call_problems(
         yield f"no function '{function}'", node, "unknown-function", hint
     elif not found.least <= len(arguments) <= found.most:
         takes = str(found.least) if found.least == found.most else f"{found.least} to {found.most}"
-        yield f"{function}() takes {takes} arguments, not {len(arguments)}", node, "wrong-arguments", None
+        noun = "argument" if takes == "1" else "arguments"
+        yield f"{function}() takes {takes} {noun}, not {len(arguments)}", node, "wrong-arguments", None
 
 
 def _aggregate_problems(

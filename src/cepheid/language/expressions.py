@@ -26,16 +26,16 @@ class Expr:
     <Expr a.price * 2 > 10 AND a.price IS NOT NULL>
     """
 
-    node: s.Expression
+    _node: s.Expression  # underscored, as the attributes of a variable's event are attributes of its object
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {expression_text(self.node)}>"
+        return f"<{type(self).__name__} {expression_text(self._node)}>"
 
     __str__ = __repr__
 
     def __bool__(self) -> NoReturn:
         raise QueryError(
-            f"'{expression_text(self.node)}' is a part of a query and has no truth value in Python",
+            f"'{expression_text(self._node)}' is a part of a query and has no truth value in Python",
             hint="write & for and, | for or, ~ for not, each comparison in parentheses; "
             "use between(low, high) for a chained comparison and is_in([...]) for in",
             code="python-boolean",
@@ -65,7 +65,7 @@ class Expr:
         if other is None:
             hint = "write is_null() or is_not_null()"
             raise QueryError("nothing is equal to NULL", hint=hint, code="compared-with-none")
-        return Expr(s.Comparison(operator, self.node, node_of(other)))
+        return Expr(s.Comparison(operator, self._node, node_of(other)))
 
     def is_in(self, values: object) -> Expr:
         """Is it one of these values? They may be a list, or a parameter that holds them.
@@ -75,81 +75,81 @@ class Expr:
         >>> attr("a", "ticker").is_in(param("Finance"))
         <Expr a.ticker IN Finance>
         """
-        return Expr(s.Membership(self.node, _members(values)))
+        return Expr(s.Membership(self._node, _members(values)))
 
     def is_not_in(self, values: object) -> Expr:
         """Is it none of these values?"""
-        return Expr(s.Membership(self.node, _members(values), negated=True))
+        return Expr(s.Membership(self._node, _members(values), negated=True))
 
     def between(self, low: object, high: object) -> Expr:
         """Does it lie between two values, both included?"""
-        return Expr(s.Between(self.node, node_of(low), node_of(high)))
+        return Expr(s.Between(self._node, node_of(low), node_of(high)))
 
     def not_between(self, low: object, high: object) -> Expr:
         """Does it lie outside two values?"""
-        return Expr(s.Between(self.node, node_of(low), node_of(high), negated=True))
+        return Expr(s.Between(self._node, node_of(low), node_of(high), negated=True))
 
     def is_null(self) -> Expr:
         """Is there no value?"""
-        return Expr(s.IsNull(self.node))
+        return Expr(s.IsNull(self._node))
 
     def is_not_null(self) -> Expr:
         """Is there a value?"""
-        return Expr(s.IsNull(self.node, negated=True))
+        return Expr(s.IsNull(self._node, negated=True))
 
     # conditions
 
     def __and__(self, other: object) -> Expr:
-        return Expr(_joined(s.And, self.node, _condition(other, "&")))
+        return Expr(_joined(s.And, self._node, _condition(other, "&")))
 
     def __rand__(self, other: object) -> Expr:
-        return Expr(_joined(s.And, _condition(other, "&"), self.node))
+        return Expr(_joined(s.And, _condition(other, "&"), self._node))
 
     def __or__(self, other: object) -> Expr:
-        return Expr(_joined(s.Or, self.node, _condition(other, "|")))
+        return Expr(_joined(s.Or, self._node, _condition(other, "|")))
 
     def __ror__(self, other: object) -> Expr:
-        return Expr(_joined(s.Or, _condition(other, "|"), self.node))
+        return Expr(_joined(s.Or, _condition(other, "|"), self._node))
 
     def __invert__(self) -> Expr:
-        return Expr(s.Not(self.node))
+        return Expr(s.Not(self._node))
 
     # arithmetic
 
     def __add__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("+", self.node, node_of(other)))
+        return Expr(s.Arithmetic("+", self._node, node_of(other)))
 
     def __radd__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("+", node_of(other), self.node))
+        return Expr(s.Arithmetic("+", node_of(other), self._node))
 
     def __sub__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("-", self.node, node_of(other)))
+        return Expr(s.Arithmetic("-", self._node, node_of(other)))
 
     def __rsub__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("-", node_of(other), self.node))
+        return Expr(s.Arithmetic("-", node_of(other), self._node))
 
     def __mul__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("*", self.node, node_of(other)))
+        return Expr(s.Arithmetic("*", self._node, node_of(other)))
 
     def __rmul__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("*", node_of(other), self.node))
+        return Expr(s.Arithmetic("*", node_of(other), self._node))
 
     def __truediv__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("/", self.node, node_of(other)))
+        return Expr(s.Arithmetic("/", self._node, node_of(other)))
 
     def __rtruediv__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("/", node_of(other), self.node))
+        return Expr(s.Arithmetic("/", node_of(other), self._node))
 
     def __mod__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("%", self.node, node_of(other)))
+        return Expr(s.Arithmetic("%", self._node, node_of(other)))
 
     def __rmod__(self, other: object) -> Expr:
-        return Expr(s.Arithmetic("%", node_of(other), self.node))
+        return Expr(s.Arithmetic("%", node_of(other), self._node))
 
     def __neg__(self) -> Expr:
-        if isinstance(self.node, s.Literal) and type(self.node.value) in (int, float):
-            return Expr(s.Literal(-self.node.value))  # type: ignore[operator]
-        return Expr(s.Negative(self.node))
+        if isinstance(self._node, s.Literal) and type(self._node.value) in (int, float):
+            return Expr(s.Literal(-self._node.value))  # type: ignore[operator]
+        return Expr(s.Negative(self._node))
 
     def __pos__(self) -> Expr:
         return self
@@ -165,14 +165,14 @@ class Expr:
         >>> attr("x", "id").default(attr("z", "id")) == attr("z", "id")
         <Expr x.id[z.id] = z.id>
         """
-        if not isinstance(self.node, s.Attribute) or self.node.default is not None:
-            message = f"'{expression_text(self.node)}' takes no default"
+        if not isinstance(self._node, s.Attribute) or self._node.default is not None:
+            message = f"'{expression_text(self._node)}' takes no default"
             raise QueryError(message, hint="only an attribute of an event does, and only one", code="bad-default")
-        return Expr(replace(self.node, default=node_of(other)))
+        return Expr(replace(self._node, default=node_of(other)))
 
     def alias(self, name: str) -> Aliased:
         """The expression under a name of its own, for `returning`."""
-        return Aliased(self.node, checked_name(name, "a column"))
+        return Aliased(self._node, checked_name(name, "a column"))
 
 
 @dataclass(frozen=True)
@@ -196,10 +196,10 @@ class EventExpr(Expr):
     (<Expr a[1].price>, <Expr a[1].price>)
     """
 
-    node: s.Reference
+    _node: s.Reference
 
     def __getitem__(self, name: str) -> Expr:
-        return Expr(s.Attribute(self.node, checked_name(name, "an attribute")))
+        return Expr(s.Attribute(self._node, checked_name(name, "an attribute")))
 
     def __getattr__(self, name: str) -> Expr:
         if name.startswith("_"):  # Python's own questions, such as those of copy and pickle
@@ -247,7 +247,7 @@ class Elements:
     @property
     def length(self) -> Expr:
         """`a.LEN`: how many events the group holds."""
-        return Expr(s.Length(self.element(s.Element.SINGLE).node.variable))
+        return Expr(s.Length(self.element(s.Element.SINGLE)._node.variable))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -260,7 +260,7 @@ class Variable(Elements, EventExpr):
 
     def element(self, element: s.Element) -> EventExpr:
         """The variable with an index."""
-        return EventExpr(s.Reference(self.node.variable, element))
+        return EventExpr(s.Reference(self._node.variable, element))
 
 
 def var(name: str) -> Variable:
@@ -369,7 +369,7 @@ def equivalent(*names: str, **fixed: object) -> Expr:
             raise QueryError(message, code="bad-value")
         tests.append((checked_name(name, "an attribute"), node))
     if not tests:
-        raise QueryError("an equivalence test needs an attribute", hint='equivalent("id")', code="bad-name")
+        raise QueryError("an equivalence test needs an attribute", hint='for example equivalent("id")', code="bad-name")
     return Expr(s.Equivalence(tuple(tests)))
 
 
@@ -379,9 +379,9 @@ def equivalent(*names: str, **fixed: object) -> Expr:
 def node_of(value: object) -> s.Expression:
     """The syntax of an expression, an event, or a plain Python value."""
     if isinstance(value, Expr):
-        return value.node
+        return value._node
     if isinstance(value, Elements):  # an event of a pattern
-        return value.element(s.Element.SINGLE).node
+        return value.element(s.Element.SINGLE)._node
     if isinstance(value, date):  # datetime included; binding turns it into an instant
         return s.Literal(value.isoformat())
     if not isinstance(value, str) and hasattr(value, "item"):  # a numpy scalar
@@ -409,8 +409,8 @@ def checked_name(name: Any, what: str) -> str:
 
 
 def _members(values: object) -> tuple[s.Expression, ...] | s.Name:
-    if isinstance(values, Expr) and isinstance(values.node, s.Name):
-        return values.node
+    if isinstance(values, Expr) and isinstance(values._node, s.Name):
+        return values._node
     if isinstance(values, str | Expr) or not isinstance(values, Iterable):
         raise QueryError("is_in() takes several values", hint='a list, or param("...")', code="bad-value")
     if isinstance(values, set | frozenset):
@@ -422,7 +422,7 @@ def _members(values: object) -> tuple[s.Expression, ...] | s.Name:
 
 
 def _condition(value: object, operator: str) -> s.Expression:
-    if not isinstance(value, Expr | bool):
+    if not isinstance(value, Expr):
         message = f"{value!r} stands beside {operator}, which joins conditions"
         hint = f'{operator} binds tighter than comparisons: write (a["x"] > 1) {operator} (b["y"] < 2)'
         raise QueryError(message, hint=hint, code="python-precedence")

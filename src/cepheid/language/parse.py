@@ -223,13 +223,14 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         if amount.type == "NUMBER":
             number: int | float = self._value(amount)
             if number <= 0:
-                self.fail("a window must be longer than nothing", _token_span(amount), "bad-window")
+                hint = "for example WITHIN 1 hour"
+                self.fail("a window must be longer than nothing", _token_span(amount), "bad-window", hint)
             length = number
         return "within", _span(meta), {"within": s.Window(length, unit, span=_span(meta))}
 
     def threshold(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         if parts[0] == 0:
-            hint = "write a number above 0: at 0, everything is reported that could have happened"
+            hint = "write a number above 0: at 0, everything that could have happened is reported"
             self.fail("a threshold of 0 is outside (0, 1]", _span(meta), "bad-probability", hint)
         return "threshold", _span(meta), {"threshold": parts[0]}
 
@@ -355,7 +356,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             return s.Length(variable, span=_span(meta))
         if isinstance(element, str):
             element = self._last(variable, element, _span(meta))
-        of = s.Reference(variable, element or s.Element.SINGLE, span=_token_span(parts[0]))
+        start, after = _span(meta)[0], parts[2].start_pos
+        dot = self.text.rindex(".", start, after)
+        of = s.Reference(variable, element or s.Element.SINGLE, span=(start, len(self.text[:dot].rstrip())))
         return s.Attribute(of, name, default, span=_span(meta))
 
     def _last(self, variable: str, inner: str, span: s.Span) -> s.Element:

@@ -1,0 +1,205 @@
+"""Errors in the other clauses: windows, probabilities, RETURN and OUTPUT."""
+
+# ruff: noqa: E501 (errors as they are printed)
+
+from language.error_table.kinds import Example, Kind, Section
+
+WINDOWS = Section(
+    "Windows",
+    (
+        Kind(
+            "bad-window",
+            "A window has no length, or none that makes sense.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 0 seconds",
+                "line 1, column 40: a window must be longer than nothing",
+                "                                       ^ for example WITHIN 1 hour",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN W",
+                "line 1, column 33: 'soon' is no length of time",
+                "                                ^^^^^^^^ for example '12 hours'",
+                options={"parameters": {"W": "soon"}},
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN W",
+                "line 1, column 33: a list is no length of time",
+                "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
+                options={"parameters": {"W": [1]}},
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN W",
+                "line 1, column 33: a window must be longer than nothing",
+                "                                ^^^^^^^^",
+                options={"parameters": {"W": -1}},
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 1e18 days",
+                "line 1, column 33: a window longer than any stream",
+                "                                ^^^^^^^^^^^^^^^^ leave WITHIN out",
+            ),
+            Example(
+                'seq(event("Login"), event("Payment")).within(hours=1, minutes=30)',
+                "a window has one length; within(500), within(hours=12), within(events=100) or within(timedelta(...))",
+            ),
+            Example(
+                'seq(event("Login"), event("Payment")).within("1 hour")',
+                "a window cannot last '1 hour'; within(500), within(hours=12), within(events=100) or within(timedelta(...))",
+            ),
+            Example(
+                'seq(event("Login"), event("Payment")).within(timedelta(0))', "a window must be longer than nothing"
+            ),
+        ),
+        Kind(
+            "unknown-unit",
+            "No unit of time has that name. Months and years have no fixed length.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 5 minuts",
+                "line 1, column 42: no time unit 'minuts'",
+                "                                         ^^^^^^ did you mean minutes?",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN W",
+                "line 1, column 33: no time unit 'moons'",
+                "                                ^^^^^^^^ seconds, minutes, hours, days, ... or EVENTS",
+                options={"parameters": {"W": "5 moons"}},
+            ),
+            Example(
+                'seq(event("Login"), event("Payment")).within(months=1)',
+                "no time unit 'months'; one of nanoseconds, microseconds, milliseconds, seconds, minutes, hours, days, weeks, events",
+            ),
+        ),
+        Kind(
+            "no-unit",
+            "The time column holds timestamps, so a plain number says nothing.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 500",
+                "line 1, column 33: column 'ts' is a timestamp, so the window needs a unit",
+                "                                ^^^^^^^^^^ write WITHIN 500 seconds, for example",
+            ),
+        ),
+        Kind(
+            "unknown-time-unit",
+            "The time column holds plain numbers, and nobody said what they count.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 5 minutes",
+                "line 1, column 33: the window is in minutes, but it is not known what one step of column 'ts' is",
+                "                                ^^^^^^^^^^^^^^^^ pass time_unit='ms' (or what 'ts' counts), or write a plain number",
+                options={"clock": "integer"},
+            ),
+        ),
+    ),
+)
+
+PROBABILITIES = Section(
+    "Probabilities",
+    (
+        Kind(
+            "bad-probability",
+            "A probability is not between 0 and 1, or a threshold is 0.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 1 hour THRESHOLD 5",
+                "line 1, column 57: a probability of 5 is outside [0, 1]",
+                "                                                        ^ write a number from 0 to 1, or a percentage such as 5%",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 1 hour THRESHOLD 0",
+                "line 1, column 47: a threshold of 0 is outside (0, 1]",
+                "                                              ^^^^^^^^^^^ write a number above 0: at 0, everything that could have happened is reported",
+            ),
+            Example(
+                'seq(event("Login"), event("Payment")).confidence(80)',
+                "80 is no probability; pass a number from 0 to 1",
+            ),
+            Example(
+                'seq(event("Login"), event("Payment")).threshold(0)',
+                "a threshold of 0 is outside (0, 1]; pass a number above 0",
+            ),
+        ),
+        Kind(
+            "threshold-without-within",
+            "Missing events need a window.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) THRESHOLD 5%",
+                "line 1, column 22: a query with THRESHOLD needs a window",
+                "                     ^^^^^^^^^ add WITHIN, for example WITHIN 12 hours",
+            ),
+        ),
+        Kind(
+            "threshold-event-window",
+            "Missing events need a window of time, since those that were missed cannot be counted.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 10 EVENTS THRESHOLD 5%",
+                "line 1, column 33: missing events need a window of time",
+                "                                ^^^^^^^^^^^^^^^^ give the window a length of time",
+            ),
+        ),
+        Kind(
+            "threshold-strategy",
+            "Missing events are defined for skip_till_any_match.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WHERE strict_contiguity(a, b) { } WITHIN 1 hour THRESHOLD 5%",
+                "line 1, column 39: missing events are defined for skip_till_any_match only",
+                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ leave the strategy out, or write skip_till_any_match",
+            ),
+        ),
+        Kind(
+            "no-own-predicate",
+            "With THRESHOLD, every component needs a type or a condition on itself alone (AYAC section 2.2).",
+            Example(
+                "SEQUENCE(x, !y, z) WHERE x.name = 'A' AND z.name = 'C' AND x.id = y.id AND x.id = z.id WITHIN 1 hour THRESHOLD 5%",
+                "line 1, column 13: 'y' has no predicate on itself alone",
+                "            ^^ add one such as y.reader = 'A', or a type",
+                line="SEQUENCE(x, !y, z) WHERE x.name = 'A' AND z.name = 'C' AND x.id = y.id AND x.id = z.id WITHIN 1 hour…",
+            ),
+        ),
+    ),
+)
+
+RETURN_AND_OUTPUT = Section(
+    "RETURN and OUTPUT",
+    (
+        Kind(
+            "negated-in-return",
+            "An event that must not happen is returned.",
+            Example(
+                "PATTERN SEQ(Login a, !(Stock b), Payment c) RETURN a, b.id",
+                "line 1, column 55: 'b' is the event that must not happen",
+                "                                                      ^^^^ return the events that did happen",
+            ),
+        ),
+        Kind(
+            "duplicate-column",
+            "Two returned columns have the same name.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) RETURN a.id, b.id",
+                "line 1, column 46: two returned columns are called 'id'",
+                "                                             ^^^^ give one another name with AS",
+            ),
+        ),
+        Kind(
+            "unknown-output",
+            "No output mode has that name.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) OUTPUT FIRST",
+                "line 1, column 40: no output mode 'FIRST'",
+                "                                       ^^^^^ one of ALL, NON-OVERLAP, MAXIMAL, TOP k BY CONFIDENCE",
+            ),
+        ),
+        Kind(
+            "bad-output",
+            "TOP needs a count, and only TOP takes one.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) OUTPUT TOP",
+                "line 1, column 33: only TOP takes a count, and it needs one",
+                "                                ^^^^^^^^^^ OUTPUT TOP 5 BY CONFIDENCE",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) OUTPUT TOP 0",
+                "line 1, column 44: TOP needs a whole number above 0",
+                "                                           ^",
+            ),
+            Example('seq(event("Login"), event("Payment")).top(0)', "top() takes a whole number above 0, not 0"),
+        ),
+    ),
+)

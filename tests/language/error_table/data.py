@@ -1,0 +1,158 @@
+"""Errors that show when a query meets its data."""
+
+# ruff: noqa: E501 (errors as they are printed)
+
+from language.error_table.kinds import Example, Kind, Section
+
+NAMES_AND_TYPES_OF_THE_DATA = Section(
+    "Names and types of the data",
+    (
+        Kind(
+            "unknown-type",
+            "No event has that type. Only known when the types that can occur are.",
+            Example(
+                "PATTERN SEQ(Login a, Paymnt b)",
+                "line 1, column 22: no event type 'Paymnt'",
+                "                     ^^^^^^^^ did you mean 'Payment'?",
+            ),
+        ),
+        Kind(
+            "untyped-stream",
+            "The query names event types, but the stream has no type column.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b)",
+                "line 1, column 13: the stream has no event types",
+                "            ^^^^^^^ pass type='...' to say which column holds the event type",
+                options={"type": None},
+            ),
+        ),
+        Kind(
+            "type-as-variable",
+            "A type stands alone and is mentioned as a variable, so that events of every type would match.",
+            Example(
+                "PATTERN SEQ(Login, Payment) WHERE Login.id = Payment.id",
+                "line 1, column 13: 'Login' is an event type, but stands here as a variable",
+                "            ^^^^^ write Login x for events of that type, or choose another variable",
+            ),
+        ),
+        Kind(
+            "unknown-attribute",
+            "No column has that name.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.pric < b.price",
+                "line 1, column 37: no attribute 'pric'",
+                "                                    ^^^^^^ did you mean 'price'?",
+            ),
+        ),
+        Kind(
+            "bare-attribute",
+            "A column is named without the event it belongs to.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE price > 3",
+                "line 1, column 37: 'price' alone is not clear",
+                "                                    ^^^^^ say of which event, for example a.price",
+            ),
+        ),
+        Kind(
+            "unknown-name",
+            "A word is neither a column nor a parameter.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.name = MSFT",
+                "line 1, column 46: no value for 'MSFT'",
+                "                                             ^^^^ write 'MSFT' in quotes, or pass parameters={'MSFT': ...}",
+            ),
+        ),
+        Kind(
+            "bad-parameter",
+            "A parameter holds something that cannot stand in a query.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.name IN Finance",
+                "line 1, column 47: parameter 'Finance' must hold several values",
+                "                                              ^^^^^^^ pass a list",
+                options={"parameters": {"Finance": "JPM"}},
+            ),
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.price > T",
+                "line 1, column 47: a parameter cannot be a dict",
+                "                                              ^",
+                options={"parameters": {"T": {}}},
+            ),
+        ),
+        Kind(
+            "type-mismatch",
+            "Values of these types cannot be compared or computed with.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.id = '7'",
+                "line 1, column 37: a whole number cannot be compared with a string",
+                "                                    ^^^^^^^^^^ write 7 without quotes",
+            ),
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.name + 1 > 2",
+                "line 1, column 37: 'a.name' is a string, not a number",
+                "                                    ^^^^^^",
+            ),
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.flag > FALSE",
+                "line 1, column 37: true and false have no order",
+                "                                    ^^^^^^^^^^^^^^ compare them with = or !=",
+            ),
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE Corr(a.price, b.history) > 0.9",
+                "line 1, column 42: Corr() of a number",
+                "                                         ^^^^^^^ it takes a list of numbers",
+            ),
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.name[0] = 'x'",
+                "line 1, column 44: a string cannot have as its default a whole number",
+                "                                           ^",
+            ),
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE coalesce(a.name, 0) = 'x'",
+                "line 1, column 37: coalesce() of different types",
+                "                                    ^^^^^^^^^^^^^^^^^^^",
+            ),
+            Example(
+                "PATTERN SEQ(Stock+ a[], Stock b) WHERE max(a[].history) > 1",
+                "line 1, column 44: max() of a list of numbers",
+                "                                           ^^^^^^^^^^^",
+            ),
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE [history]",
+                "line 1, column 37: 'history' is a list of numbers; it cannot be equal",
+                "                                    ^^^^^^^^^",
+            ),
+        ),
+        Kind(
+            "not-a-condition",
+            "A value stands where a condition is needed.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.price AND b.price > 3",
+                "line 1, column 37: a number is no condition",
+                "                                    ^^^^^^^ compare it with something",
+            ),
+        ),
+        Kind(
+            "event-as-value",
+            "An event is used as if it were one of its attributes.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a = b",
+                "line 1, column 37: an event is no value",
+                "                                    ^ name an attribute, such as a.x",
+            ),
+            Example(
+                "PATTERN SEQ(Stock+ a[], Stock b) WHERE avg(a) > 3",
+                "line 1, column 44: avg() of events, not of values",
+                "                                           ^ name an attribute, such as avg(a[].x)",
+            ),
+        ),
+        Kind(
+            "bad-time",
+            "A text is compared with a timestamp and is none.",
+            Example(
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.ts > 'yesterday'",
+                "line 1, column 44: 'yesterday' is no date or time",
+                "                                           ^^^^^^^^^^^ write it like '2026-01-31 12:00:00'",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,210 @@
+"""Errors in reading the text, and in the pattern itself."""
+
+# ruff: noqa: E501 (errors as they are printed)
+
+from language.error_table.kinds import Example, Kind, Section
+
+READING_THE_TEXT = Section(
+    "Reading the text",
+    (
+        Kind(
+            "empty",
+            "There is no query.",
+            Example(
+                "  ",
+                "the query is empty; it starts with PATTERN, for example PATTERN SEQ(A a, B b)",
+                shown="(nothing but spaces)",
+            ),
+        ),
+        Kind(
+            "syntax",
+            "A word or sign stands where none such can.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WERE a.id = b.id",
+                "line 1, column 33: 'WERE' cannot stand here",
+                "                                ^^^^ did you mean WHERE?",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b",
+                "line 1, column 31: the query ends too early",
+                "                              ^ expected ')'",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WHERE 1 < a.price < 3",
+                "line 1, column 51: '<' cannot stand here",
+                "                                                  ^ join two comparisons with AND, or write BETWEEN",
+            ),
+        ),
+        Kind(
+            "open-string",
+            "A quote is opened and never closed.",
+            Example(
+                "PATTERN Login a WHERE a.name = 'John",
+                "line 1, column 32: a string that is never closed",
+                "                               ^",
+            ),
+        ),
+        Kind(
+            "open-name",
+            "A backquote is opened and never closed.",
+            Example(
+                "PATTERN Login a WHERE a.`unit price > 3",
+                "line 1, column 25: a quoted name that is never closed",
+                "                        ^",
+            ),
+        ),
+        Kind(
+            "open-comment",
+            "A comment is opened and never closed.",
+            Example(
+                "PATTERN Login a /* the first one",
+                "line 1, column 17: a comment that is never closed",
+                "                ^^",
+            ),
+        ),
+        Kind(
+            "too-long",
+            "Texts of more than 100,000 characters are not read.",
+            Example(
+                "PATTERN Login a" + " " * 100_000,
+                "the query text has 100015 characters; at most 100000 are read",
+                shown="PATTERN Login a, and 100,000 spaces",
+            ),
+        ),
+        Kind(
+            "too-deep",
+            "Expressions nest more than 100 deep.",
+            Example(
+                "PATTERN Login a WHERE " + "NOT " * 100 + "a.flag",
+                "line 1, column 423: expressions nested more than 100 deep",
+                "                                                                                               ^^^^^^",
+                line="…T NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT a.flag",
+                shown="PATTERN Login a WHERE NOT NOT NOT ...",
+            ),
+        ),
+        Kind(
+            "bad-number",
+            "A number is larger than a 64-bit column can hold.",
+            Example(
+                "PATTERN Login a WHERE a.id > 9223372036854775808",
+                "line 1, column 30: a whole number beyond 64 bits",
+                "                             ^^^^^^^^^^^^^^^^^^^",
+            ),
+            Example(
+                "PATTERN Login a WHERE a.id > 1e999",
+                "line 1, column 30: a number too large",
+                "                             ^^^^^",
+            ),
+        ),
+        Kind(
+            "duplicate-clause",
+            "A clause is given twice.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 1 hour WITHIN 2 hours",
+                "line 1, column 47: WITHIN is given twice",
+                "                                              ^^^^^^^^^^^^^^",
+            ),
+        ),
+    ),
+)
+
+THE_PATTERN = Section(
+    "The pattern",
+    (
+        Kind(
+            "duplicate-variable",
+            "Two components have the same name.",
+            Example(
+                "PATTERN SEQ(Login a, Payment a)",
+                "line 1, column 22: variable 'a' is declared twice",
+                "                     ^^^^^^^^^ give each component its own name",
+            ),
+        ),
+        Kind(
+            "reserved-name",
+            "A variable or column is called like a column that every result has.",
+            Example(
+                "PATTERN SEQ(Login probability, Payment b)",
+                "line 1, column 13: 'probability' is a column of every result",
+                "            ^^^^^^^^^^^^^^^^^ choose another variable",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) RETURN a.ts AS match_start",
+                "line 1, column 40: 'match_start' is a column of every result",
+                "                                       ^^^^^^^^^^^^^^^^^^^ give it another name with AS",
+            ),
+        ),
+        Kind(
+            "bad-variable",
+            "A variable holds a hyphen, which elsewhere is a minus.",
+            Example(
+                "PATTERN SEQ(Login log-in, Payment b)",
+                "line 1, column 19: a variable has no hyphen: 'log-in'",
+                "                  ^^^^^^ write it in backquotes, `log-in`, or without the hyphen",
+            ),
+        ),
+        Kind(
+            "missing-variable",
+            "Only a variable could tell the component from others.",
+            Example(
+                "PATTERN SEQ(Stock+, Payment b)",
+                "line 1, column 13: a Kleene component needs a variable",
+                "            ^^^^^ write Stock+ a[]",
+            ),
+            Example(
+                "PATTERN SEQ(*, Payment b)",
+                "line 1, column 13: a component of any type needs a variable",
+                "            ^ write * x",
+            ),
+            Example(
+                'seq(event("Stock").one_or_more(), event("Payment"))',
+                'one or more events can only be told apart by a variable; give <Event Stock+> one with as_("a")',
+            ),
+        ),
+        Kind(
+            "kleene-without-plus",
+            "A variable with brackets belongs to Kleene plus.",
+            Example(
+                "PATTERN SEQ(Stock a[], Payment b)",
+                "line 1, column 19: 'a[]' without '+'",
+                "                  ^ write Stock+ a[] for one or more events",
+            ),
+        ),
+        Kind(
+            "negated-kleene",
+            "A negated component is one event that must not happen.",
+            Example(
+                "PATTERN SEQ(Login a, !(Stock+ b[]), Payment c)",
+                "line 1, column 22: a negated component is a single event",
+                "                     ^^^^^^^^^^^^^ write !(Stock b)",
+            ),
+        ),
+        Kind(
+            "only-negation",
+            "Nothing in the pattern has to happen.",
+            Example(
+                "PATTERN SEQ(!(Login a)) WITHIN 1 hour",
+                "line 1, column 13: a pattern needs at least one event that happens",
+                "            ^^^^^^^^^^ add a component without '!'",
+            ),
+        ),
+        Kind(
+            "negation-without-within",
+            "Negation at the start or the end looks as far as the window reaches, so there must be one.",
+            Example(
+                "PATTERN SEQ(Login a, !(Payment b))",
+                "line 1, column 22: negation at the end of a pattern needs a window",
+                "                     ^^^^^^^^^^^^ add WITHIN, for example WITHIN 1 hour",
+            ),
+        ),
+        Kind(
+            "two-negations",
+            "A condition ties two events together that both must not happen.",
+            Example(
+                "PATTERN SEQ(!(Login a), Stock b, !(Payment c)) WHERE a.id = c.id WITHIN 1 hour",
+                "line 1, column 54: a condition on two negated components, a and c",
+                "                                                     ^^^^^^^^^^^ split it into conditions on one negated component each",
+            ),
+        ),
+    ),
+)
