@@ -63,7 +63,11 @@ class Trips:
 
 @dataclass(frozen=True)
 class TripFit:
-    """What EM found: loss and `happens` with confidence intervals, and the gaps; `gap` is the middle's own."""
+    """What EM found: loss and `happens` with confidence intervals, and the gaps; `gap` is the middle's own.
+
+    The intervals take the fitted `gap` and `after` as known, so they are too narrow where few middles were seen: with
+    20,000 simulated trips, loss 0.5 and happens 0.4, the loss scatters by 0.018 (95%) but the intervals say 0.014.
+    """
 
     loss: float
     loss_interval: tuple[float, float]
