@@ -64,9 +64,8 @@ def print_diagnosis(diagnosis: Diagnosis, roles: o.Roles) -> None:
     """The diagnosis on the terminal: the verdict, the way there, and what to do."""
     out.print(diagnosis.query, style="cyan", end="\n\n")
     verdict = Text(f"{diagnosis.matches} {'match' if diagnosis.matches.number == 1 else 'matches'}", style="bold")
-    out.print(verdict.append(f" in {diagnosis.events:,} events", style="not bold"))
-    if diagnosis.sample:
-        out.print(f"(looked at {diagnosis.sample})", style="dim")
+    where = f" among {diagnosis.sample}" if diagnosis.sample else f" in {diagnosis.events:,} events"
+    out.print(verdict.append(where, style="not bold"), soft_wrap=True)
     _print("\nEvents that can fill each component", _components(diagnosis.components))
     if len(diagnosis.steps) > 1:
         _print("What survives, step by step", _steps(diagnosis.steps))
@@ -124,7 +123,7 @@ def _steps(steps: tuple[Step, ...]) -> Table:
 def _without(diagnosis: Diagnosis) -> Table:
     table = _table("without", "matches")
     for item in diagnosis.without:
-        table.add_row(item.text, "too many to count" if item.matches is None else str(item.matches))
+        table.add_row(item.text, "too many combinations to tell" if item.matches is None else str(item.matches))
     window = diagnosis.window
     if window is not None and window.matches is not None:
         text = f"WITHIN {window.text}" if window.needed is not None else f"WITHIN {window.text}, twice as long"

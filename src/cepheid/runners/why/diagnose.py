@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from cepheid.language.schema import Schema
 from cepheid.runners.local import as_local
 from cepheid.runners.options import Options
 from cepheid.runners.why.closest import closest_to_a_match
-from cepheid.runners.why.diagnosis import ComponentCount, ConditionCount, Diagnosis, Without
+from cepheid.runners.why.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
 from cepheid.runners.why.hints import Findings, find_hints
 from cepheid.runners.why.relax import MOST_COMBINATIONS, MOST_MATCHES, Part, Subject, combinations, thinned
 from cepheid.runners.why.stages import about_negation, count, find_stages
@@ -50,15 +49,23 @@ def why(events: Any, query: Any, *, most_events: int = MOST_EVENTS, **keywords: 
     table, sample = thinned(local.arrow, keys, most_events)
     subject = Subject(bound, ordered(table, bound.schema), options.model, options.scoring)
     components = tuple(_component_count(subject, component) for component in bound.components)
-    subject, sample = _small_enough(subject, sample, components)
+    smaller = _small_enough(subject, components)
+    if smaller is not subject:
+        chosen = sample or f"{len(subject.events):,} events"
+        sample = f"the first {len(smaller.events):,} of {chosen}: there are too many combinations to look at all"
+        subject = smaller
+        components = tuple(_component_count(subject, component) for component in bound.components)
+
+    def cost(relaxed: BoundQuery) -> float:
+        return 0.0 if relaxed.has_kleene else _combinations(relaxed, subject, components) / MOST_COMBINATIONS
 
     def affordable(relaxed: BoundQuery) -> bool:
-        return relaxed.has_kleene or _combinations(relaxed, subject, components) <= MOST_COMBINATIONS
+        return cost(relaxed) <= 1.0
 
     matches = count(_original(subject))
     stages = find_stages(subject, components)
     impossible = any(component.passed == 0 for component in components if not component.negative)
-    without = _without(subject, affordable) if matches.number < MOST_MATCHES else ()
+    without = _without(subject, cost) if matches.number < MOST_MATCHES else ()
     window = None if impossible else needed_window(subject, affordable, matches)
     closest = closest_to_a_match(subject, stages, affordable) if matches.number == 0 else None
     types = _types(table, bound.schema.type)
@@ -88,18 +95,12 @@ def _original(subject: Subject) -> Matches:
     return find(plan, subject.events)
 
 
-def _small_enough(
-    subject: Subject, sample: str | None, components: tuple[ComponentCount, ...]
-) -> tuple[Subject, str | None]:
+def _small_enough(subject: Subject, components: tuple[ComponentCount, ...]) -> Subject:
     """Fewer events where the query itself would have to look at too many combinations."""
     estimate = _combinations(subject.bound, subject, components)
     if estimate <= MOST_COMBINATIONS or subject.bound.has_kleene:
-        return subject, sample
-    kept = max(1000, int(len(subject.events) * (MOST_COMBINATIONS / estimate)))
-    events = subject.events
-    shorter = replace(events, table=events.table.slice(0, kept), time=events.time[:kept], instant=events.instant[:kept])
-    note = f"steps are counted over the first {kept:,} events, since there are too many combinations to look at all"
-    return replace(subject, events=shorter), f"{sample}; {note}" if sample else note
+        return subject
+    return subject.first(MOST_COMBINATIONS / estimate)
 
 
 def _combinations(bound: BoundQuery, subject: Subject, components: tuple[ComponentCount, ...]) -> float:
@@ -188,12 +189,16 @@ def _types(table: pa.Table, name: str | None) -> tuple[tuple[str, int], ...]:
 # --- without one thing ------------------------------------------------------------------------------------------
 
 
-def _without(subject: Subject, affordable: Callable[[BoundQuery], bool]) -> tuple[Without, ...]:
+def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Without, ...]:
     """How many matches there would be without each condition, key, negation, and the strategy."""
     found: list[Without] = []
 
     def counted(kind: str, text: str, query: BoundQuery) -> None:
-        found.append(Without(kind, text, count(subject.matches(query)) if affordable(query) else None))
+        if cost(query) <= 1.0:
+            found.append(Without(kind, text, count(subject.matches(query))))
+        else:  # a lower bound, from fewer events
+            some = len(subject.first(1.0 / cost(query)).matches(query))
+            found.append(Without(kind, text, Count(some, at_least=True) if some else None))
 
     for part in subject.parts:
         if not about_negation(subject, part):

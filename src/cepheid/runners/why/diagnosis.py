@@ -53,7 +53,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Without:
-    """How many matches there would be if one thing were not asked; None: too many combinations to count."""
+    """How many matches there would be if one thing were not asked; None: too many combinations to tell."""
 
     kind: str  # "condition", "key", "negation", "strategy", "output"
     text: str

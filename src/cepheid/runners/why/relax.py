@@ -20,8 +20,9 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import AGGREGATES
 from cepheid.language.printing import expression_text
 
+_FEWEST_EVENTS = 1_000
 MOST_MATCHES = 100_000  # counting stops here
-MOST_COMBINATIONS = 2e9  # a relaxed query that may have to look at more is not run
+MOST_COMBINATIONS = 2e8  # a query that may have to look at more is run over fewer events
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,13 @@ class Subject:
         """The matches of a relaxed query, cut at the limit."""
         plan, _ = make_plan(query, hints={"max_matches": limit, "max_partial_matches": 20 * limit, "truncate": True})
         return find(plan, self.events)
+
+    def first(self, share: float) -> Subject:
+        """The same over the first events only."""
+        kept = min(len(self.events), max(_FEWEST_EVENTS, int(len(self.events) * share)))
+        events = self.events
+        table = events.table.slice(0, kept)
+        return replace(self, events=EventTable(table, events.time[:kept], events.instant[:kept]))
 
     def row(self, index: int) -> dict[str, Any]:
         """One event."""
