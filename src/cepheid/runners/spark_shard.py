@@ -1,0 +1,109 @@
+"""One shard of a stream in Spark's state store: reads its state, takes a step, writes it back.
+
+Imported only when a stream is matched: it needs PySpark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from cepheid.runners.spark_pack import LATE, LATE_EVENT, as_structs, decoded, encoded
+from cepheid.runners.stream_state import Clock, Outcome, Step
+
+
+@dataclass(frozen=True)
+class StateChunks:
+    """Chunks in a map of Spark's state store."""
+
+    chunks: Any
+
+    def read(self, number: int) -> bytes:
+        """The chunk of a number."""
+        return bytes(self.chunks.getValue((number,))[0])
+
+    def write(self, number: int, chunk: bytes) -> None:
+        """Puts a chunk under a number."""
+        self.chunks.updateValue((number,), (chunk,))
+
+    def remove(self, number: int) -> None:
+        """Forgets a chunk."""
+        self.chunks.removeKey((number,))
+
+
+class Shard(StatefulProcessor):
+    """Spark calls it with the packed events of a shard, and, if it was asked to, when nothing has come for a while."""
+
+    def __init__(self, step: Step, fingerprint: str, keep_late: bool, idle: tuple[int, float] | None) -> None:
+        self.step, self.fingerprint, self.keep_late = step, fingerprint, keep_late
+        self.idle = idle  # milliseconds of silence, and steps of the time column in a millisecond
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Opens the state."""
+        self.handle = handle
+        self.clock = handle.getValueState("clock", "told string")
+        self.store = StateChunks(handle.getMapState("chunks", "number bigint", "events binary"))
+        self.ready = replace(self.step, plans=tuple(shipment.unpacked() for shipment in self.step.shipments))
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Takes in what came for this shard in a micro-batch."""
+        tables: list[pa.Table] = []
+        newest: int | None = None
+        for packed in rows:
+            tables += [decoded(events) for events in packed["events"] if events is not None]
+            times = packed["newest"].dropna()
+            newest = max(int(times.max()), newest) if newest is not None else int(times.max())
+        now = timerValues.getCurrentProcessingTimeInMs() if self.idle else None
+        yield from self.stepped(tables, newest, now)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        """Nothing came for a while: time goes on as the machine's clock does."""
+        assert self.idle is not None
+        clock = self.read()
+        now = timerValues.getCurrentProcessingTimeInMs()
+        if clock.newest is None or clock.arrived is None:
+            return
+        yield from self.stepped([], clock.newest + int((now - clock.arrived) * self.idle[1]), now)
+
+    def stepped(self, tables: list[pa.Table], newest: int | None, now: int | None) -> Iterator[pd.DataFrame]:
+        """One step from the stored state to the next."""
+        outcome = self.ready.run(self.read(), self.store, tables, newest)
+        clock = replace(outcome.clock, arrived=now)
+        self.clock.update((clock.text(self.fingerprint),))
+        if self.idle is not None and now is not None:
+            for timer in list(self.handle.listTimers()):
+                self.handle.deleteTimer(timer)
+            if clock.chunks:  # otherwise there is nothing to decide
+                self.handle.registerTimer(now + self.idle[0])
+        yield told(outcome, self.keep_late)
+
+    def read(self) -> Clock:
+        """The stored clock."""
+        stored = self.clock.get()
+        return Clock.read(stored[0] if stored is not None else None, self.fingerprint)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def told(outcome: Outcome, keep_late: bool) -> pd.DataFrame:
+    """The outcome as rows: one with the numbers, the others with packed results."""
+    late = 0 if outcome.late is None else outcome.late.num_rows
+    numbers = (outcome.events, late, outcome.retained, outcome.matches, outcome.state_bytes)
+    rows: list[tuple[Any, ...]] = [(None, None, *numbers)]
+    if outcome.late is not None and keep_late:
+        rows.append((LATE, encoded(as_structs(outcome.late, LATE_EVENT)), *[None] * len(numbers)))
+    by_query: dict[int, list[pa.RecordBatch]] = {}
+    for query, batch in outcome.results:
+        by_query.setdefault(query, []).append(batch)
+    for query, batches in by_query.items():
+        rows.append((query, encoded(pa.Table.from_batches(batches)), *[None] * len(numbers)))
+    columns = ["query", "packed", "events", "late", "retained", "matches", "state_bytes"]
+    frame = pd.DataFrame(rows, columns=columns)
+    whole = {name: "Int64" for name in columns if name != "packed"}
+    return frame.astype({**whole, "query": "Int32"})

@@ -1,0 +1,207 @@
+"""What a stream keeps: the retained events of a shard in chunks, and the clock. One step turns it into the next.
+
+A step is `find` over the interval between the old and the new watermark (DESIGN section 1); the state is a table and
+nothing else. It is kept in chunks, since rewriting a whole window in every micro-batch would cap the throughput: a
+step adds a chunk for what is new, drops those that have expired, and rewrites those of which little is left.
+Nothing here knows Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.events import EventTable, ordered, times_of
+from cepheid.engine.find import find
+from cepheid.engine.retain import retained
+from cepheid.errors import DataError
+from cepheid.plan.physical import Plan
+from cepheid.runners.shipment import Shipment, result_batches
+from cepheid.runners.spark_pack import decoded, encoded
+
+VERSION = 1  # of the format of the state
+SMALL = 1 << 20  # bytes; smaller chunks are joined...
+MANY = 8  # ...when there are more of them than this
+LARGE = 8 << 20  # bytes; a longer table makes several chunks
+CHUNK = "__chunk"
+FRESH = -1  # the chunk of events that have just come
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Store(Protocol):
+    """Where chunks lie, by number."""
+
+    def read(self, number: int) -> bytes: ...
+    def write(self, number: int, chunk: bytes) -> None: ...
+    def remove(self, number: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some retained events: under which number they lie, how many they are and how large."""
+
+    number: int
+    rows: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far a shard has come; everything besides events that it must know."""
+
+    until: int | None = None  # all events up to here have been seen, all matches that complete by it reported
+    newest: int | None = None  # the latest time seen anywhere
+    arrived: int | None = None  # when something last came, in milliseconds of the machine's clock
+    chunks: tuple[Chunk, ...] = ()
+
+    def text(self, fingerprint: str) -> str:
+        """As it is stored."""
+        return json.dumps({"version": VERSION, "fingerprint": fingerprint, **asdict(self)})
+
+    @classmethod
+    def read(cls, text: str | None, fingerprint: str) -> Clock:
+        """As it was stored; an error if that was by another query or another version of the format."""
+        if text is None:
+            return cls()
+        told = json.loads(text)
+        if told.pop("version") != VERSION:
+            raise DataError("the checkpoint holds state of another version of Cepheid", hint="start a new checkpoint")
+        if told.pop("fingerprint") != fingerprint:
+            raise DataError(
+                "the checkpoint belongs to another query, other columns or another number of shards",
+                hint="go back to those, or start a new checkpoint",
+            )
+        return cls(**{**told, "chunks": tuple(Chunk(**chunk) for chunk in told["chunks"])})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step found, and the numbers that a listener sees."""
+
+    clock: Clock
+    results: tuple[tuple[int, pa.RecordBatch], ...] = ()  # the number of the query, and some of its matches
+    late: pa.Table | None = None
+    ended: tuple[bytes | None, ...] = ()
+    events: int = 0
+    retained: int = 0
+
+    @property
+    def matches(self) -> int:
+        """How many matches were found."""
+        return sum(batch.num_rows for _, batch in self.results)
+
+    @property
+    def state_bytes(self) -> int:
+        """How large the retained events are."""
+        return sum(chunk.size for chunk in self.clock.chunks)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is the same in every step of a stream."""
+
+    shipments: tuple[Shipment, ...]
+    delay: int  # how much later than the newest event others may come, in steps of the time column
+    plans: tuple[Plan, ...] = field(default=(), compare=False)
+
+    def run(self, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
+        """Takes in new events and, if that moves the watermark, reports what completes by the new one."""
+        newest = max((time for time in (clock.newest, newest) if time is not None), default=None)
+        until = clock.until
+        if newest is not None:
+            until = max(newest - self.delay - 1, until if until is not None else newest - self.delay - 1)
+        arrived = pa.concat_tables(fresh) if fresh else None
+        late = None
+        if arrived is not None and clock.until is not None:
+            behind = self.begins(arrived) <= clock.until
+            if behind.any():
+                late, arrived = arrived.filter(pa.array(behind)), arrived.filter(pa.array(~behind))
+        count = sum(table.num_rows for table in fresh)
+        moved = until != clock.until
+        crowded = sum(chunk.size < SMALL for chunk in clock.chunks) > MANY
+        held = clock.chunks if moved or crowded else ()
+        events, chunks = self.gathered(store, held, arrived)
+        clock = replace(clock, newest=newest)
+        if events is None or until is None:
+            return Outcome(replace(clock, until=until), late=late, events=count, retained=_rows(clock.chunks))
+        results = tuple(self.found(events, clock.until, until)) if moved else ()
+        keep = np.zeros(len(events), bool)
+        for plan in self.plans:
+            keep |= retained(plan, events, until)
+        stored = tuple(self.stored(store, clock, held, events, chunks, keep, crowded))
+        clock = replace(clock, until=until, chunks=stored)
+        return Outcome(clock, results, late, events=count, retained=_rows(stored))
+
+    def begins(self, table: pa.Table) -> Int64s:
+        """The time from which an event can matter: its lower bound, if times are imprecise."""
+        schema = self.plans[0].bound.schema
+        return times_of(table, schema.lower or schema.time)
+
+    def gathered(
+        self, store: Store, held: Sequence[Chunk], arrived: pa.Table | None
+    ) -> tuple[EventTable | None, Int64s]:
+        """All events in order, with the chunk that each lies in."""
+        tables = [(chunk.number, decoded(store.read(chunk.number))) for chunk in held]
+        if arrived is not None and arrived.num_rows:
+            tables.append((FRESH, arrived))
+        if not tables:
+            return None, np.empty(0, np.int64)
+        marked = [
+            table.append_column(CHUNK, pa.array(np.full(table.num_rows, number))) for number, table in tables
+        ]
+        events = ordered(pa.concat_tables(marked), self.plans[0].bound.schema)
+        chunks = events.table.column(CHUNK).to_numpy()
+        return replace(events, table=events.table.drop_columns([CHUNK])), chunks
+
+    def found(self, events: EventTable, after: int | None, until: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The matches that complete in the interval, of every query."""
+        seen = int(np.searchsorted(events.time, until, side="right"))
+        released = EventTable(events.table.slice(0, seen), events.time[:seen], events.instant[:seen])
+        if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
+            inside = pa.array(self.begins(events.table) <= until)
+            released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
+        for number, (shipment, plan) in enumerate(zip(self.shipments, self.plans, strict=True)):
+            matches = find(plan, released, after, until)
+            for batch in result_batches(plan.bound, released, matches, shipment.schema):
+                yield number, batch
+
+    def stored(
+        self,
+        store: Store,
+        clock: Clock,
+        held: Sequence[Chunk],
+        events: EventTable,
+        chunks: Int64s,
+        keep: npt.NDArray[np.bool_],
+        crowded: bool,
+    ) -> Iterator[Chunk]:
+        """The chunks after a step: those that stay, and new ones for the rest of the retained events."""
+        moving = {FRESH}
+        for chunk in clock.chunks:
+            left = int(keep[chunks == chunk.number].sum()) if chunk in held else chunk.rows
+            if left == 0 or 2 * left < chunk.rows or (crowded and chunk.size < SMALL):
+                moving.add(chunk.number)
+                store.remove(chunk.number)
+            else:
+                yield chunk
+        rewritten = events.table.filter(pa.array(keep & np.isin(chunks, list(moving)))).combine_chunks()
+        number = 1 + max((chunk.number for chunk in clock.chunks), default=-1)
+        parts = max(1, -(-rewritten.nbytes // LARGE))
+        size = max(1, -(-rewritten.num_rows // parts))
+        for start in range(0, rewritten.num_rows, size):
+            part = rewritten.slice(start, size)
+            packed = encoded(part)
+            store.write(number, packed)
+            yield Chunk(number, part.num_rows, len(packed))
+            number += 1
+
+
+def _rows(chunks: Sequence[Chunk]) -> int:
+    return sum(chunk.rows for chunk in chunks)

@@ -1,0 +1,167 @@
+"""Steps over a stream, cut anywhere and arriving in any order that the delay allows, find what a batch finds."""
+
+from dataclasses import dataclass, field, replace
+
+import hypothesis.strategies as st
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from cepheid.engine.events import ordered
+from cepheid.engine.find import find
+from cepheid.errors import DataError
+from cepheid.language.bind import bind
+from cepheid.language.check import check
+from cepheid.language.parse import parse
+from cepheid.language.schema import Schema
+from cepheid.plan.physical import Plan
+from cepheid.runners import stream_state
+from cepheid.runners.shipment import ship
+from cepheid.runners.spark_pack import decoded, encoded
+from cepheid.runners.stream_state import Clock, Step
+from strategies.queries import queries, streams
+
+FAR = 10_000
+
+
+@dataclass
+class Memory:
+    """Chunks in a dictionary."""
+
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    written: int = 0
+
+    def read(self, number):
+        return self.chunks[number]
+
+    def write(self, number, chunk):
+        assert number not in self.chunks
+        self.chunks[number] = chunk
+        self.written += len(chunk)
+
+    def remove(self, number):
+        del self.chunks[number]
+
+
+def numbered(table: pa.Table) -> pa.Table:
+    return table.append_column("event", pa.array(range(table.num_rows), pa.int64()))
+
+
+def plan_of(query, table: pa.Table) -> Plan:
+    bound = bind(query, Schema.from_arrow(table.schema))
+    return Plan(bound, "reference", partition=bound.equivalence)
+
+
+def expected(plan: Plan, table: pa.Table) -> list:
+    events = ordered(table, plan.bound.schema)
+    ids = events.table["event"].to_pylist()
+    return sorted([sorted(ids[row] for row in group) for group in match] for match in find(plan, events).groups())
+
+
+def signatures(plan: Plan, batch: pa.RecordBatch) -> list:
+    found = []
+    for row in batch.to_pylist():
+        groups = [row[component.variable] for component in plan.bound.positives]
+        found.append([sorted(e["event"] for e in (group if isinstance(group, list) else [group])) for group in groups])
+    return found
+
+
+@st.composite
+def arrivals(draw, table: pa.Table, delay: int):
+    """The rows in an order that never leaves one more than `delay` behind the newest, cut into micro-batches."""
+    times = table["ts"].to_pylist()
+    left, order, newest = list(range(len(times))), [], None
+    while left:
+        # Whatever may come next without making a row that is still to come late
+        oldest = min(times[row] for row in left)
+        able = [row for row in left if max(times[row], newest or times[row]) - oldest <= delay]
+        row = draw(st.sampled_from(able or [min(left, key=lambda row: times[row])]))
+        newest = times[row] if newest is None else max(newest, times[row])
+        left.remove(row)
+        order.append(row)
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=4)))
+    return [table.take(pa.array(order[a:b], pa.int64())) for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
+
+
+@given(st.data(), queries(window=True, returns=False, output=False), streams(max_size=14, ids=3), st.integers(0, 6))
+def test_steps_find_what_a_batch_finds(data, query, table, delay):
+    table = numbered(table)
+    plan = plan_of(query, table)
+    step = replace(Step((ship(plan, table.schema),), delay), plans=(plan,))
+    clock, store, found = Clock(), Memory(), []
+    for batch in data.draw(arrivals(table, delay)):
+        newest = max(batch["ts"].to_pylist(), default=None)
+        outcome = step.run(clock, store, [batch] if batch.num_rows else [], newest)
+        clock = Clock.read(outcome.clock.text("same"), "same")
+        assert outcome.late is None
+        assert {chunk.number for chunk in clock.chunks} == set(store.chunks)
+        assert outcome.state_bytes == sum(map(len, store.chunks.values()))
+        found += [match for _, part in outcome.results for match in signatures(plan, part)]
+    outcome = step.run(clock, store, [], FAR)
+    found += [match for _, part in outcome.results for match in signatures(plan, part)]
+    if not (plan.bound.window.events and plan.bound.postponed):  # there only later events tell that a window passed
+        assert sorted(found) == expected(plan, table)
+    if not plan.bound.window.events:
+        assert outcome.retained == 0
+        assert not store.chunks
+
+
+def written(text: str, table: pa.Table) -> Plan:
+    return plan_of(check(parse(text), text), table)
+
+
+def ticking(count: int, start: int = 0) -> pa.Table:
+    return pa.table({"ts": range(start, start + count), "type": ["A", "B"] * (count // 2), "x": [0] * count})
+
+
+def run(step: Step, clock: Clock, store: Memory, table: pa.Table):
+    return step.run(clock, store, [table], max(table["ts"].to_pylist()))
+
+
+def test_late_events_are_told_apart():
+    table = ticking(10)
+    plan = written("PATTERN SEQ(A a, B b) WITHIN 5", table)
+    step = replace(Step((ship(plan, table.schema),), 2), plans=(plan,))
+    store = Memory()
+    first = run(step, Clock(), store, table)
+    assert first.clock.until == 9 - 2 - 1
+    second = step.run(first.clock, store, [ticking(8, start=4)], 11)
+    assert second.late["ts"].to_pylist() == [4, 5, 6]
+    assert second.events == 8
+
+
+def test_a_step_rewrites_little_of_a_large_state(monkeypatch):
+    monkeypatch.setattr(stream_state, "SMALL", 500)
+    table = ticking(100)
+    plan = written("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 1000", table)
+    step = replace(Step((ship(plan, table.schema),), 0), plans=(plan,))
+    clock, store = Clock(), Memory()
+    for start in range(0, 3000, 100):
+        outcome = run(step, clock, store, ticking(100, start))
+        clock = outcome.clock
+    kept = sum(map(len, store.chunks.values()))
+    alone = len(encoded(ticking(1000, 2000)))
+    assert outcome.retained <= 1100
+    assert kept < 2 * alone
+    assert store.written < 1.5 * 30 * len(encoded(ticking(100)))
+
+
+def test_many_small_chunks_are_joined():
+    table = ticking(2)
+    plan = written("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 100000", table)
+    step = replace(Step((ship(plan, table.schema),), 50_000), plans=(plan,))
+    clock, store = Clock(), Memory()
+    for start in range(0, 200, 2):
+        clock = run(step, clock, store, ticking(2, start)).clock
+        assert len(store.chunks) <= stream_state.MANY + 2
+    rows = pa.concat_tables([decoded(chunk) for chunk in store.chunks.values()])
+    assert sorted(rows["ts"].to_pylist()) == list(range(200))
+
+
+def test_a_checkpoint_of_another_query_is_refused():
+    text = Clock(until=3).text("one")
+    assert Clock.read(text, "one") == Clock(until=3)
+    with pytest.raises(DataError, match="another query"):
+        Clock.read(text, "two")
+    with pytest.raises(DataError, match="another version"):
+        Clock.read(text.replace('"version": 1', '"version": 0'), "one")
