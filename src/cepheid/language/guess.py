@@ -41,6 +41,7 @@ def guessed_schema(query: s.QuerySyntax) -> Schema:
     single = len(query.components) == 1
     known |= {node.name: DataType.STRING for node in nodes if single and isinstance(node, s.Name)}
     timed = query.within is not None and query.within.unit not in (None, "events")
+    timed = timed or known.get("ts") is DataType.STRING  # compared with a date in quotes
     known.pop("type", None)
     known["ts"] = DataType.TIME if timed else DataType.INT
     typed = any(component.types is not None for component in query.components)
