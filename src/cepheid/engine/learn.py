@@ -78,7 +78,7 @@ def learn(
 
 
 def _from_the_opening(rest: GapStatistics, window: float, resolution: float, name: str) -> Empirical:
-    """The first component's clock starts at the window's opening, and the trip ends with it: the rest, turned around."""
+    """The first component's clock starts at the window's opening, and the trip ends with it: the rest turned around."""
     fitted = fit_from_statistics(rest, resolution=resolution, component=name)
     edges = np.unique(np.concatenate([np.linspace(0.0, window, 65), np.geomspace(window * 1e-4, window, 193)]))
     masses = np.diff(fitted.cdf(edges))

@@ -23,6 +23,7 @@ HINTS = (
     "unit",
     "output",
     "confidence",
+    "missing_last",
 )
 
 

@@ -10,6 +10,7 @@ from cepheid.simulate.correlated import correlated_stocks
 from cepheid.simulate.gaps import Gap
 from cepheid.simulate.imprecise import imprecise_series
 from cepheid.simulate.retail import retail_visits
+from cepheid.simulate.route import route_visits
 from cepheid.simulate.sase import sase_events
 from cepheid.simulate.simulation import Simulation
 from cepheid.simulate.stocks import stock_ticks
@@ -22,6 +23,7 @@ SCENARIOS: dict[str, Callable[..., Simulation]] = {
     "time": imprecise_series,
     "cluster": cluster_log,
     "rfid": retail_visits,
+    "route": route_visits,
     "clinic": clinic_doses,
     "supply-chain": supply_chain,
 }
@@ -37,6 +39,7 @@ __all__ = [
     "correlated_stocks",
     "imprecise_series",
     "retail_visits",
+    "route_visits",
     "sase_events",
     "stock_ticks",
     "supply_chain",
