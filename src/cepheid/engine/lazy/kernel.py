@@ -16,7 +16,7 @@ from numba import types
 
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.lazy.conditions import KILLED, PASSED, judged, newly
-from cepheid.engine.lazy.scope import asked_for, reach, scope, segments
+from cepheid.engine.lazy.scope import asked_for, reach, restricted, scope, segments
 from cepheid.engine.lazy.shape import SHAPE, Shape
 from cepheid.engine.matches import Int64s
 from cepheid.engine.predicates import PREDICATE
@@ -238,10 +238,13 @@ def evaluate(
         begin = asked[2]
         for segment in range(len(ends)):
             end = ends[segment]
-            usable = reach(events, shape, stacks, sizes, asked, begin, end, low, high)
-            begin = end
-            if not usable:
-                continue
+            if tree or restricted(shape, sizes, asked):
+                usable = reach(events, shape, stacks, sizes, asked, begin, end, low, high)
+                begin = end
+                if not usable:
+                    continue
+            else:
+                low[:], high[:] = 0, sizes[:length]  # the paper's chain looks at whatever comes
             counters[SEGMENTS] += 1
             root = roots[segment]
             filling[0], cursor[0], stop[0], state_at[0] = root, low[root], high[root], 0

@@ -17,7 +17,7 @@ from cepheid.engine.matches import Int64s
 from cepheid.engine.sequence import EVENT_WINDOW, EVENTS, NO_WINDOW, TIME_WINDOW, Events, first_above
 
 JOINED, APART = 1, 2  # with or without events of the root that both slices can use
-LEAST_SLICE = 16  # events of the last component, so that very short windows do not make more slices than they save
+LEAST_SLICE = 4  # events of the last component, so that very short windows do not make more slices than they save
 
 
 @numba.njit(types.int64(EVENTS, SHAPE, INT64S, types.int64, types.int64, types.int64), cache=True)
@@ -128,6 +128,13 @@ def asked_for(
         asked[0] = first_above(stacks[0], 0, sizes[0], events.due, after)
         asked[1] = first_above(stacks[0], asked[0], sizes[0], events.due, until)
     return asked
+
+
+@numba.njit(types.boolean(SHAPE, INT64S, INT64S), cache=True)
+def restricted(shape: Shape, sizes: Int64s, asked: Int64s) -> bool:
+    """Does the completion interval leave something out?"""
+    whole_first = asked[0] == 0 and asked[1] == sizes[0]
+    return not (whole_first and asked[2] == 0 and asked[3] == sizes[shape.positives - 1])
 
 
 @numba.njit(types.UniTuple(INT64S, 2)(EVENTS, SHAPE, INT64_ROWS, INT64S, INT64S), cache=True)
