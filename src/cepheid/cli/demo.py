@@ -8,7 +8,7 @@ import typer
 
 import cepheid
 from cepheid.cli.match_table import match_table
-from cepheid.cli.messages import load_engines, out
+from cepheid.cli.messages import explaining_delay, out
 from cepheid.cli.stages import Stages
 from cepheid.simulate import retail_visits
 
@@ -29,8 +29,7 @@ def demo(tags: _Tags = 300, seed: _Seed = 7) -> None:
     query = cepheid.query(day.query)
     out.print(f"{day.events.num_rows} readings of {tags} articles in a store. Which left it without being paid for?\n")
     out.print(str(query), style="cyan", end="\n\n")
-    load_engines()
-    with stages.timed("match"):
+    with stages.timed("match"), explaining_delay():
         found = cepheid.match(day.events, query)
     out.print(match_table(found))
     assert day.truth is not None

@@ -8,7 +8,7 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
-from cepheid.cli.messages import load_engines
+from cepheid.cli.messages import explaining_delay
 from cepheid.cli.query_argument import read_query
 from cepheid.errors import CepheidError
 
@@ -47,5 +47,6 @@ def explain(
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format) if input else None
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
-    load_engines()
-    print(parsed.explain(events, **roles.arguments(), engine=engine, analyze=analyze))
+    with explaining_delay():
+        text = parsed.explain(events, **roles.arguments(), engine=engine, analyze=analyze)
+    print(text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.text import Text
@@ -17,6 +19,7 @@ out = Console(highlight=False, markup=False)
 err = Console(stderr=True, highlight=False, markup=False)
 
 _PATIENCE = 4.0  # seconds without a word
+_OF_A_QUERY = 1  # a query compiles its conditions each time, which is quick
 _OPTIONS = "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model"
 
 
@@ -39,14 +42,30 @@ def print_internal_error(error: Exception) -> None:
     err.print(message, soft_wrap=True)
 
 
-def load_engines() -> None:
-    """Imports the engines; the first time on a machine they are compiled, and it says why that takes so long."""
-    text = "compiling the engines for this machine, once; this takes a minute or two ..."
-    slow = threading.Timer(_PATIENCE, note, [text])
+@contextmanager
+def explaining_delay() -> Iterator[None]:
+    """Says why it takes so long, should engines be compiled inside: that happens once on a machine."""
+    from numba.core import event
+
+    class Compilations(event.Listener):
+        seen = 0
+
+        def on_start(self, _: object) -> None:
+            Compilations.seen += 1
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    def tell() -> None:
+        if Compilations.seen > _OF_A_QUERY:
+            note("compiling the engine for this machine; this takes up to a minute, once ...")
+
+    slow = threading.Timer(_PATIENCE, tell)
     slow.daemon = True
     slow.start()
     try:
-        import cepheid.runners.local  # noqa: F401
+        with event.install_listener("numba:compile", Compilations()):
+            yield
     finally:
         slow.cancel()
 

@@ -15,7 +15,7 @@ import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import match_table
-from cepheid.cli.messages import load_engines, note, out
+from cepheid.cli.messages import explaining_delay, note, out
 from cepheid.cli.query_argument import read_query
 from cepheid.cli.result_files import check_output, flat, write_json_lines, write_table
 from cepheid.cli.stages import Stages
@@ -79,8 +79,7 @@ def run(
     limits: dict[str, Any] = {"truncate": True} if truncate else {}
     if max_matches is not None:
         limits["max_matches"] = max_matches
-    load_engines()
-    with stages.timed("match"):
+    with stages.timed("match"), explaining_delay():
         result = cepheid.match(events, parsed, **roles.arguments(), engine=engine, **limits)
     with stages.timed("write"):
         deliver(result, output, show, roles, limit)

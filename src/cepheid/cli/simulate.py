@@ -73,7 +73,8 @@ def scenario_command(name: str, generate: Callable[..., Simulation]) -> Callable
     keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
     command.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in keyword}
-    command.__doc__ = f"{inspect.getdoc(generate)}\n\nExample:\n\n    {EXAMPLES[name]}\n"
+    example = EXAMPLES.get(name, f"cepheid simulate {name} 10000 -o events.parquet --query query.cepheid")
+    command.__doc__ = f"{inspect.getdoc(generate)}\n\nExample:\n\n    {example}\n"
     return command
 
 

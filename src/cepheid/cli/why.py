@@ -12,7 +12,7 @@ from rich.text import Text
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import event_text
-from cepheid.cli.messages import in_words_of_the_command_line, load_engines, out
+from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, out
 from cepheid.cli.query_argument import read_query
 from cepheid.cli.result_files import to_json
 
@@ -50,10 +50,10 @@ def why(
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
-    load_engines()
     from cepheid.runners.why import why as find_why
 
-    diagnosis = find_why(events, parsed, most_events=most_events, **roles.arguments())
+    with explaining_delay():
+        diagnosis = find_why(events, parsed, most_events=most_events, **roles.arguments())
     if as_json:
         print(to_json(diagnosis.to_dict()))
     else:
