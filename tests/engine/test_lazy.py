@@ -25,14 +25,32 @@ from cepheid.language.schema import Schema
 from cepheid.plan.physical import Limits, Plan
 from cepheid.simulate.correlated import correlated_stocks
 from strategies.agreement import assert_agrees, bound_to, cut, everything
-from strategies.queries import TYPES, queries, streams
+from strategies.queries import queries, streams
 
 SEQUENCES = queries(kleene=False, strategy=s.Strategy.SKIP_TILL_ANY, output=False)
 LAZY = st.sampled_from(["lazy-chain", "lazy-tree"])
-LONGER = streams(min_size=30, max_size=50, max_step=2, types=TYPES[:3])  # many windows, each with some of everything
-SHORT_WINDOWS = queries(
-    kleene=False, strategy=s.Strategy.SKIP_TILL_ANY, output=False, untyped=False, window=True, max_window=5
-)
+SHIFTING = [
+    "PATTERN SEQ(A a, B b, C c) WITHIN {}",
+    "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x <= c.x + 1 WITHIN {} EVENTS",
+    "PATTERN SEQ(C c, !(B n), A a, B b) WHERE [x] WITHIN {}",
+    "PATTERN SEQ(B b, C c, !(A n), !(D m)) WHERE m.x = b.x AND n.x > c.x WITHIN {}",
+    "PATTERN SEQ(A a, A b, B c) WHERE a.x = c.x OR b.x = 2 WITHIN {}",
+]
+
+
+@st.composite
+def shifting_streams(draw: Any) -> pa.Table:
+    """Stretches in which one type is rare, each time another."""
+    rarest = draw(st.lists(st.sampled_from("ABC"), min_size=3, max_size=5))
+    kinds = [
+        draw(st.lists(st.sampled_from("D" + rare + 5 * "ABC".replace(rare, "")), min_size=12, max_size=15))
+        for rare in rarest
+    ]
+    steps = draw(st.lists(st.integers(0, 2), min_size=75, max_size=75))
+    types = list(itertools.chain(*kinds))
+    times = list(itertools.accumulate(steps[: len(types)]))
+    values = draw(st.lists(st.integers(0, 2), min_size=75, max_size=75))[: len(types)]
+    return pa.table({"ts": times, "type": types, "x": values})
 
 
 def plan_for(query: s.QuerySyntax, events: pa.Table, engine: str, **more: Any) -> Plan:
@@ -78,11 +96,11 @@ def test_they_can_be_cut_anywhere(query: s.QuerySyntax, events: pa.Table, engine
     assert sorted(pieces) == everything(find(Plan(plan.bound, "reference"), ranked))
 
 
-@given(SHORT_WINDOWS, LONGER, st.lists(st.integers(0, 60), max_size=3))
+@given(st.sampled_from(SHIFTING), st.integers(3, 6), shifting_streams(), st.lists(st.integers(0, 75), max_size=3))
 def test_roots_that_change_along_the_stream_lose_and_repeat_nothing(
-    query: s.QuerySyntax, events: pa.Table, cuts: list[int]
+    text: str, window: int, events: pa.Table, cuts: list[int]
 ):
-    plan = plan_for(query, events, "lazy-tree")
+    plan = plan_for(cepheid.query(text.format(window)).syntax, events, "lazy-tree")
     ranked = ordered(events, plan.bound.schema)
     expected = everything(find(Plan(plan.bound, "reference"), ranked))
     assert everything(find(plan, ranked)) == expected
