@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cepheid.errors import DataError
-from cepheid.runners.local import as_local, explain_query, explain_table, run_table
+from cepheid.runners.local import as_local, explain_query, explain_table, prepare, run_table
 from cepheid.runners.options import Options
 
 
@@ -18,7 +18,13 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
-    return local.back(run_table(query, local.arrow, Options.from_keywords(keywords)))
+    options = Options.from_keywords(keywords)
+    output = options.hints.get("output", "rows")
+    if output != "rows":
+        from cepheid.runners.compressed import run_compressed
+
+        return run_compressed(prepare(query, local.arrow, options), output)
+    return local.back(run_table(query, local.arrow, options))
 
 
 def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords: Any) -> str:

@@ -1,0 +1,61 @@
+"""Results that are counted or kept compressed instead of listed: Kleene plus can have more than anyone reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.engine.find import BEGINNING, ENGINES
+from cepheid.engine.matches import NEVER
+from cepheid.errors import CepheidError, EngineError
+from cepheid.language import syntax as s
+from cepheid.runners.local import Prepared, result_table
+
+OUTPUTS = ("rows", "count", "compressed")
+
+
+@dataclass(frozen=True)
+class CompressedResult:
+    """All matches of a query as one shared structure (SASE+ section 4.2).
+
+    `count` is exact and lists nothing; `first(n)` and `all` list matches as rows when they are wanted.
+    """
+
+    prepared: Prepared
+    found: Any  # engine.runs.CompressedMatches
+
+    @property
+    def count(self) -> int:
+        """How many matches there are."""
+        counted: int = self.found.count()
+        return counted
+
+    def first(self, number: int) -> pa.Table:
+        """The first matches, as rows."""
+        return result_table(self.prepared.plan, self.prepared.events, self.found.enumerate(number))
+
+    def all(self) -> pa.Table:
+        """All matches, as rows."""
+        return result_table(self.prepared.plan, self.prepared.events, self.found.enumerate())
+
+    def __repr__(self) -> str:
+        return f"CompressedResult({self.count:,} matches in {len(self.found.entries):,} shared entries)"
+
+
+def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
+    """The matches counted or compressed, which the run engine does for every precise query."""
+    if output not in OUTPUTS:
+        raise CepheidError(f"output='{output}' is none of {', '.join(OUTPUTS)}")
+    why = ENGINES["runs"].refuses(prepared.bound)
+    if why is None and prepared.bound.syntax.output.mode is not s.OutputMode.ALL:
+        why = f"OUTPUT {prepared.bound.syntax.output.mode.value} has to compare matches one by one"
+    if why is not None:
+        raise EngineError(f"output='{output}' cannot be had for this query: {why}")
+    from cepheid.engine import runs
+
+    plan = replace(prepared.plan, engine="runs")
+    if output == "count":
+        return runs.count(plan, prepared.events, BEGINNING, NEVER)
+    return CompressedResult(replace(prepared, plan=plan), runs.find_compressed(plan, prepared.events, BEGINNING, NEVER))
