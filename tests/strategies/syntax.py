@@ -56,7 +56,7 @@ def expressions() -> st.SearchStrategy[s.Expression]:
         | st.builds(s.Length, names)
         | st.builds(s.Equivalence, st.lists(st.tuples(names, fixed), min_size=1, max_size=3).map(tuple))
     )
-    return st.recursive(leaves, _grown, max_leaves=12)
+    return st.recursive(leaves, _grown, max_leaves=8)
 
 
 def _grown(inner: st.SearchStrategy[s.Expression]) -> st.SearchStrategy[s.Expression]:
