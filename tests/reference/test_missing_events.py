@@ -183,6 +183,19 @@ class TestPredicates:
         query = "PATTERN SEQ(A a, B b, C c) WHERE (b.x = 1 AND a.x = 1) OR c.x = 1 WITHIN 10 THRESHOLD 0.001"
         assert matches(stream("a1:x=0 c5:x=0"), query, model=MODEL) == {"- - c5"}
 
+    def test_elements_of_a_group_next_to_a_missing_event(self) -> None:
+        where = "b[i].x > b[i-1].x AND b[1].x > a.x"
+        query = f"PATTERN SEQ(A a, B+ b[], C c) WHERE {where} WITHIN 10 THRESHOLD 0.001"
+        found = matches(stream("a1:x=3 b2:x=1 b3:x=2 b4:x=9 b5:x=4 c6:x=0"), query, model=MODEL)
+        rising = {"b2", "b3", "b4", "b5", "b2+b3", "b2+b4", "b2+b5", "b3+b4", "b3+b5", "b2+b3+b4", "b2+b3+b5"}
+        assert found == {f"- {group} c6" for group in rising} | {"a1 b4 c6", "a1 b5 c6"}
+
+    def test_the_default_of_a_component_declared_with_any(self) -> None:
+        """Where a is missing the predicate needs b's x, which a type of b's may simply not have."""
+        query = "PATTERN SEQ(A a, ANY(B, D) b, C c) WHERE a.x[b.x] = c.x WITHIN 10 THRESHOLD 0.001"
+        assert "- b3 c5" in matches(stream("b3:x=NULL c5:x=1"), query, model=MODEL)
+        assert "a1 b3 c5" not in matches(stream("a1:x=2 b3:x=NULL c5:x=1"), query, model=MODEL)
+
     def test_equivalence_tests_hold_among_the_events_seen(self) -> None:
         query = "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 10 THRESHOLD 0.001"
         assert matches(stream("a1:id=1 b3:id=2 c5:id=1"), query, model=MODEL) == {"a1 - c5", "- - c5"}

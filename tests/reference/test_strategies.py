@@ -202,6 +202,11 @@ class TestElements:
         found = run("skip_till_next_match", "SEQ(A+ a[], B b)", events, "b.x > a[i].x")
         assert found == {"a1+a2 b4", "a2 b4"}
 
+    def test_a_later_component_compared_with_all_but_the_last_element(self) -> None:
+        events = "a1:x=1 a2:x=9 b3:x=5"
+        found = run("skip_till_any_match", "SEQ(A+ a[], B b)", events, "b.x > a[i-1].x")
+        assert found == {"a1 b3", "a2 b3", "a1+a2 b3"}
+
     def test_or_may_hold_for_each_element_by_another_part(self) -> None:
         events = "a1:x=1,y=0 a2:x=0,y=1 a3:x=0,y=0"
         assert "a1+a2" in run("skip_till_any_match", "A+ a[]", events, "a.x = 1 OR a.y = 1")
