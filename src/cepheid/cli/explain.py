@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.messages import explaining_delay
@@ -31,6 +32,8 @@ def explain(
     lower: o.Lower = None,
     upper: o.Upper = None,
     parameter: o.Parameters = None,
+    model: o.ModelPath = None,
+    scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     analyze: _Analyze = False,
 ) -> None:
@@ -48,5 +51,7 @@ def explain(
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format) if input else None
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     with explaining_delay():
-        text = parsed.explain(events, **roles.arguments(), engine=engine, analyze=analyze)
+        loaded = cepheid.load_model(model) if model is not None else None
+        given = {"model": loaded, "scoring": scoring, "engine": engine}
+        text = parsed.explain(events, **roles.arguments(), **given, analyze=analyze)
     print(text)

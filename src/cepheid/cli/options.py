@@ -54,6 +54,12 @@ Parameters: TypeAlias = Annotated[
 EngineName: TypeAlias = Annotated[
     str, typer.Option(metavar="ENGINE", help="The engine; the choice never changes the result.")
 ]
+ModelPath: TypeAlias = Annotated[
+    Path | None, typer.Option("--model", metavar="PATH", help="A loss and gap model, as `cepheid fit` writes it.")
+]
+Scoring: TypeAlias = Annotated[
+    str, typer.Option(metavar="NAME", help="How missing events are scored: exact, posterior or paper.")
+]
 OutputPath: TypeAlias = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="PATH", help="Where to write: .parquet, .csv, .jsonl or .arrow."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +18,7 @@ from cepheid.cli.messages import explaining_delay, note, out
 from cepheid.cli.query_argument import read_query
 from cepheid.cli.result_files import check_output, flat, write_json_lines, write_table
 from cepheid.cli.stages import Stages
+from cepheid.report.facts import facts
 
 
 class Shown(StrEnum):
@@ -52,6 +52,8 @@ def run(
     lower: o.Lower = None,
     upper: o.Upper = None,
     parameter: o.Parameters = None,
+    model: o.ModelPath = None,
+    scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     max_matches: _MaxMatches = None,
     truncate: _Truncate = False,
@@ -76,26 +78,21 @@ def run(
     with stages.timed("read"):
         events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
-    limits: dict[str, Any] = {"truncate": True} if truncate else {}
+    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **({"truncate": True} if truncate else {})}
+    if model is not None:
+        given["model"] = cepheid.load_model(model)
     if max_matches is not None:
-        limits["max_matches"] = max_matches
+        given["max_matches"] = max_matches
     with stages.timed("match"), explaining_delay():
-        result = cepheid.match(events, parsed, **roles.arguments(), engine=engine, **limits)
+        result = cepheid.match(events, parsed, **roles.arguments(), **given)
     with stages.timed("write"):
         deliver(result, output, show, roles, limit)
     if not quiet:
         stages.print_summary(events=events.num_rows, matches=result.num_rows, output=output)
-        if run_facts(result).get("truncated"):
+        if facts(result).get("truncated"):
             note("the result was cut short at a limit: there are more matches")
         if result.num_rows == 0:
             note("no matches: `cepheid why` with the same arguments says where they were lost")
-
-
-def run_facts(result: pa.Table) -> dict[str, Any]:
-    """Which engine made a result, what it counted, and whether it was cut short."""
-    kept = (result.schema.metadata or {}).get(b"cepheid")
-    facts: dict[str, Any] = json.loads(kept) if kept else {}
-    return facts
 
 
 def deliver(result: pa.Table, output: Path | None, show: Shown | None, roles: o.Roles, limit: int) -> None:

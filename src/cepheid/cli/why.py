@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import event_text
@@ -35,6 +36,8 @@ def why(
     lower: o.Lower = None,
     upper: o.Upper = None,
     parameter: o.Parameters = None,
+    model: o.ModelPath = None,
+    scoring: o.Scoring = "exact",
     most_events: _MostEvents = 2_000_000,
     as_json: o.AsJson = False,
 ) -> None:
@@ -52,8 +55,10 @@ def why(
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     from cepheid.runners.why import why as find_why
 
+    loaded = cepheid.load_model(model) if model is not None else None
+    given = {"model": loaded, "scoring": scoring, **roles.arguments()}
     with explaining_delay():
-        diagnosis = find_why(events, parsed, most_events=most_events, **roles.arguments())
+        diagnosis = find_why(events, parsed, most_events=most_events, **given)
     if as_json:
         print(to_json(diagnosis.to_dict()))
     else:

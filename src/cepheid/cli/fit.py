@@ -1,0 +1,81 @@
+"""`cepheid fit`: loss and gaps of a query's components, learned from past events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import cepheid
+from cepheid.cli import options as o
+from cepheid.cli.event_files import find_files, read_events
+from cepheid.cli.messages import explaining_delay, out
+from cepheid.cli.query_argument import read_query
+from cepheid.errors import CepheidError
+
+_Target = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="PATH", help="Where to save the model, as JSON.")
+]
+_Loss = Annotated[
+    str | None,
+    typer.Option(metavar="P or NAME=P,...", help="Losses that are known: one number, or one for each variable."),
+]
+_Negatives = Annotated[
+    str,
+    typer.Option(
+        metavar="pooled|em",
+        help="How the loss of negated components is found: like the others, or from trips' lengths.",
+    ),
+]
+
+
+def fit(
+    query: o.QueryArgument,
+    input: o.Inputs,
+    output: _Target = None,
+    loss: _Loss = None,
+    negatives: _Negatives = "pooled",
+    format: o.InputFormat = None,
+    time_format: o.TimeFormat = None,
+    time: o.Time = "ts",
+    type: o.Type = "type",
+    untyped: o.Untyped = False,
+    time_unit: o.TimeUnit = None,
+    tiebreak: o.Tiebreak = None,
+    parameter: o.Parameters = None,
+) -> None:
+    """Learn from past events how often readers miss events, and how long events take to follow each other.
+
+    Example:
+
+        cepheid fit shoplifting.cepheid -i last-month.parquet -o store.json
+    """
+    parsed = read_query(query, parameter or ())
+    events = read_events(find_files(input, format), time=time, time_format=time_format)
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, None, None)
+    with explaining_delay():
+        model = cepheid.fit(events, parsed, loss=parse_loss(loss), negatives=negatives, **roles.arguments())
+    out.print(str(model), soft_wrap=True)
+    if output is not None:
+        try:
+            model.save(output)
+        except OSError as error:
+            raise CepheidError(f"cannot write {output}: {error.strerror}") from None
+        out.print(f"the model is in {output}", soft_wrap=True)
+
+
+def parse_loss(text: str | None) -> float | dict[str, float] | None:
+    """Losses as written on the command line.
+
+    >>> parse_loss("0.05"), parse_loss("x=0.1,y=0.2")
+    (0.05, {'x': 0.1, 'y': 0.2})
+    """
+    if text is None:
+        return None
+    try:
+        if "=" not in text:
+            return float(text)
+        return {name.strip(): float(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+    except ValueError:
+        raise CepheidError(f"--loss {text}: this is not understood", hint="write it like 0.05 or x=0.1,y=0.2") from None

@@ -1,0 +1,161 @@
+"""The charts of a report, as Vega-Lite. Colours of text and lines are the page's, set when it is opened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cepheid.errors import CepheidError
+from cepheid.report.matches import Calibration, Shown, counts_over_time, likelihood_counts, numbers, timeline_rows
+
+Chart = Any  # an altair chart; altair is an extra
+_ROWS = 40  # matches that the timeline draws at a time
+_BAR = "#7aa6c2"
+
+
+def altair() -> Any:
+    """The altair module, or an error that says how to get it."""
+    try:
+        import altair
+    except ImportError:
+        hint = "pip install 'cepheid[report]'"
+        raise CepheidError("reports need the packages altair and vl-convert-python", hint=hint) from None
+    return altair
+
+
+def timeline(shown: Shown) -> Chart:
+    """One row per match: a bar from its first event to its last, its events on it; unseen ones are hollow."""
+    alt = altair()
+    bars, marks = timeline_rows(shown)
+    kind = "T" if shown.is_timestamp else "Q"
+    find = alt.param(name="find", value="", bind=alt.binding(input="search", name="Find a match ", placeholder="key"))
+    params = [find]
+    wanted = "find == '' || indexof(lower(datum.match), lower(find)) >= 0"
+    if shown.likelihood is not None:
+        slider = alt.binding_range(min=0, max=1, step=0.01, name=f"Smallest {shown.likelihood} ")
+        params.append(alt.param(name="smallest", value=0, bind=slider))
+    names = list(dict.fromkeys(mark["variable"] for mark in marks))
+    likely = {bar["match"]: bar.get("likely") for bar in bars}
+    for mark in marks:
+        mark["likely"] = likely[mark["match"]]
+
+    def rows(values: list[dict[str, Any]]) -> Chart:
+        chart = alt.Chart(alt.InlineData(values=values)).transform_filter(wanted)
+        if shown.likelihood is not None:
+            chart = chart.transform_filter("datum.likely >= smallest")
+        ranked = [alt.WindowFieldDef(op="dense_rank", **{"as": "place"})]
+        return chart.transform_window(ranked, sort=[alt.SortField("rank")]).transform_filter(f"datum.place <= {_ROWS}")
+
+    y = alt.Y("match:N", sort=alt.EncodingSortField("rank", order="ascending"), title=None)
+    x = alt.X(f"from:{kind}", title=shown.lower or shown.time, axis=alt.Axis(labelOverlap=True, tickCount=5))
+    tips = ["match:N", f"from:{kind}", f"to:{kind}"] + (["likely:Q"] if shown.likelihood else [])
+    spans = (
+        rows(bars).mark_bar(height=4, color=_BAR).encode(x=x, x2="to", y=y, tooltip=[_tip(alt, tip) for tip in tips])
+    )
+    if shown.likelihood is not None:  # the less likely, the paler
+        spans = spans.encode(
+            opacity=alt.Opacity("likely:Q", scale=alt.Scale(domain=[0, 1], range=[0.2, 1]), legend=None)
+        )
+    colour = alt.Color("variable:N", sort=names, title="event", legend=alt.Legend(orient="top"))
+    tip = [alt.Tooltip("variable:N", title="event"), alt.Tooltip("event:N", title="what")]
+    layers = [spans]
+    if shown.upper is not None:
+        intervals = rows([mark for mark in marks if mark["seen"]])
+        layers.append(
+            intervals.mark_bar(height=10, opacity=0.35).encode(
+                x=f"from:{kind}", x2="to", y=y, color=colour, tooltip=tip
+            )
+        )
+    points = rows(marks).encode(x=f"at:{kind}", y=y, color=colour, tooltip=tip)
+    layers.append(points.transform_filter("datum.seen").mark_point(filled=True, size=70, opacity=1))
+    layers.append(points.transform_filter("!datum.seen").mark_point(filled=False, size=90, strokeWidth=2, opacity=1))
+    return (
+        alt.layer(*layers)
+        .add_params(*params)
+        .properties(
+            width="container",
+            height=alt.Step(20),
+            description="Timeline: one row per match, a bar from its first event to its last, and a dot for each event",
+        )
+    )
+
+
+def _tip(alt: Any, field: str) -> Any:
+    name = field.split(":")[0]
+    if field.endswith(":T"):
+        return alt.Tooltip(field, format="%Y-%m-%d %H:%M:%S")
+    return alt.Tooltip(field, format=".3f", title="probability") if name == "likely" else alt.Tooltip(field)
+
+
+def match_counts(shown: Shown) -> Chart:
+    """How many matches ended when."""
+    alt = altair()
+    kind = "T" if shown.is_timestamp else "Q"
+    return (
+        alt.Chart(alt.InlineData(values=counts_over_time(shown)))
+        .mark_bar(color=_BAR)
+        .encode(
+            x=alt.X(f"from:{kind}", title="end of the match", axis=alt.Axis(labelOverlap=True, tickCount=6)),
+            x2="to",
+            y=alt.Y("matches:Q", title="matches"),
+            y2=alt.datum(0),
+            tooltip=[_tip(alt, f"from:{kind}"), _tip(alt, f"to:{kind}"), "matches:Q"],
+        )
+        .properties(width="container", height=160, description="Number of matches over time")
+    )
+
+
+def likelihoods(shown: Shown, threshold: float | None = None) -> Chart:
+    """How many matches are how likely, and where the threshold lies."""
+    alt = altair()
+    assert shown.likelihood is not None
+    values = likelihood_counts(numbers(shown.result.column(shown.likelihood)))
+    bars = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_bar(color=_BAR)
+        .encode(
+            x=alt.X("from:Q", title=shown.likelihood, scale=alt.Scale(domain=[0, 1])),
+            x2="to",
+            y=alt.Y("matches:Q", title="matches"),
+            y2=alt.datum(0),
+            tooltip=["from:Q", "to:Q", "matches:Q"],
+        )
+    )
+    if threshold is not None:
+        line = alt.Chart(alt.InlineData(values=[{"from": threshold}])).mark_rule(strokeDash=[4, 3], color="#c0392b")
+        bars = bars + line.encode(x="from:Q")
+    return bars.properties(width="container", height=160, description=f"How many matches have which {shown.likelihood}")
+
+
+def reliability(found: Calibration, likelihood: str) -> Chart:
+    """What was said against what was true; on the diagonal lies the truth."""
+    alt = altair()
+    diagonal = alt.Chart(alt.InlineData(values=[{"said": 0, "true": 0}, {"said": 1, "true": 1}]))
+    points = alt.Chart(alt.InlineData(values=found.bins)).encode(
+        x=alt.X("said:Q", title=f"{likelihood} reported", scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("true:Q", title="share that was true", scale=alt.Scale(domain=[0, 1])),
+        tooltip=[alt.Tooltip("said:Q", format=".3f"), alt.Tooltip("true:Q", format=".3f"), "matches:Q"],
+    )
+    size = alt.Size("matches:Q", legend=alt.Legend(orient="top"), scale=alt.Scale(range=[30, 400]))
+    return alt.layer(
+        diagonal.mark_line(strokeDash=[4, 3], color="#888", clip=True).encode(x="said:Q", y="true:Q"),
+        points.mark_line(color=_BAR),
+        points.mark_circle(color=_BAR, opacity=1).encode(size=size),
+    ).properties(width="container", height=240, description="Reported probabilities against the share that was true")
+
+
+def operator_counts(counters: dict[str, int]) -> Chart:
+    """How many events or combinations each step of the engine saw."""
+    alt = altair()
+    values = [{"step": name.replace("_", " "), "count": number} for name, number in counters.items() if number > 0]
+    return (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_bar(color=_BAR)
+        .encode(
+            x=alt.X(
+                "count:Q", scale=alt.Scale(type="symlog"), title="count (logarithmic)", axis=alt.Axis(labelOverlap=True)
+            ),
+            y=alt.Y("step:N", sort=None, title=None),
+            tooltip=["step:N", alt.Tooltip("count:Q", format=",")],
+        )
+        .properties(width="container", height=alt.Step(22), description="What each step of the engine counted")
+    )

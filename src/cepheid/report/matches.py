@@ -1,0 +1,177 @@
+"""Results as small lists of plain rows, which charts are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
+
+MOST_MATCHES = 500  # of which the timeline holds the events
+Float64s = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A result, and what its columns mean."""
+
+    result: pa.Table
+    time: str = "ts"
+    type: str | None = "type"
+    lower: str | None = None
+    upper: str | None = None
+    keys: tuple[str, ...] = ()  # attributes that all events of a match share
+
+    @property
+    def variables(self) -> list[str]:
+        """The columns that hold events."""
+        return [field.name for field in self.result.schema if is_event(field.type)]
+
+    @property
+    def likelihood(self) -> str | None:
+        """The column that says how sure a match is, if there is one."""
+        return next((name for name in ("probability", "confidence") if name in self.result.column_names), None)
+
+    @property
+    def is_timestamp(self) -> bool:
+        """Are times instants of a calendar, or plain numbers?"""
+        return bool(pa.types.is_temporal(self.result.schema.field("match_start").type))
+
+
+def numbers(column: pa.ChunkedArray) -> Float64s:
+    """Times as numbers: microseconds for timestamps."""
+    if pa.types.is_temporal(column.type):
+        zone = column.type.tz if pa.types.is_timestamp(column.type) else None
+        column = pc.cast(column, pa.timestamp("us", zone), safe=False).cast(pa.int64())
+    return np.asarray(column.to_numpy(zero_copy_only=False), float)
+
+
+def chart_time(value: Any) -> Any:
+    """A time as Vega takes it: milliseconds since 1970 for timestamps, the number itself otherwise."""
+    if isinstance(value, datetime):
+        naive = value.replace(tzinfo=None)
+        return (naive - datetime(1970, 1, 1)).total_seconds() * 1000
+    return value
+
+
+def timeline_rows(shown: Shown, limit: int = MOST_MATCHES) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A row per match (a bar from start to end), and a row per event; unseen events lie between their neighbours.
+
+    If there are more matches than the limit, every so manieth is taken, so that all times are shown.
+    """
+    table = shown.result
+    if table.num_rows > limit:
+        table = table.take(pa.array(np.linspace(0, table.num_rows - 1, limit).astype(np.int64)))
+    rows = table.to_pylist()
+    variables = shown.variables
+    keys = (
+        list(shown.keys) or shared_attributes([events_of(row, variables) for row in rows], {shown.time, shown.type})[:1]
+    )
+    used: dict[str, int] = {}
+    lengths = [chart_time(row["match_end"]) - chart_time(row["match_start"]) for row in rows]
+    usual = float(np.median([length for length in lengths if length] or [0.0]))
+    bars, marks = [], []
+    for number, row in enumerate(rows):
+        label = _label(row, variables, keys) or f"match {number + 1}"
+        used[label] = used.get(label, 0) + 1
+        name = label if used[label] == 1 else f"{label} ({used[label]})"
+        likely = row[shown.likelihood] if shown.likelihood else None
+        bar = {
+            "match": name,
+            "from": chart_time(row["match_start"]),
+            "to": chart_time(row["match_end"]),
+            "rank": number,
+        }
+        bars.append({**bar, "likely": likely} if likely is not None else bar)
+        marks += _marks(row, name, number, shown, usual / 2)
+    return bars, marks
+
+
+def _label(row: dict[str, Any], variables: Sequence[str], keys: Sequence[str]) -> str:
+    events = events_of(row, variables)
+    found = {name: event[name] for name in keys for event in events[::-1] if event.get(name) is not None}
+    return ", ".join(value_text(found[name]) for name in keys if name in found)
+
+
+def _marks(row: dict[str, Any], name: str, rank: int, shown: Shown, apart: float) -> list[dict[str, Any]]:
+    """The events of one match. What is unseen at its edges is drawn a way `apart` from it."""
+    groups = [(variable, events_of(row, [variable])) for variable in shown.variables]
+    clock = shown.lower or shown.time
+    marks = []
+    for index, (variable, events) in enumerate(groups):
+        for event in events:
+            hidden = {shown.type, shown.lower, shown.upper}
+            parts = [f"{key}: {value}" if key else value for key, value in event_parts(event, shown.time, hidden)]
+            mark = {"match": name, "rank": rank, "variable": variable, "seen": True, "event": ", ".join(parts)}
+            low = chart_time(event.get(clock))
+            high = chart_time(event.get(shown.upper)) if shown.upper else low
+            marks.append({**mark, "at": (low + high) / 2 if shown.upper else low, "from": low, "to": high})
+        if not events:
+            before = [event[clock] for _, some in groups[:index] for event in some]
+            after = [event[clock] for _, some in groups[index + 1 :] for event in some]
+            low = chart_time(before[-1]) if before else chart_time(row["match_start"]) - 2 * apart
+            high = chart_time(after[0]) if after else chart_time(row["match_end"]) + 2 * apart
+            mark = {
+                "match": name,
+                "rank": rank,
+                "variable": variable,
+                "seen": False,
+                "event": f"{variable} was not seen",
+            }
+            marks.append({**mark, "at": (low + high) / 2, "from": low, "to": high})
+    return marks
+
+
+def counts_over_time(shown: Shown, bins: int = 40) -> list[dict[str, Any]]:
+    """How many matches ended in each stretch of time."""
+    ends = numbers(shown.result.column("match_end"))
+    if not len(ends):
+        return []
+    low, high = float(ends.min()), float(ends.max())
+    whole = not pa.types.is_floating(shown.result.schema.field("match_end").type)
+    edges = np.linspace(low, high + (1 if whole else 1e-9), bins + 1)
+    counts, _ = np.histogram(ends, edges)
+    scale = 1e-3 if shown.is_timestamp else 1.0
+    pairs = zip(edges[:-1] * scale, edges[1:] * scale, counts, strict=True)
+    return [{"from": float(a), "to": float(b), "matches": int(n)} for a, b, n in pairs]
+
+
+def likelihood_counts(values: Float64s, bins: int = 20) -> list[dict[str, Any]]:
+    """How many matches are how likely."""
+    counts, edges = np.histogram(values, np.linspace(0.0, 1.0, bins + 1))
+    pairs = zip(edges[:-1], edges[1:], counts, strict=True)
+    return [{"from": float(a), "to": float(b), "matches": int(n)} for a, b, n in pairs]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Reported probabilities against what was true."""
+
+    bins: list[dict[str, Any]]
+    error: float  # mean distance between what was said and what was true, bin by bin, weighted
+    brier: float  # mean squared distance, match by match
+
+
+def calibration(said: Float64s, true: npt.NDArray[np.bool_], bins: int = 10) -> Calibration:
+    """How honest probabilities are: of the matches said to be 70 % likely, about 70 % should be true.
+
+    >>> calibration(np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, False, True, True])).error
+    0.1
+    """
+    place = np.minimum((said * bins).astype(int), bins - 1)
+    rows, error = [], 0.0
+    for each in range(bins):
+        here = place == each
+        if here.any():
+            expected, observed = float(said[here].mean()), float(true[here].mean())
+            rows.append({"said": expected, "true": observed, "matches": int(here.sum())})
+            error += abs(expected - observed) * float(here.mean())
+    brier = float(np.mean((said - true) ** 2)) if len(said) else 0.0
+    return Calibration(rows, round(error, 6), brier)

@@ -1,0 +1,160 @@
+"""The report of one run: what was asked, what was found, how sure it is, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.errors import CepheidError
+from cepheid.language import syntax as s
+from cepheid.language.printing import to_text
+from cepheid.report import charts
+from cepheid.report.automaton import Arc, automaton_svg
+from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
+from cepheid.report.page import Section, numbers_html, page, table_html
+from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
+
+_ROWS = 50  # of the table of matches
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that is known of a run."""
+
+    query: s.QuerySyntax
+    shown: Shown
+    title: str = "Cepheid report"
+    events: int | None = None  # how many were read
+    truth: npt.NDArray[np.bool_] | None = None  # per match: was it real?
+    missed: int | None = None  # real ones that were not found
+    arcs: Sequence[Arc] = ()  # ways past unseen events
+    counters: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)  # per stage
+    explained: str = ""  # the plan
+
+
+def write_report(path: str | Path, run: Run) -> None:
+    """Writes the page; its directory must exist."""
+    try:
+        Path(path).write_text(report_html(run), encoding="utf-8")
+    except OSError as error:
+        raise CepheidError(f"cannot write the report {path}: {error.strerror}") from None
+
+
+def report_html(run: Run) -> str:
+    """The page as text."""
+    found = run.shown.result.num_rows
+    lead = f"{found:,} {'match' if found == 1 else 'matches'}"
+    lead += f" in {run.events:,} events" if run.events is not None else ""
+    sections = [Section("summary", "", html=numbers_html(_figures(run)))]
+    sections.append(Section("query", "The query", html=f"<pre>{escape(to_text(run.query))}</pre>"))
+    svg = automaton_svg(run.query, run.arcs)
+    drawing = f'<div class="scroll" tabindex="0" role="region" aria-label="automaton">{svg}</div>'
+    how = "Events take it from left to right; what stands in red must not happen on the way."
+    if run.arcs:
+        how += " Dashed ways pass events that nobody saw; each bears the highest score that they leave."
+    sections.append(Section("automaton", "The automaton", how, drawing))
+    if found:
+        sections += _matches(run)
+    if run.counters:
+        text = "What the engine looked at, from the events it scanned to the matches it built."
+        sections.append(
+            Section("operators", "Operators", text, _timings(run), charts.operator_counts(dict(run.counters)))
+        )
+    elif run.seconds:
+        sections.append(Section("operators", "Time", html=_timings(run)))
+    if run.explained:
+        plan = f"<details><summary>How it was run</summary><pre>{escape(run.explained)}</pre></details>"
+        sections.append(Section("plan", "The plan", html=plan))
+    return page(run.title, lead, sections)
+
+
+def _figures(run: Run) -> list[tuple[str, str]]:
+    shown = run.shown
+    figures = [("matches", f"{shown.result.num_rows:,}")]
+    if run.events is not None:
+        figures.append(("events read", f"{run.events:,}"))
+    if shown.likelihood is not None and shown.result.num_rows:
+        expected = float(numbers(shown.result.column(shown.likelihood)).sum())
+        figures.append(("real ones expected", f"{expected:,.1f}"))
+    if run.truth is not None:
+        figures.append(("real ones", f"{int(run.truth.sum()):,}"))
+    if run.missed is not None:
+        figures.append(("real ones not found", f"{run.missed:,}"))
+    if run.seconds:
+        figures.append(("seconds", f"{sum(run.seconds.values()):.1f}"))
+    return figures
+
+
+def _matches(run: Run) -> list[Section]:
+    shown = run.shown
+    text = "One row per match. Dots are events; hollow ones were not seen and lie between their neighbours."
+    if shown.upper is not None:
+        text = "One row per match. Bars on it are the intervals in which events may have happened."
+    if shown.result.num_rows > MOST_MATCHES:
+        text += f" The page holds {MOST_MATCHES} of the {shown.result.num_rows:,} matches, evenly spread."
+    sections = [Section("timeline", "Timeline", text, chart=charts.timeline(shown))]
+    sections.append(Section("over-time", "Matches over time", chart=charts.match_counts(shown)))
+    if shown.likelihood is not None:
+        title = shown.likelihood.capitalize()
+        threshold = run.query.threshold if shown.likelihood == "probability" else run.query.confidence
+        line = " The dashed line is the threshold." if threshold is not None else ""
+        text = f"How many matches have which {shown.likelihood}.{line}"
+        sections.append(Section("likelihood", title, text, chart=charts.likelihoods(shown, threshold)))
+        if run.truth is not None:
+            found = calibration(numbers(shown.result.column(shown.likelihood)), run.truth)
+            text = (
+                "Of the matches said to be 70 % likely, about 70 % should be real. "
+                f"Calibration error {found.error:.3f}, Brier score {found.brier:.3f}."
+            )
+            chart = charts.reliability(found, shown.likelihood)
+            sections.append(Section("calibration", "Calibration", text, chart=chart))
+    first = f" The first {_ROWS} of {shown.result.num_rows:,}." if shown.result.num_rows > _ROWS else ""
+    sections.append(Section("matches", "Matches", first.strip(), matches_html(shown, _ROWS, run.truth)))
+    return sections
+
+
+def matches_html(shown: Shown, limit: int, truth: npt.NDArray[np.bool_] | None = None) -> str:
+    """The first matches as a table."""
+    rows = shown.result.slice(0, limit).to_pylist()
+    variables = shown.variables
+    shared = shared_attributes([events_of(row, variables) for row in rows], {shown.time, shown.type})
+    hidden = {shown.type, *shared}
+    columns = [*shared, *shown.result.column_names, *(["real"] if truth is not None else [])]
+    lines = []
+    for number, row in enumerate(rows):
+        events = events_of(row, variables)
+        line = [escape(value_text(events[0][name])) if events else "" for name in shared]
+        line += [_cell(row[f.name], f, row["match_start"], shown.time, hidden) for f in shown.result.schema]
+        if truth is not None:
+            line.append("yes" if truth[number] else "no")
+        lines.append(line)
+    return table_html(columns, lines, "matches")
+
+
+def _cell(value: Any, column: pa.Field, start: Any, time: str, hidden: Collection[str | None]) -> str:
+    if value is None:
+        return '<span class="unseen">○ not seen</span>' if is_event(column.type) else ""
+    if is_event(column.type):
+        events = value if isinstance(value, list) else [value]
+        texts = [" ".join(f"{n}={v}" if n else v for n, v in event_parts(e, time, hidden, start)) for e in events]
+        if len(texts) > 4:
+            texts = [*texts[:2], f"… {len(texts) - 3} more …", texts[-1]]
+        return "<br>".join(escape(text) for text in texts)
+    if column.name in ("probability", "confidence"):
+        return f"{value:.3f}"
+    return escape(value_text(value, None if column.name == "match_start" else start))
+
+
+def _timings(run: Run) -> str:
+    if not run.seconds:
+        return ""
+    rows = [[escape(name), f"{seconds:.2f} s"] for name, seconds in run.seconds.items()]
+    return table_html(["stage", "time"], rows, "time per stage")

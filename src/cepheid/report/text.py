@@ -1,0 +1,84 @@
+"""Values, events and matches in words: what terminal, page and notebook have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+
+
+def is_event(kind: pa.DataType) -> bool:
+    """Is this the type of an event, or of a Kleene group of them?"""
+    return bool(pa.types.is_struct(kind) or (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)))
+
+
+def events_of(row: dict[str, Any], variables: Collection[str]) -> list[dict[str, Any]]:
+    """All events of a match that were seen, Kleene groups unfolded."""
+    found: list[dict[str, Any]] = []
+    for name in variables:
+        value = row[name]
+        found += value if isinstance(value, list) else [] if value is None else [value]
+    return found
+
+
+def shared_attributes(matches: list[list[dict[str, Any]]], besides: Collection[str | None]) -> list[str]:
+    """The attributes on which the events of each match agree; showing them once keeps tables narrow.
+
+    >>> shared_attributes([[{"ts": 1, "id": 7}, {"ts": 2, "id": 7}], [{"ts": 1, "id": 8}]], {"ts"})
+    ['id']
+    """
+    full = [events for events in matches if events]
+    if not any(len(events) > 1 for events in full):
+        return []
+    return [
+        name
+        for name in full[0][0]
+        if name not in besides
+        and all(event[name] is not None and event[name] == events[0][name] for events in full for event in events)
+    ]
+
+
+def event_parts(
+    event: dict[str, Any], time: str, hidden: Collection[str | None] = (), near: Any = None
+) -> list[tuple[str, str]]:
+    """An event as pairs of name and value, the time first and without a name; what is NULL is left out.
+
+    >>> event_parts({"type": "A", "ts": 3, "id": 7, "note": None}, "ts", {"type"})
+    [('', '3'), ('id', '7')]
+    """
+    found = [("", value_text(event[time], near))] if event.get(time) is not None else []
+    for name, value in event.items():
+        if name != time and name not in hidden and value is not None:
+            found.append((name, value_text(value, near)))
+    return found
+
+
+def value_text(value: Any, near: Any = None) -> str:
+    """A value as people write it; a time on the same day as `near` without its date.
+
+    >>> value_text(datetime(2024, 5, 4, 9)), value_text(datetime(2024, 5, 4, 9), datetime(2024, 5, 4, 8))
+    ('2024-05-04 09:00:00', '09:00:00')
+    >>> value_text(0.1 + 0.2), value_text([1.0, 2.0, 3.0, 4.0])
+    ('0.3', '[1, 2, … 4]')
+    """
+    match value:
+        case None:
+            return ""
+        case datetime():
+            plain = value.replace(tzinfo=None)
+            precision = "milliseconds" if plain.microsecond else "seconds"
+            if isinstance(near, datetime) and near.date() == plain.date():
+                return plain.time().isoformat(precision)
+            return plain.isoformat(" ", precision)
+        case date():
+            return value.isoformat()
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return f"{value:.6g}"
+        case list():
+            texts = [value_text(item) for item in value]
+            return f"[{', '.join(texts)}]" if len(texts) <= 3 else f"[{texts[0]}, {texts[1]}, … {texts[-1]}]"
+    return str(value)
