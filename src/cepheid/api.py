@@ -74,7 +74,8 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
 def match(events: Any, query_or_text: Any, **options: Any) -> Any:
     """The matches of a query in a table of events, as a table of the same kind.
 
-    `events` is a pyarrow, pandas, polars or PySpark table. See docs/api.md for the options.
+    `events` is a pyarrow, pandas, polars or PySpark table. Several queries, {"name": query, ...}, share one pass, and
+    the result says in column `query` which one a match is of. See docs/api.md for the options.
 
     >>> import pyarrow as pa
     >>> events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "C"], "id": [7, 7, 7]})
@@ -83,7 +84,10 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
     """
     from cepheid.runners.dispatch import run
 
-    return run(events, query(query_or_text, options.pop("parameters", None)), **options)
+    parameters = options.pop("parameters", None)
+    if isinstance(query_or_text, Mapping):
+        return run(events, {name: query(each, parameters) for name, each in query_or_text.items()}, **options)
+    return run(events, query(query_or_text, parameters), **options)
 
 
 def fit(history: Any, query_or_text: Any, **options: Any) -> Any:

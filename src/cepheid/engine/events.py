@@ -46,7 +46,7 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
         return EventTable(table, time, _ranks(len(time), [time]))
     keys = table.select(schema.tiebreak).append_column("", pa.array(time))
     by = [("", "ascending"), *((name, "ascending") for name in schema.tiebreak)]
-    indices = pc.sort_indices(keys, sort_keys=by, null_placement="at_start")
+    indices = pc.sort_indices(keys, sort_keys=by)
     time, table = time[indices.to_numpy()], table.take(indices)
     columns = [time, *(_codes(table.column(name)) for name in schema.tiebreak)]
     return EventTable(table, time, _ranks(len(time), columns))

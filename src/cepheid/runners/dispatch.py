@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cepheid.errors import DataError
-from cepheid.runners.local import as_local, explain_query, explain_table, prepare, run_table
+from cepheid.runners.local import as_local, explain_query, explain_table, prepare, run_table, run_tables
 from cepheid.runners.options import Options
 
 
 def run(events: Any, query: Any, **keywords: Any) -> Any:
-    """The matches of a query in any kind of table."""
+    """The matches of a query, or of several with names, in any kind of table."""
     if is_spark(events):
         from cepheid.runners.spark import match_spark
 
@@ -19,6 +20,8 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
     options = Options.from_keywords(keywords)
+    if isinstance(query, Mapping):
+        return local.back(run_tables(query, local.arrow, options))
     output = options.hints.get("output", "rows")
     if output != "rows":
         from cepheid.runners.compressed import run_compressed

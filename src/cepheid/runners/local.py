@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from cepheid.language.schema import Schema
 from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
+from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.results import assemble
 
@@ -76,6 +77,15 @@ def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
     prepared = prepare(query, table, options)
     return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events))
+
+
+def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) -> pa.Table:
+    """The matches of several queries with names, query by query, as one table."""
+    check_names(queries)
+    results = {name: run_table(query, table, options) for name, query in queries.items()}
+    schema = common_schema({name: result.schema for name, result in results.items()})
+    batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]
+    return pa.Table.from_batches(batches, schema)
 
 
 def run_plan(plan: Plan, table: pa.Table) -> pa.Table:
