@@ -6,6 +6,7 @@ They are trees as the parser makes them, so each is the only tree of its text. `
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from hypothesis import assume
@@ -45,6 +46,7 @@ references = st.builds(s.Reference, names, st.sampled_from(s.Element))
 _WRITTEN_ALONE = [element for element in s.Element if element is not s.Element.SINGLE]  # a lone word is a Name
 
 
+@cache  # building a strategy costs more than drawing from it
 def expressions() -> st.SearchStrategy[s.Expression]:
     """Any expression, a few levels deep."""
     fixed = st.none() | literals | st.builds(s.Name, names)
@@ -56,7 +58,7 @@ def expressions() -> st.SearchStrategy[s.Expression]:
         | st.builds(s.Length, names)
         | st.builds(s.Equivalence, st.lists(st.tuples(names, fixed), min_size=1, max_size=3).map(tuple))
     )
-    return st.recursive(leaves, _grown, max_leaves=8)
+    return st.recursive(leaves, _grown, max_leaves=12)
 
 
 def _grown(inner: st.SearchStrategy[s.Expression]) -> st.SearchStrategy[s.Expression]:
@@ -92,6 +94,21 @@ def components(draw: Draw[Any]) -> s.Component:
     return s.Component(variable, types, wildcard, draw(st.booleans()), named and draw(st.booleans()), named)
 
 
+_conditions = st.none() | expressions()
+_selections = st.none() | st.builds(
+    s.Selection, st.sampled_from(s.Strategy), st.lists(names, min_size=1, max_size=3).map(tuple)
+)
+_lengths = st.integers(1, 10**30) | st.floats(1e-9, 1e300) | st.builds(s.Name, names)
+_windows = st.none() | st.builds(s.Window, _lengths, st.none() | st.sampled_from([*UNITS, "events"]))
+_thresholds = st.none() | st.floats(0, 1, exclude_min=True)
+_confidences = _thresholds | st.just(0.0)
+_returns = st.none() | st.lists(st.builds(s.Returned, expressions(), st.none() | names), min_size=1, max_size=3).map(
+    tuple
+)
+_modes = st.sampled_from([mode for mode in s.OutputMode if mode is not s.OutputMode.TOP])
+_outputs = st.builds(s.Output, _modes) | st.builds(s.Output, st.just(s.OutputMode.TOP), st.integers(1, 10**9))
+
+
 @st.composite
 def query_trees(draw: Draw[Any]) -> s.QuerySyntax:
     """Any query that a text could give, sound or not."""
@@ -99,21 +116,16 @@ def query_trees(draw: Draw[Any]) -> s.QuerySyntax:
     sequence = len(places) > 1 or draw(st.booleans())
     if not sequence and not places[0].named:
         places = (s.Component("event", places[0].types, places[0].any, places[0].negative, named=False),)
-    selection = st.builds(s.Selection, st.sampled_from(s.Strategy), st.lists(names, min_size=1, max_size=3).map(tuple))
-    lengths = st.integers(1, 10**30) | st.floats(1e-9, 1e300) | st.builds(s.Name, names)
-    thresholds = st.none() | st.floats(0, 1, exclude_min=True)
-    returned = st.builds(s.Returned, expressions(), st.none() | names)
-    modes = st.sampled_from([mode for mode in s.OutputMode if mode is not s.OutputMode.TOP])
     query = s.QuerySyntax(
         places,
         sequence,
-        draw(st.none() | expressions()),
-        draw(st.none() | selection),
-        draw(st.none() | st.builds(s.Window, lengths, st.none() | st.sampled_from([*UNITS, "events"]))),
-        draw(thresholds),
-        draw(thresholds | st.just(0.0)),
-        draw(st.none() | st.lists(returned, min_size=1, max_size=3).map(tuple)),
-        draw(st.builds(s.Output, modes) | st.builds(s.Output, st.just(s.OutputMode.TOP), st.integers(1, 10**9))),
+        draw(_conditions),
+        draw(_selections),
+        draw(_windows),
+        draw(_thresholds),
+        draw(_confidences),
+        draw(_returns),
+        draw(_outputs),
     )
     # A bare word that is mentioned as a variable is one: see parse.
     mentioned = s.mentioned_words(query)
