@@ -15,17 +15,26 @@ READY := .venv/.ready
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test test-all lint format bench clean tools
+.PHONY: demo test test-all lint format bench clean tools kernels
 .DELETE_ON_ERROR:
 
 demo: tools
 	@$(BIN)/cepheid demo
 
-test: lint
-	$(BIN)/pytest -n $(JOBS)
+# Drawn cases of the engines run as plain Python, where each costs milliseconds, and a few of them compiled, where each
+# new query costs a compilation.
+test: lint kernels
+	$(BIN)/pytest -n $(JOBS) --ignore=tests/engine
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) tests/engine
+	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) tests/engine
 
-test-all: lint
-	CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m ""
+test-all: lint kernels
+	$(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" tests/engine
+	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" tests/engine
+
+kernels: $(READY)
+	@$(BIN)/python -m cepheid.engine.warm
 
 lint: tools
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "fast", max_examples=50, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("compiled", settings.get_profile("fast"), max_examples=8)
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000)
 settings.load_profile(os.environ.get("CEPHEID_TEST_PROFILE", "fast"))
 
