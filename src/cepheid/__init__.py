@@ -15,6 +15,7 @@ from cepheid.language.functions import function
 
 if TYPE_CHECKING:
     from cepheid.language.build import any_of, event, seq
+    from cepheid.language.expressions import attr, call, equivalent, var
     from cepheid.model import (
         ByAttribute,
         Empirical,
@@ -46,6 +47,9 @@ __all__ = [
     "Uniform",
     "Weibull",
     "any_of",
+    "attr",
+    "call",
+    "equivalent",
     "event",
     "fit",
     "function",
@@ -54,10 +58,11 @@ __all__ = [
     "query",
     "register_distribution",
     "seq",
+    "var",
 ]
 
 # Loaded on first use: a precise query needs neither the model's mathematics nor the builder.
-_LATER = dict.fromkeys(("any_of", "event", "seq"), "cepheid.language.build")
+_LATER = dict.fromkeys(("any_of", "attr", "call", "equivalent", "event", "seq", "var"), "cepheid.build")
 _LATER |= dict.fromkeys(
     (
         "ByAttribute",
@@ -73,7 +78,7 @@ _LATER |= dict.fromkeys(
     ),
     "cepheid.model",
 )
-_SUBMODULES = frozenset({"sql"})
+_SUBMODULES = frozenset({"build", "sql"})
 
 
 def __getattr__(name: str) -> Any:

@@ -108,3 +108,12 @@ def test_the_answers_do_not_depend_on_compilation(off: str) -> None:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": off}
     done = subprocess.run([sys.executable, "-c", SAME_WITHOUT_JIT], capture_output=True, text=True, env=environment)
     assert done.stdout.strip() == "[3]", done.stderr
+
+
+def test_rounding_infinity_is_unknown() -> None:
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [float("inf"), 2.5]})
+    for engine in ("sequence", "reference"):
+        found = cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE floor(a.x) > b.x WITHIN 9", engine=engine)
+        assert found.num_rows == 0
+        found = cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE ceil(b.x) = 3 AND b.x < a.x WITHIN 9", engine=engine)
+        assert found.num_rows == 1

@@ -119,8 +119,7 @@ def test_returned_columns() -> None:
 
 
 def test_the_builder_and_the_text_are_the_same_query() -> None:
-    from cepheid.language.expressions import equivalent
-
-    built = cepheid.seq(cepheid.event("A").as_("a"), cepheid.event("C").as_("c")).where(equivalent("id")).within(5)
+    start, end = cepheid.event("A").as_("a"), cepheid.event("C").as_("c")
+    built = cepheid.seq(start, end).where(cepheid.equivalent("id")).within(5)
     assert cepheid.query(built) == cepheid.query(TEXT)
     assert cepheid.match(pa.table(EVENTS), built).equals(cepheid.match(pa.table(EVENTS), TEXT))

@@ -253,6 +253,9 @@ class _Writer:
             return value, null
         null = " or ".join(part for _, part in parts if part != "False") or "False"
         arguments = ", ".join(value for value, _ in parts)
+        if name in ("floor", "ceil") and not function.user:
+            beyond = f"not (abs({arguments}) < 9.2e18)"  # infinity, or more than 64 bits hold
+            null = beyond if null == "False" else f"({null} or {beyond})"
         if name in ("abs", "least", "greatest") and not function.user:
             return f"{ {'abs': 'abs', 'least': 'min', 'greatest': 'max'}[name] }({arguments})", null
         made_up = f"function_{len(self.functions)}"
