@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import cepheid
@@ -18,6 +18,7 @@ from cepheid.engine.find import ENGINES, find
 from cepheid.engine.matches import Matches
 from cepheid.engine.queues.edges import describe_edges
 from cepheid.language import syntax as s
+from cepheid.language.check import check
 from cepheid.model import Exponential, Model, Uniform
 from cepheid.plan.physical import Plan
 from strategies.agreement import bound_to, cut
@@ -56,10 +57,34 @@ def cases(draw: st.DrawFn) -> tuple[s.QuerySyntax, pa.Table, Model, str, bool]:
     return query, events, model, draw(st.sampled_from(["exact", "paper", "posterior"])), draw(st.booleans())
 
 
+@st.composite
+def groups(draw: st.DrawFn) -> tuple[s.QuerySyntax, pa.Table, Model, str, bool]:
+    """The same with Kleene groups next to events that may be missing."""
+    query = draw(
+        queries(
+            aggregates=False,
+            strategy=s.Strategy.SKIP_TILL_ANY,
+            window=True,
+            event_window=False,
+            untyped=False,
+            returns=False,
+            output=False,
+            max_components=4,
+        )
+    )
+    query = check(dataclasses.replace(query, threshold=draw(st.sampled_from([0.001, 0.05, 0.3, 0.7]))))
+    events = draw(streams(max_size=7))
+    assume(ENGINES["queues"].refuses(bound_to(query, events)) is None)
+    model = draw(models(component.variable for component in query.components))
+    return query, events, model, draw(st.sampled_from(["exact", "paper", "posterior"])), draw(st.booleans())
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(cases(), st.booleans())
-def test_it_agrees_with_the_reference(case: tuple[Any, ...], split: bool) -> None:
+@given(cases() | groups(), st.booleans(), st.booleans())
+def test_it_agrees_with_the_reference(case: tuple[Any, ...], split: bool, largest: bool) -> None:
     query, events, model, scoring, missing_last = case
+    if largest:
+        query = dataclasses.replace(query, output=s.Output(s.OutputMode.MAXIMAL))
     bound = bound_to(query, events)
     assert ENGINES["queues"].refuses(bound) is None
     table = ordered(events, bound.schema)
@@ -74,9 +99,11 @@ def test_it_agrees_with_the_reference(case: tuple[Any, ...], split: bool) -> Non
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(cases(), st.lists(st.integers(-5, 30), max_size=4))
-def test_it_can_be_cut_anywhere(case: tuple[Any, ...], cuts: list[int]) -> None:
+@given(cases() | groups(), st.lists(st.integers(-5, 30), max_size=4), st.booleans())
+def test_it_can_be_cut_anywhere(case: tuple[Any, ...], cuts: list[int], largest: bool) -> None:
     query, events, model, scoring, missing_last = case
+    if largest:
+        query = dataclasses.replace(query, output=s.Output(s.OutputMode.MAXIMAL))
     bound = bound_to(query, events)
     table = ordered(events, bound.schema)
     options = {"missing_last": missing_last}
@@ -127,6 +154,21 @@ def test_shoplifting_with_a_missed_shelf_reading() -> None:
     passed = 0.9 * (1 - np.exp(-50 / 20))
     assert found[1]["probability"] == pytest.approx((1 - passed) / (0.1 * passed + 1 - passed), abs=1e-6)
     assert found[0]["probability"] < 0.1 < found[1]["probability"]
+
+
+def test_a_default_speaks_for_a_missing_event_even_in_a_condition_on_it_alone() -> None:
+    text = "PATTERN SEQ(Shelf a, Exit c) WHERE a.tag[{default}] > 5 WITHIN 100 THRESHOLD 0.001"
+    events = visits((50, "Exit", 1))
+    found = [cepheid.match(events, text.format(default=default), model=MODEL).num_rows for default in (5, 6)]
+    assert found == [0, 1]
+
+
+def test_a_growing_group_is_maximal_once_its_window_has_passed() -> None:
+    text = "PATTERN SEQ(Shelf a, Exit+ c[]) WITHIN 10 THRESHOLD 0.01 OUTPUT MAXIMAL"
+    events = visits((0, "Shelf", 1), (4, "Exit", 1), (8, "Exit", 1))
+    bound = bound_to(cepheid.query(text).syntax, events)
+    plan, table = Plan(bound, "queues", model=MODEL), ordered(events, bound.schema)
+    assert [find(plan, table, after, after + 1).groups() for after in (3, 7, 9)] == [[], [], [((0,), (1, 2))]]
 
 
 def test_the_automaton_shows_its_scores_and_what_the_threshold_removed() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from cepheid.engine import abilities
 from cepheid.engine.events import EventTable
 from cepheid.engine.matches import NEVER, Matches
-from cepheid.engine.maximal import maximal
+from cepheid.engine.maximal import find_maximal
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
@@ -64,11 +64,7 @@ def find(plan: Plan, events: EventTable, after: int | None = None, until: int | 
     high = NEVER if until is None else until
     run = ENGINES[plan.engine].run
     if plan.engine != "reference" and plan.bound.syntax.output.mode is s.OutputMode.MAXIMAL:
-        # What contains a match is known within a window of it, and may have been reported before.
-        window = plan.bound.window
-        earlier = low - window.length if window is not None and low > BEGINNING + window.length else BEGINNING
-        matches = maximal(run(plan, events, earlier, high))
-        return matches.take(np.flatnonzero(matches.completion > low))
+        return find_maximal(run, plan, events, low, high)
     return run(plan, events, low, high)
 
 

@@ -3,12 +3,58 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.matches import MISSING, Matches
+from cepheid.engine.candidates import _partitions as by_equivalence
+from cepheid.engine.candidates import passed_at, rank_within
+from cepheid.engine.events import EventTable
+from cepheid.engine.matches import MISSING, NEVER, Int64s, Matches
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.physical import Plan
+
+BEGINNING = np.iinfo(np.int64).min
+
+
+def find_maximal(
+    run: Callable[[Plan, EventTable, int, int], Matches], plan: Plan, events: EventTable, after: int, until: int
+) -> Matches:
+    """The maximal ones of what an engine's `run` finds, with after < completion <= until.
+
+    A match that contains another one is known within a window of it, and may have been known before. A group at the
+    end of the pattern may grow as long as the window is open, so that its match is known only then.
+    """
+    window = plan.bound.window
+    earlier = BEGINNING
+    if window is not None and not window.events and after > BEGINNING + window.length:
+        earlier = after - window.length
+    matches = maximal(run(plan, events, earlier, until))
+    if plan.bound.positives[-1].kleene:
+        matches = replace(matches, completion=_deadlines(plan.bound, events, _first_rows(matches)))
+    return matches.take(np.flatnonzero((matches.completion > after) & (matches.completion <= until)))
+
+
+def _first_rows(matches: Matches) -> Int64s:
+    """The first event of each match that was seen."""
+    first = np.full(len(matches), MISSING, np.int64)
+    for group in matches.chosen:
+        first = np.where(first == MISSING, group.first(), first)
+    return first
+
+
+def _deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> Int64s:
+    """When windows that open with these events have passed."""
+    if bound.window is None:
+        return np.full(len(rows), NEVER, np.int64)
+    if not bound.window.events:
+        return events.time[rows] + bound.window.length
+    order, starts = by_equivalence(bound, events)
+    position = rank_within(order, starts, events.instant)[1]
+    return np.asarray(passed_at(order, starts, position, events.time, bound.window.length)[rows])
 
 
 def maximal(matches: Matches) -> Matches:

@@ -18,7 +18,7 @@ from cepheid.engine.predicates import Case, Predicate, compile_cases
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
-from cepheid.language.bound import BoundQuery
+from cepheid.language.bound import BoundQuery, Conjunct
 from cepheid.language.functions import AGGREGATES
 from cepheid.language.printing import expression_text
 
@@ -85,7 +85,7 @@ def clauses_of(bound: BoundQuery) -> tuple[Clause, ...]:
     for conjunct in bound.conjuncts:
         alone = conjunct.own and len(conjunct.variables) == 1
         component = bound.positives[conjunct.place]
-        if alone and (not component.kleene or component.variable in conjunct.every):
+        if alone and (not component.kleene or component.variable in conjunct.every) and not _has_default(conjunct):
             continue  # decided before the search, for whole columns
         found.append(_clause(bound, conjunct.expression, POSITIVE, NO_BRANCH))
     several = len(bound.branches) > 1
@@ -97,6 +97,12 @@ def clauses_of(bound: BoundQuery) -> tuple[Clause, ...]:
             parts = branch.passed_by(negation.component.variable)
             found += [_clause(bound, part, index, number) for part in parts if part not in own]
     return tuple(found)
+
+
+def _has_default(conjunct: Conjunct) -> bool:
+    """Does it say something of an event even where that is missing?"""
+    nodes = s.walk(conjunct.expression)
+    return any(isinstance(node, s.Attribute) and node.default is not None for node in nodes)
 
 
 def refusal(bound: BoundQuery) -> str | None:
