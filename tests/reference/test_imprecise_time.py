@@ -199,6 +199,19 @@ class TestData:
         found = confidence(text, "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10")
         assert found == {f"a{n} b{n + 1}": pytest.approx(3 / 6) for n in range(0, 400, 25)}
 
+    def test_other_partitions_count_under_strict_contiguity(self) -> None:
+        query = "PATTERN SEQ(A a, B b) WHERE strict_contiguity { [id] } WITHIN 10"
+        found = confidence("a1[1,1]:id=1 x2[2,3]:id=2 b3[3,3]:id=1", query)
+        assert found == {"a1 b3": pytest.approx(0.5)}
+
+    def test_an_event_without_the_attribute_may_be_of_every_partition(self) -> None:
+        query = "PATTERN SEQ(A a, ANY(B, C) b) WHERE [id] WITHIN 10"
+        found = confidence("a1[1,3]:id=1 b2[2,3]:id=NULL a3[1,1]:id=2", query)
+        assert found == {"a1 b2": pytest.approx(3 / 6), "a3 b2": pytest.approx(1.0)}
+
+    def test_windows_of_events_reach_any_distance(self) -> None:
+        assert confidence("a1[1,1] b90[90,99]", "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS") == {"a1 b90": pytest.approx(1)}
+
     def test_tiebreakers_mean_nothing_here(self) -> None:
         with pytest.raises(DataError, match="tiebreak"):
             matches(stream("a1[1,2]:seq=1"), AB, tiebreak=("seq",), **BOUNDS)
