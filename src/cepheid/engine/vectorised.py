@@ -5,6 +5,7 @@ Arrow's compute functions carry NULL as SQL does; NaN counts as NULL.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -182,4 +183,5 @@ def _repeated(column: Column, length: int) -> list[Any]:
 
 
 def _plain(result: Any) -> Any:
-    return result.item() if hasattr(result, "item") else result
+    value = result.item() if hasattr(result, "item") else result
+    return None if isinstance(value, float) and math.isnan(value) else value
