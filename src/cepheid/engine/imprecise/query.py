@@ -1,0 +1,183 @@
+"""A query as the imprecise kernels see it: its shape, and its conditions compiled into one function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.candidates import own_conditions
+from cepheid.engine.columns import INT64S
+from cepheid.engine.imprecise.bounds import NO_WINDOW
+from cepheid.engine.predicates import Case, Predicate, compile_cases
+from cepheid.errors import EngineError
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.physical import Plan
+
+Int64s = npt.NDArray[np.int64]
+
+ROUNDING = 1e-9  # a confidence that reaches its threshold but for rounding has reached it
+MAX_BRANCHES = 12  # disjuncts that negation is judged by: all their subsets are looked at
+MAX_COST = 1e9  # steps for the confidence of one match
+
+
+class Shape(NamedTuple):
+    """The query, as a kernel sees it. Places are those of the positive components, in the order of the pattern."""
+
+    positives: int
+    negatives: int
+    window: int  # in instants
+    deadline: int  # the window in steps of the time column, if matches are known only when it has passed; else -1
+    next: bool  # skip_till_next_match
+    shared: bool  # can one event fill several places?
+    least: float  # the smallest confidence to report
+    budget: float  # how many steps the confidence of one match may take
+    order: Int64s  # the order in which places are filled
+    tested: Int64s  # per case: 1 if there is a condition to test
+    # Cases: one for each place, when all before it are filled; one for each step of `order`; then one for each
+    # condition; one for each negated component; and for each disjunct its positive part and its negated components.
+    mentioned: Int64s  # for each condition the places it mentions, as bits
+    neg_after: Int64s  # per negated component: the positive before it, -1 for the window's edge
+    neg_before: Int64s  # ... and the positive behind it
+    branches: int
+
+
+SHAPE = types.NamedTuple(
+    (
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.boolean,
+        types.boolean,
+        types.float64,
+        types.float64,
+        INT64S,
+        INT64S,
+        INT64S,
+        INT64S,
+        INT64S,
+        types.int64,
+    ),
+    Shape,
+)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a query needs besides events."""
+
+    shape: Shape
+    predicate: Predicate
+
+
+def refuses(bound: BoundQuery) -> str | None:
+    """Why the engines for imprecise time cannot run a query, or None."""
+    if bound.schema.lower is None or bound.schema.upper is None:
+        return "it is for imprecise times; pass lower='...' and upper='...'"
+    if bound.contiguous:
+        return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
+    if bound.window is not None and bound.window.events:
+        return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
+    if bound.syntax.threshold is not None:
+        return "it does not know missing events (THRESHOLD)"
+    if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+        return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+    return None
+
+
+def least_confidence(plan: Plan) -> float:
+    """The smallest confidence that is reported: the option, or the CONFIDENCE of the query."""
+    given = plan.options.get("confidence", plan.bound.syntax.confidence)
+    return float(given or 0.0) - ROUNDING
+
+
+def compile_query(plan: Plan, order: Sequence[int], shared: bool, step: int) -> Compiled:
+    """Compiles the conditions of a query without Kleene plus, for places filled in some order."""
+    bound = plan.bound
+    count = len(bound.positives)
+    slots = {component.variable: place for place, component in enumerate(bound.positives)}
+    slots |= {negation.component.variable: count + j for j, negation in enumerate(bound.negations)}
+
+    def slot(reference: s.Reference) -> str:
+        return f"at[{slots[reference.variable]}]"
+
+    rank = {place: index for index, place in enumerate(order)}
+    crossing = [c for c in bound.conjuncts if not (c.own and len(c.variables) == 1)]
+    by_place: list[list[s.Expression]] = [[] for _ in range(count)]
+    by_step: list[list[s.Expression]] = [[] for _ in range(count)]
+    mentioned = []
+    for conjunct in crossing:
+        places = [slots[name] for name in conjunct.variables] or [0]
+        by_place[max(places)].append(conjunct.expression)
+        by_step[max(rank[place] for place in places)].append(conjunct.expression)
+        mentioned.append(sum(1 << place for place in places))
+    cases = [Case(tuple(parts), slot) for parts in (*by_place, *by_step)]
+    cases += [Case((conjunct.expression,), slot) for conjunct in crossing]
+    cases += [Case(tuple(parts), slot) for parts in negative_conditions(bound)]
+    cases += branch_cases(bound, slot)
+    any_variables = frozenset(component.variable for component in bound.components if component.any)
+    predicate = compile_cases(cases, bound.schema, any_variables)
+    return Compiled(shape_of(plan, order, shared, step, predicate, mentioned), predicate)
+
+
+def negative_conditions(bound: BoundQuery) -> list[list[s.Expression]]:
+    """For each negated component the conditions that tie it to other events, if there is one disjunct only."""
+    if len(bound.branches) > 1:
+        return [[] for _ in bound.negations]
+    found = []
+    for negation in bound.negations:
+        own = own_conditions(bound, negation.component)
+        passed = bound.branches[0].passed_by(negation.component.variable)
+        found.append([part for part in passed if part not in own])
+    return found
+
+
+def branch_cases(bound: BoundQuery, slot: object) -> list[Case]:
+    """For each of several disjuncts its positive part and what its negated events must pass."""
+    if len(bound.branches) == 1 or not bound.negations:
+        return []
+    if len(bound.branches) > MAX_BRANCHES:
+        raise EngineError(
+            f"the condition has {len(bound.branches)} alternatives in disjunctive form; with negation and imprecise "
+            f"time at most {MAX_BRANCHES} can be judged",
+            hint="use fewer ORs",
+        )
+    cases = []
+    for branch in bound.branches:
+        cases.append(Case(branch.positive, slot))  # type: ignore[arg-type]
+        cases += [Case(branch.passed_by(n.component.variable), slot) for n in bound.negations]  # type: ignore[arg-type]
+    return cases
+
+
+def shape_of(
+    plan: Plan, order: Sequence[int], shared: bool, step: int, predicate: Predicate, mentioned: Sequence[int]
+) -> Shape:
+    """The shape of a query; `step` is how many steps of the time column one instant is."""
+    bound = plan.bound
+    window = NO_WINDOW if bound.window is None else -(-bound.window.length // step)
+    deadline = -1
+    if bound.postponed:
+        assert bound.window is not None
+        deadline = bound.window.length
+    return Shape(
+        len(bound.positives),
+        len(bound.negations),
+        window,
+        deadline,
+        bound.strategy is s.Strategy.SKIP_TILL_NEXT,
+        shared,
+        least_confidence(plan),
+        float(plan.options.get("max_cost", MAX_COST)),
+        np.array(order, np.int64),
+        np.array(predicate.cases, np.int64),
+        np.array(mentioned, np.int64),
+        np.array([-1 if n.after is None else n.after for n in bound.negations], np.int64),
+        np.array([-1 if n.before is None else n.before for n in bound.negations], np.int64),
+        len(bound.branches) if bound.negations else 1,
+    )

@@ -1,0 +1,99 @@
+"""From what kernels find to matches: completion, OUTPUT, limits, errors for confidences that cost too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cepheid.engine.events import EventTable
+from cepheid.engine.matches import NEVER, Matches
+from cepheid.engine.reference.output import sortable
+from cepheid.engine.vectorised import value_column
+from cepheid.errors import EngineError
+from cepheid.language import syntax as s
+from cepheid.plan.physical import Plan
+
+
+def check_cost(cost: float) -> None:
+    """An error if the exact confidence of some match would take too long."""
+    if cost > 0.0:
+        raise EngineError(
+            f"the exact confidence of a match needs about {cost:.0e} steps: several of its neighbours could disturb it "
+            "in several places, and all their orders count",
+            hint="count time in larger steps (unit), ask for CONFIDENCE c, tighten the conditions, or raise max_cost",
+        )
+
+
+def waits_for_end(plan: Plan) -> bool:
+    """Are matches known at the end of the table only?"""
+    return plan.bound.syntax.output.mode is s.OutputMode.TOP
+
+
+def picked(plan: Plan, events: EventTable, matches: Matches, until: int) -> Matches:
+    """What OUTPUT picks among the matches."""
+    output = plan.bound.syntax.output
+    if output.mode is s.OutputMode.TOP:
+        if until < NEVER:
+            return matches.take(np.arange(0))
+        matches = replace(matches, completion=np.full(len(matches), NEVER, np.int64))
+        return most_confident(plan, events, matches, output.count or 1)
+    return matches
+
+
+def most_confident(plan: Plan, events: EventTable, matches: Matches, count: int) -> Matches:
+    """TOP k BY CONFIDENCE, per partition; equal ones by the earliest possible end, then in the order of events."""
+    assert matches.confidence is not None
+    assert matches.latest is not None
+    first, last = matches.chosen[0].first(), matches.chosen[-1].last()
+    part = _partitions(plan, events, matches)
+    keys = (-events.instant[first], events.instant[last], matches.latest, -np.round(matches.confidence, 9), part)
+    order = np.lexsort(keys)
+    ranked = part[order]
+    edges = [0, *(np.flatnonzero(ranked[1:] != ranked[:-1]) + 1), len(order)]
+    kept: list[int] = []
+    for low, high in pairwise(edges):
+        kept += _first_of(plan, events, matches, [key[order[low:high]] for key in keys[:4]], order[low:high], count)
+    return matches.take(np.array(sorted(kept), np.int64))
+
+
+def _first_of(
+    plan: Plan, events: EventTable, matches: Matches, keys: Sequence[Any], order: Any, count: int
+) -> list[int]:
+    """The first few of one partition; those that tie for the last places are told apart by their events."""
+    if len(order) <= count:
+        return [int(match) for match in order]
+    edge = [key[count - 1] for key in keys]
+    tied = np.all([key == value for key, value in zip(keys, edge, strict=True)], axis=0)
+    low, high = int(np.argmax(tied)), len(tied) - int(np.argmax(tied[::-1]))
+    names = sorted(plan.bound.schema.names)
+
+    def rank(match: int) -> tuple[Any, ...]:
+        groups = matches.take(np.array([match])).groups()[0]
+        instants = [tuple(int(events.instant[row]) for row in group) for group in groups]
+        values = [[sortable(_values(events, names, row)) for row in group] for group in groups]
+        return instants, values
+
+    among = sorted((int(match) for match in order[low:high]), key=rank)
+    return [int(match) for match in order[:low]] + among[: count - low]
+
+
+def _values(events: EventTable, names: Sequence[str], row: int) -> list[Any]:
+    return [value_column(events.table.column(name).slice(row, 1))[0].as_py() for name in names]
+
+
+def _partitions(plan: Plan, events: EventTable, matches: Matches) -> Any:
+    """A number for the equivalence-test values of each match: an event of an ANY component may lack some."""
+    part = np.zeros(len(matches), np.int64)
+    for name in plan.bound.equivalence:
+        column = events.table.column(name).combine_chunks().dictionary_encode()
+        codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        known = np.full(len(matches), -1, np.int64)
+        for group in matches.chosen:
+            for rows in (group.first(), group.last()):
+                known = np.where(known < 0, codes[rows], known)
+        part = np.unique(part * (int(known.max(initial=0)) + 2) + known, return_inverse=True)[1].astype(np.int64)
+    return part
