@@ -44,9 +44,11 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
             order = np.argsort(time, kind="stable")
             time, table = time[order], table.take(pa.array(order))
         return EventTable(table, time, _ranks(len(time), [time]))
-    keys = table.select(schema.tiebreak).append_column("", pa.array(time))
-    by = [("", "ascending"), *((name, "ascending") for name in schema.tiebreak)]
-    indices = pc.sort_indices(keys, sort_keys=by)
+    # NULL comes first, as in Spark; a key of its own says so in every version of Arrow.
+    keys = {"time": pa.array(time)}
+    for number, name in enumerate(schema.tiebreak):
+        keys |= {f"{number} known": pc.cast(table.column(name).is_valid(), pa.int8()), f"{number}": table.column(name)}
+    indices = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
     time, table = time[indices.to_numpy()], table.take(indices)
     columns = [time, *(_codes(table.column(name)) for name in schema.tiebreak)]
     return EventTable(table, time, _ranks(len(time), columns))
