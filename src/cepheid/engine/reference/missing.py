@@ -8,19 +8,19 @@ the first one must have been: the window is counted from it, and both ends open 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
 
+from cepheid.engine.losses import check_missing, fixed_attributes, gap_scale, leading_components
 from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search
 from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
-from cepheid.errors import LimitError, ModelError, QueryError
+from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
-from cepheid.language.schema import DataType
-from cepheid.language.units import convert, unit_named
 from cepheid.model.loss_model import Model
 from cepheid.model.scores import Scoring, SegmentItem, score
+
+__all__ = ["ROUNDING", "assignments", "check_missing", "find_all", "probability_of"]
 
 ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has reached it
 
@@ -99,7 +99,7 @@ def probability_of(bound: BoundQuery, model: Model, scoring: Scoring) -> Probabi
     assert bound.window is not None
     scale = gap_scale(bound, model)
     length = bound.window.length
-    leading = _leading(bound)
+    leading = leading_components(bound)
     places = bound.place_of
     items: dict[str, SegmentItem] = {}
 
@@ -131,59 +131,3 @@ def probability_of(bound: BoundQuery, model: Model, scoring: Scoring) -> Probabi
         return math.prod(scores)
 
     return probability
-
-
-def _leading(bound: BoundQuery) -> frozenset[str]:
-    """The components that no positive component stands before: their clock starts at the window's opening."""
-    variables = [component.variable for component in bound.components]
-    return frozenset(variables[: variables.index(bound.positives[0].variable) + 1])
-
-
-def gap_scale(bound: BoundQuery, model: Model) -> float:
-    """What one step of the time column is in the unit that the model's gaps count."""
-    schema = bound.schema
-    unit = model.unit
-    if unit is None:
-        is_timestamp = schema.type_of(schema.time) is DataType.TIME
-        return float(convert(1, "microseconds", "seconds")) if is_timestamp else 1.0
-    named = unit_named(unit)
-    if named is None:
-        raise ModelError(f"the model counts gaps in {unit!r}, which is no unit of time", hint="use 'seconds', say")
-    if schema.time_unit is None:
-        told = f"the model counts gaps in {named}, but it is not known what one step of column '{schema.time}' is"
-        raise ModelError(told, hint="pass time_unit='ms', or what it counts")
-    return float(convert(1, schema.time_unit, named))
-
-
-def fixed_attributes(bound: BoundQuery, component: s.Component) -> dict[str, Any]:
-    """The attributes that the query sets to a constant on a component, such as the reader it stands for."""
-    if component.negative:
-        parts: Sequence[s.Expression] = [
-            part
-            for part in bound.branches[0].passed_by(component.variable)
-            if all(part in branch.passed_by(component.variable) for branch in bound.branches)
-        ]
-    else:
-        parts = [conjunct.expression for conjunct in bound.conjuncts]
-    found: dict[str, Any] = {name: value.value for name, value in bound.fixed}
-    for part in parts:
-        match part:
-            case s.Comparison(operator="=", left=s.Attribute(of=of, name=name), right=s.Literal(value=value)) | (
-                s.Comparison(operator="=", left=s.Literal(value=value), right=s.Attribute(of=of, name=name))
-            ) if of.variable == component.variable:
-                found[name] = value
-    return found
-
-
-def check_missing(bound: BoundQuery, model: Model | None) -> Model:
-    """The model, if it and the query are such that missing events have a meaning."""
-    if model is None:
-        hint = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
-        raise ModelError("a query with THRESHOLD needs a loss and gap model", hint=hint)
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        hint = "leave the strategy out, or call without a model"
-        raise QueryError("missing events are defined for skip_till_any_match only", hint=hint, code="model-strategy")
-    if bound.window is None or bound.window.events:
-        hint = "add WITHIN, for example WITHIN 12 hours"
-        raise QueryError("a query with a loss model needs a window of time", hint=hint, code="model-without-within")
-    return model
