@@ -5,36 +5,32 @@ import datetime as dt
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import cepheid
 from cepheid.runners.spark import match_spark
 from cepheid.runners.spark_batch import match_batch
-from spark.packed import collected, expected, keyed_cases, keyless_cases, plan_of
-
-packed = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+from spark.packed import collected, expected, keyed_cases, keyless_cases, packed, plan_of
 
 
-@pytest.mark.parametrize("options", [{"partitions": 1}, {"partitions": 2}, {"partitions": 7, "memory": 500}])
 @given(cases=keyed_cases())
 @packed
-def test_keyed_queries_find_what_the_local_engine_finds(spark, options, cases):
-    queries, table = cases
-    plans = [plan_of(query, table) for query in queries]
-    df = spark.createDataFrame(table)
-    found = collected([(plan, match_batch(df, plan, options)) for plan in plans])
-    assert found == [expected(plan, table) for plan in plans]
+def test_keyed_queries_find_what_the_local_engine_finds(spark, cases):
+    check_all_ways(spark, cases, [{"partitions": 1}, {"partitions": 2}, {"partitions": 7, "memory": 500}])
 
 
-@pytest.mark.parametrize("options", [{"slices": 1}, {"slices": 3}, {"slices": 7, "partitions": 2, "memory": 500}])
 @given(cases=keyless_cases())
 @packed
-def test_queries_without_key_find_what_the_local_engine_finds(spark, options, cases):
+def test_queries_without_key_find_what_the_local_engine_finds(spark, cases):
+    check_all_ways(spark, cases, [{"slices": 1}, {"slices": 3}, {"slices": 7, "partitions": 2, "memory": 500}])
+
+
+def check_all_ways(spark, cases, ways):
     queries, table = cases
     plans = [plan_of(query, table) for query in queries]
     df = spark.createDataFrame(table)
-    found = collected([(plan, match_batch(df, plan, options)) for plan in plans])
-    assert found == [expected(plan, table) for plan in plans]
+    found = collected([(plan, match_batch(df, plan, options)) for options in ways for plan in plans])
+    assert found == [expected(plan, table) for plan in plans] * len(ways)
 
 
 @given(cases=keyed_cases(window=True, max_streams=3))

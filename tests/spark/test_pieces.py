@@ -33,7 +33,7 @@ def test_pieces_find_what_the_whole_finds(query, table, memory, batch_size):
     plan = Plan(bound, "reference", partition=bound.equivalence)
     keys = distribution_keys(bound)
     batches = table.to_batches(max_chunksize=batch_size)
-    cut = [part for p in pieces(batches, plan, keys, memory) for part in signatures(plan, p.events, p.after, p.until)]
+    cut = [part for p in pieces(batches, [plan], keys, memory) for part in signatures(plan, p.events, p.after, p.until)]
     if keys:  # events without their key are dropped before
         table = table.filter(pa.array(~np.any([table[key].is_null().to_numpy() for key in keys], axis=0)))
     assert sorted(cut) == signatures(plan, table)
@@ -44,8 +44,8 @@ def test_intervals_find_what_the_whole_finds(query, table, parts):
     table = numbered(table)
     bound = bind(query, Schema.from_arrow(table.schema))
     plan = Plan(bound, "reference", partition=bound.equivalence)
-    if can_cut(table, plan):
-        cut = [part for p in cut_by_time(table, plan, parts) for part in signatures(plan, p.events, p.after, p.until)]
+    if can_cut(table, [plan]):
+        cut = [part for p in cut_by_time(table, [plan], parts) for part in signatures(plan, p.events, p.after, p.until)]
         assert sorted(cut) == signatures(plan, table)
 
 

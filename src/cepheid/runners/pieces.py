@@ -37,7 +37,9 @@ class Piece:
     until: int | None = None
 
 
-def pieces(batches: Iterable[pa.RecordBatch], plan: Plan, keys: Sequence[str], memory: int = MEMORY) -> Iterator[Piece]:
+def pieces(
+    batches: Iterable[pa.RecordBatch], plans: Sequence[Plan], keys: Sequence[str], memory: int = MEMORY
+) -> Iterator[Piece]:
     """The events in pieces of at most `memory` bytes where the query allows it; `keys` part independent events."""
     source = iter(batches)
     held: list[pa.RecordBatch] = []
@@ -52,11 +54,11 @@ def pieces(batches: Iterable[pa.RecordBatch], plan: Plan, keys: Sequence[str], m
             yield Piece(pa.Table.from_batches(held))
         return
     with tempfile.TemporaryDirectory(prefix="cepheid-") as folder:
-        yield from _dealt(chain(held, source), plan, keys, memory, Path(folder), deal=0)
+        yield from _dealt(chain(held, source), plans, keys, memory, Path(folder), deal=0)
 
 
 def _dealt(
-    batches: Iterable[pa.RecordBatch], plan: Plan, keys: Sequence[str], memory: int, folder: Path, deal: int
+    batches: Iterable[pa.RecordBatch], plans: Sequence[Plan], keys: Sequence[str], memory: int, folder: Path, deal: int
 ) -> Iterator[Piece]:
     """Deals events to files by their key, and takes up the files one after another."""
     for path in _deal(batches, keys, folder, deal):
@@ -65,9 +67,9 @@ def _dealt(
             if table.nbytes <= memory:
                 yield Piece(table)
             elif keys and deal + 1 < MAX_DEALS and not _one_key(table, keys):
-                yield from _dealt(table.to_batches(), plan, keys, memory, folder, deal + 1)
-            elif can_cut(table, plan):
-                yield from cut_by_time(table, plan, -(-2 * table.nbytes // memory))
+                yield from _dealt(table.to_batches(), plans, keys, memory, folder, deal + 1)
+            elif can_cut(table, plans):
+                yield from cut_by_time(table, plans, -(-2 * table.nbytes // memory))
             else:
                 yield Piece(table)
             del table
@@ -111,19 +113,23 @@ def _one_key(table: pa.Table, keys: Sequence[str]) -> bool:
     )
 
 
-def can_cut(table: pa.Table, plan: Plan) -> bool:
+def can_cut(table: pa.Table, plans: Sequence[Plan]) -> bool:
     """Can these events be matched interval by interval? NON-OVERLAP and TOP compare all matches of a partition."""
-    bound = plan.bound
-    if bound.syntax.output.mode not in (s.OutputMode.ALL, s.OutputMode.MAXIMAL):
-        return False
-    if bound.window is not None and bound.window.events:  # they are counted per partition
-        return bound.schema.lower is None and _one_key(table, bound.equivalence)
-    return bound.window is not None
+    for plan in plans:
+        bound = plan.bound
+        if bound.syntax.output.mode not in (s.OutputMode.ALL, s.OutputMode.MAXIMAL) or bound.window is None:
+            return False
+        counted = bound.window.events  # per partition
+        if counted and (bound.schema.lower is not None or not _one_key(table, bound.equivalence)):
+            return False
+    return True
 
 
-def cut_by_time(table: pa.Table, plan: Plan, parts: int) -> Iterator[Piece]:
+def cut_by_time(table: pa.Table, plans: Sequence[Plan], parts: int) -> Iterator[Piece]:
     """Events as completion intervals with what is within reach of each."""
-    begins, ends = lifetimes(table, plan)
+    begins, ends = lifetimes(table, plans[0])
+    for plan in plans[1:]:
+        ends = np.maximum(ends, lifetimes(table, plan)[1])
     if parts < 2 or not len(begins):
         yield Piece(table)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import find_function, function
 from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
+from cepheid.runners import many
 from cepheid.runners.results import assemble, result_schema
 
 MATCHES_AT_ONCE = 50_000  # result rows that are put together at a time
@@ -29,6 +30,7 @@ class Shipment:
 
     plan: Plan
     schema: pa.Schema
+    name: str | None = None  # of the query, where there are several
     functions: tuple[bytes, ...] = ()  # the user's, pickled: (name, result type, callable)
 
     def unpacked(self) -> Plan:
@@ -41,7 +43,27 @@ class Shipment:
         return self.plan
 
 
-def ship(plan: Plan, events: pa.Schema) -> Shipment:
+def as_named(plans: Plan | Mapping[str, Plan]) -> dict[str | None, Plan]:
+    """One plan without a name, or several with theirs."""
+    return {None: plans} if isinstance(plans, Plan) else dict(plans.items())
+
+
+def common_result(shipments: Iterable[Shipment]) -> pa.Schema:
+    """The schema of the result of all these plans together."""
+    shipped = list(shipments)
+    if shipped[0].name is None:
+        return shipped[0].schema
+    return many.common_schema({shipment.name or "": shipment.schema for shipment in shipped})
+
+
+def result_rows(shipment: Shipment, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of one plan's result as rows of the common result."""
+    if shipment.name is not None:
+        return many.dressed(shipment.name, batch, schema)
+    return many.widened(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, schema)
+
+
+def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
     """The plan, narrowed to the columns that it and its output need, for events of an Arrow schema."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -59,7 +81,7 @@ def ship(plan: Plan, events: pa.Schema) -> Shipment:
     )
     large = any(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) for column in events)
     expected = to_arrow_schema(spark_schema(found), timezone="UTC", prefers_large_types=large)
-    return Shipment(narrowed, expected, tuple(_user_functions(bound)))
+    return Shipment(narrowed, expected, name, tuple(_user_functions(bound)))
 
 
 def needed_columns(plan: Plan) -> tuple[str, ...]:

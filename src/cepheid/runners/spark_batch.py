@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from cepheid.runners import pushdown, spark_slices
 from cepheid.runners.pieces import MEMORY, pieces
-from cepheid.runners.shipment import Shipment, needed_columns, result_batches, ship
+from cepheid.runners.shipment import Shipment, as_named, common_result, result_batches, result_rows, ship
 from cepheid.runners.spark_session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark_slices import SLICE, Slices
 
@@ -39,18 +40,37 @@ class BatchOptions:
     memory: int = MEMORY  # bytes of events that a task holds at a time
 
 
-def match_batch(df: DataFrame, plan: Plan, options: Mapping[str, Any] | None = None) -> DataFrame:
-    """The matches of a plan in a Spark table, as a Spark table.
+def match_batch(df: DataFrame, plans: Plan | Mapping[str, Plan], options: Mapping[str, Any] | None = None) -> DataFrame:
+    """The matches of a plan, or of several with names, in a Spark table, as a Spark table.
 
-    The plan's query is bound to the table's columns (`arrow_schema(df)`).
+    The queries are bound to the table's columns (`arrow_schema(df)`). Those that are spread alike share one pass.
     """
     chosen = batch_options(options or {})
-    shipment = ship(plan, arrow_schema(df))
-    keys = distribution_keys(plan.bound)
-    events = relevant_events(df, plan, keys).select(*[pushdown.quoted(name) for name in needed_columns(plan)])
-    parted, slices = spread(events, plan, keys, chosen)
-    work = worker(shipment, keys, slices, chosen.memory, tuple(parted.columns))
-    return addressable(parted).mapInArrow(work, spark_schema(shipment.schema))
+    schema = arrow_schema(df)
+    shipments = [ship(plan, schema, name) for name, plan in as_named(plans).items()]
+    result = common_result(shipments)
+    parts = [_matched(df, group, result, chosen) for group in spread_alike(shipments)]
+    return reduce(lambda left, right: left.unionAll(right), parts)
+
+
+def spread_alike(shipments: Sequence[Shipment]) -> list[list[Shipment]]:
+    """The plans in groups that the same spreading of events serves."""
+    groups: dict[Any, list[Shipment]] = {}
+    for shipment in shipments:
+        keys = distribution_keys(shipment.plan.bound)
+        alike = frozenset(keys) if keys else spark_slices.can_slice(shipment.plan)
+        groups.setdefault(alike, []).append(shipment)
+    return list(groups.values())
+
+
+def _matched(df: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, options: BatchOptions) -> DataFrame:
+    plans = [shipment.plan for shipment in shipments]
+    keys = distribution_keys(plans[0].bound)
+    columns = [name for name in df.columns if any(name in plan.bound.schema.names for plan in plans)]
+    events = relevant_events(df, plans, keys).select(*[pushdown.quoted(name) for name in columns])
+    parted, slices = spread(events, plans, keys, options)
+    work = worker(shipments, result, keys, slices, options.memory, tuple(parted.columns))
+    return addressable(parted).mapInArrow(work, spark_schema(result))
 
 
 def addressable(df: DataFrame) -> DataFrame:
@@ -80,31 +100,33 @@ def distribution_keys(bound: BoundQuery) -> tuple[str, ...]:
     return bound.equivalence
 
 
-def relevant_events(df: DataFrame, plan: Plan, keys: Sequence[str]) -> DataFrame:
+def relevant_events(df: DataFrame, plans: Sequence[Plan], keys: Sequence[str]) -> DataFrame:
     """The events that can matter, by a filter that Spark can push down to the files."""
     from pyspark.sql import functions as F
 
-    bound = plan.bound
     types = {field.name: field.dataType for field in df.schema.fields}
     for name in keys:  # no match holds an event without its key; a shuffle would send them all to one task
         df = df.where(F.col(pushdown.quoted(name)).isNotNull())
-    if keys:
-        fixed = pushdown.fixed_keys(bound, types)
-        df = df if fixed is None else df.where(fixed)
+    tests = [wanted(plan.bound, types, keys) for plan in plans]
+    known = [test for test in tests if test is not None]
+    return df if len(known) < len(tests) else df.where(reduce(lambda left, right: left | right, known))
+
+
+def wanted(bound: BoundQuery, types: dict[str, Any], keys: Sequence[str]) -> Any:
+    """True for the events that a query must see, as a column; None if that is all of them."""
     if not looks_at_all_events(bound):
-        wanted = pushdown.relevant(bound, types)
-        df = df if wanted is None else df.where(wanted)
-    return df
+        return pushdown.relevant(bound, types)
+    return pushdown.fixed_keys(bound, types) if keys else None
 
 
 def spread(
-    events: DataFrame, plan: Plan, keys: Sequence[str], options: BatchOptions
+    events: DataFrame, plans: Sequence[Plan], keys: Sequence[str], options: BatchOptions
 ) -> tuple[DataFrame, Slices | None]:
     """The events, each where its matches are found, and how time was cut if it was."""
     columns = [pushdown.quoted(name) for name in keys]
-    slices = spark_slices.plan_slices(events, plan, keys, options.slices, options.hot_keys)
+    slices = spark_slices.plan_slices(events, plans, keys, options.slices, options.hot_keys)
     if slices is not None:
-        return spark_slices.spread_slices(events, plan, keys, slices, options.partitions), slices
+        return spark_slices.spread_slices(events, plans, keys, slices, options.partitions), slices
     if not keys:
         return events.coalesce(1), None
     if options.partitions is None:
@@ -113,18 +135,25 @@ def spread(
 
 
 def worker(
-    shipment: Shipment, keys: Sequence[str], slices: Slices | None, memory: int, columns: Sequence[str]
+    shipments: Sequence[Shipment],
+    result: pa.Schema,
+    keys: Sequence[str],
+    slices: Slices | None,
+    memory: int,
+    columns: Sequence[str],
 ) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
     """What a Python worker does with the events of one partition, whose columns go by these names."""
 
     def work(batches: Iterable[pa.RecordBatch]) -> Batches:
-        plan = shipment.unpacked()
+        plans = [shipment.unpacked() for shipment in shipments]
         parted = [*keys, SLICE] if slices is not None else list(keys)
         named = (batch.rename_columns(list(columns)) for batch in batches)
-        for piece in pieces(named, plan, parted, memory):
+        for piece in pieces(named, plans, parted, memory):
             for part in slices.parts(piece) if slices is not None else [piece]:
-                events = ordered(part.events, plan.bound.schema)
-                matches = find(plan, events, part.after, part.until)
-                yield from result_batches(plan.bound, events, matches, shipment.schema)
+                events = ordered(part.events, plans[0].bound.schema)
+                for shipment, plan in zip(shipments, plans, strict=True):
+                    matches = find(plan, events, part.after, part.until)
+                    for batch in result_batches(plan.bound, events, matches, shipment.schema):
+                        yield result_rows(shipment, batch, result)
 
     return work

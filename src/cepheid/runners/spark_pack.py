@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.events import times_of
+from cepheid.runners.many import widened
+from cepheid.runners.shipment import Shipment, result_rows
 
 SHARD = "__shard"  # NULL: the event matters to no query, but it moves the clock
 BEAT = "__beat"  # true: not an event at all, only a time
@@ -78,28 +80,23 @@ def shard_by_shard(table: pa.Table, shards: int) -> dict[int, bytes]:
     }
 
 
-def unpacker(schema: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a worker does with the outcome of shards: result rows again; columns a query does not have are NULL."""
+def unpacker(
+    shipments: Sequence[Shipment], schema: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a worker does with the outcome of shards: rows of the result again."""
 
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for packed in batch.column("packed").to_pylist():
-                if packed is not None:
-                    for part in decoded(packed).to_batches():
-                        yield widened(part, schema)
+            for query, packed in zip(
+                batch.column("query").to_pylist(), batch.column("packed").to_pylist(), strict=True
+            ):
+                for part in decoded(packed).to_batches():
+                    if query == LATE:
+                        yield widened({LATE_EVENT: part.column(LATE_EVENT)}, part.num_rows, schema)
+                    else:
+                        yield result_rows(shipments[query], part, schema)
 
     return unpack
-
-
-def widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows with all columns of a schema, NULL where they have none."""
-    arrays = [
-        batch.column(field.name).cast(field.type)
-        if field.name in batch.schema.names
-        else pa.nulls(batch.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def as_structs(table: pa.Table, name: str) -> pa.Table:

@@ -56,7 +56,9 @@ class Slices:
             yield replace(piece, events=events.filter(pc.equal(numbers, number)), after=after, until=until)
 
 
-def plan_slices(events: DataFrame, plan: Plan, keys: Sequence[str], wanted: int | None, hot_keys: Any) -> Slices | None:
+def plan_slices(
+    events: DataFrame, plans: Sequence[Plan], keys: Sequence[str], wanted: int | None, hot_keys: Any
+) -> Slices | None:
     """Where to cut time, or None if the query's events stay in one piece per key.
 
     It looks at the data once: slices of equal numbers of events need to know when these happened.
@@ -64,14 +66,14 @@ def plan_slices(events: DataFrame, plan: Plan, keys: Sequence[str], wanted: int 
     if wanted is not None and (not isinstance(wanted, int) or wanted < 1):
         raise DataError(f"slices={wanted!r} must be a whole number of at least 1")
     hot = _hot_keys(events, keys, hot_keys) if keys else None
-    if (keys and not hot) or not can_slice(plan):
+    if (keys and not hot) or not all(map(can_slice, plans)):
         return None
     number = min(wanted or parallelism(events.sparkSession), MOST)
     if number < 2:
         return None
     if hot:
         events = events.where(is_hot(keys, hot))
-    slices = _cut(events, plan, number)
+    slices = _cut(events, plans, number)
     return None if slices is None else replace(slices, hot=hot)
 
 
@@ -81,10 +83,14 @@ def can_slice(plan: Plan) -> bool:
     return reach(plan) is not None and mode in (s.OutputMode.ALL, s.OutputMode.MAXIMAL)
 
 
-def _cut(events: DataFrame, plan: Plan, number: int) -> Slices | None:
+def _reach(plans: Sequence[Plan]) -> int:
+    return max(reach(plan) or 0 for plan in plans)
+
+
+def _cut(events: DataFrame, plans: Sequence[Plan], number: int) -> Slices | None:
     from pyspark.sql import functions as F
 
-    schema = plan.bound.schema
+    schema = plans[0].bound.schema
     begin = instant(events, schema.lower or schema.time)
     end = instant(events, schema.upper) if schema.upper is not None else begin
     steps = [step / number for step in range(1, number)]
@@ -96,7 +102,7 @@ def _cut(events: DataFrame, plan: Plan, number: int) -> Slices | None:
     ).first()
     if looked is None or looked["first"] is None:
         return None
-    back = (reach(plan) or 0) + looked["width"]
+    back = _reach(plans) + looked["width"]
     # A slice shorter than the reach would hold more copies than events of its own.
     room = max(1, (looked["last"] - looked["first"]) // max(1, back))
     cuts = sorted(set(looked["cuts"]))
@@ -106,14 +112,14 @@ def _cut(events: DataFrame, plan: Plan, number: int) -> Slices | None:
 
 
 def spread_slices(
-    events: DataFrame, plan: Plan, keys: Sequence[str], slices: Slices, partitions: int | None
+    events: DataFrame, plans: Sequence[Plan], keys: Sequence[str], slices: Slices, partitions: int | None
 ) -> DataFrame:
     """Each event in every slice within whose reach it lies; events of keys that are not cut in one piece."""
     from pyspark.sql import functions as F
 
-    schema = plan.bound.schema
+    schema = plans[0].bound.schema
     begin = instant(events, schema.lower or schema.time)
-    end = (instant(events, schema.upper) if schema.upper is not None else begin) + ((reach(plan) or 0) + slices.width)
+    end = (instant(events, schema.upper) if schema.upper is not None else begin) + (_reach(plans) + slices.width)
     numbers = F.sequence(_slice_of(begin, slices.cuts), _slice_of(end, slices.cuts))
     if slices.hot is None:
         spread = events.select("*", F.explode(numbers).alias(SLICE))

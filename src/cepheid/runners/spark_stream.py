@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.retain import looks_at_all_events, never_forgets
+from cepheid.engine.retain import never_forgets
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.printing import to_text
-from cepheid.language.schema import Schema
+from cepheid.language.schema import DataType, Schema
 from cepheid.language.units import UNITS
 from cepheid.plan.physical import Plan
 from cepheid.runners import pushdown
 from cepheid.runners.durations import milliseconds, steps
-from cepheid.runners.shipment import needed_columns, ship
-from cepheid.runners.spark_batch import addressable, distribution_keys
+from cepheid.runners.shipment import Shipment, as_named, common_result, ship
+from cepheid.runners.spark_batch import addressable, distribution_keys, spread_alike, wanted
 from cepheid.runners.spark_pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packer, unpacker
 from cepheid.runners.spark_session import SETTINGS, DataFrame, arrow_schema, spark_schema
 from cepheid.runners.stream_state import VERSION, Step
 
-OPTIONS = frozenset({"delay", "shards", "late_events", "idle", "clock"})
+OPTIONS = frozenset({"delay", "shards", "late_events", "idle", "heartbeat", "clock", "metrics"})
 SHARDS = 16
-METRICS = "cepheid"  # the name under which a StreamingQueryListener finds the numbers
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,33 @@ class StreamOptions:
     shards: int = SHARDS  # pieces of state; fixed for a checkpoint
     late_events: bool = False  # True: late events come out, too, in a column of their own
     idle: Any = None  # after this much silence of the source, time goes on as the machine's clock does
+    heartbeat: bool = False  # True: the machine's clock moves time on every second, silence or not
+    metrics: str = "cepheid"  # the name under which a StreamingQueryListener finds events, late, retained, ...
     clock: str = "all"  # which events move time on: "all", or only those "relevant" to the query
 
 
-def match_stream(df: DataFrame, plan: Plan, options: Mapping[str, Any] | None = None) -> DataFrame:
-    """The matches of a plan in a stream, each once, when the watermark passes its completion."""
+def match_stream(
+    df: DataFrame, plans: Plan | Mapping[str, Plan], options: Mapping[str, Any] | None = None
+) -> DataFrame:
+    """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
+
+    The queries are bound to the stream's columns. Those that are spread alike share one pass and one state.
+    """
     chosen = stream_options(options or {})
-    why = never_forgets(plan)
-    if why is not None:
-        raise CepheidError(f"a stream cannot run this query: {why}", hint="add WITHIN, or match a batch")
-    schema = plan.bound.schema
-    shipment = ship(plan, arrow_schema(df))
-    keys = distribution_keys(plan.bound)
-    shards = chosen.shards if keys else 1
-    step = Step((shipment,), steps(_delay(df, schema, chosen), schema, "delay"))
-    packed = _packed(df, plan, keys, shards, chosen)
-    outcome = _stepped(packed, step, fingerprint((plan,), shipment.schema, shards), schema, chosen)
-    return _results(outcome, shipment.schema, _late_schema(df, plan) if chosen.late_events else None)
+    events = arrow_schema(df)
+    named = as_named(plans)
+    for plan in named.values():
+        why = never_forgets(plan)
+        if why is not None:
+            raise CepheidError(f"a stream cannot run this query: {why}", hint="add WITHIN, or match a batch")
+    shipments = [ship(plan, events, name) for name, plan in named.items()]
+    result = common_result(shipments)
+    if chosen.late_events:
+        late = [column for column in events if any(column.name in s.plan.bound.schema.names for s in shipments)]
+        result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
+    outcomes = [_stepped(df, group, shipments, chosen) for group in spread_alike(shipments)]
+    outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
+    return _results(outcome, shipments, result, chosen.metrics)
 
 
 def stream_options(options: Mapping[str, Any]) -> StreamOptions:
@@ -68,11 +78,13 @@ def stream_options(options: Mapping[str, Any]) -> StreamOptions:
     return chosen
 
 
-def fingerprint(plans: tuple[Plan, ...], schema: pa.Schema, shards: int) -> str:
+def fingerprint(shipments: Iterable[Shipment], shards: int) -> str:
     """What must stay the same for a checkpoint to make sense."""
-    told = [str(VERSION), str(shards), *(to_text(plan.bound.syntax) for plan in plans)]
-    told += [f"{plan.bound.schema.columns}{plan.bound.window}" for plan in plans]
-    return hashlib.sha256("\n".join([*told, str(schema)]).encode()).hexdigest()
+    told = [str(VERSION), str(shards)]
+    for shipment in shipments:
+        bound = shipment.plan.bound
+        told += [str(shipment.name), to_text(bound.syntax), str(bound.schema), str(bound.window), str(shipment.schema)]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
 def _delay(df: DataFrame, schema: Schema, options: StreamOptions) -> Any:
@@ -89,27 +101,59 @@ def _delay(df: DataFrame, schema: Schema, options: StreamOptions) -> Any:
     return f"{told} milliseconds"
 
 
-def _packed(df: DataFrame, plan: Plan, keys: tuple[str, ...], shards: int, options: StreamOptions) -> DataFrame:
+def _packed(
+    df: DataFrame, plans: Sequence[Plan], keys: tuple[str, ...], shards: int, options: StreamOptions
+) -> DataFrame:
     from pyspark.sql import functions as F
 
-    bound = plan.bound
     types = {field.name: field.dataType for field in df.schema.fields}
+    schema = plans[0].bound.schema
     columns = [F.col(pushdown.quoted(name)) for name in keys]
     shard = F.pmod(F.xxhash64(*columns), F.lit(shards)).cast("int") if keys else F.lit(0)
-    tests = [column.isNotNull() for column in columns]
-    wanted = None if looks_at_all_events(bound) else pushdown.relevant(bound, types)
-    for test in tests if wanted is None else [*tests, wanted]:
-        shard = F.when(test, shard)
-    if options.clock == "relevant" and wanted is not None:
-        df = df.where(wanted)
-    chosen = df.select(*[pushdown.quoted(name) for name in needed_columns(plan)], shard.alias(SHARD))
-    pack = packer(chosen.columns, bound.schema.lower or bound.schema.time, shards)
-    return addressable(chosen).mapInArrow(pack, PACKED)
+    tests = [wanted(plan.bound, types, keys) for plan in plans]
+    if all(test is not None for test in tests):
+        relevant = reduce(lambda left, right: left | right, tests)
+        shard = F.when(relevant, shard)
+        df = df.where(relevant) if options.clock == "relevant" else df
+    for column in columns:
+        shard = F.when(column.isNotNull(), shard)
+    names = [name for name in df.columns if any(name in plan.bound.schema.names for plan in plans)]
+    chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(SHARD))
+    if options.heartbeat:
+        chosen = _with_heartbeat(chosen, schema)
+    return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards), PACKED)
 
 
-def _stepped(packed: DataFrame, step: Step, known_as: str, schema: Schema, options: StreamOptions) -> DataFrame:
+def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
+    """The events, and rows that belong to no shard and only say what time it is."""
+    from pyspark.sql import functions as F
+
+    if schema.time_unit is None:
+        hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
+        raise DataError("a heartbeat tells the time, but one step of the time column may be anything", hint=hint)
+    beats = chosen.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+    kind = chosen.schema[schema.lower or schema.time].dataType
+    now = F.col("timestamp").cast(kind)
+    if schema.type_of(schema.lower or schema.time) is DataType.INT:
+        now = (F.unix_micros("timestamp") * (UNITS["microseconds"] / UNITS[schema.time_unit])).cast(kind)
+    columns = [
+        (now if field.name == (schema.lower or schema.time) else F.lit(None).cast(field.dataType)).alias(field.name)
+        for field in chosen.schema.fields
+    ]
+    return chosen.unionAll(beats.select(*columns))
+
+
+def _stepped(
+    df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], options: StreamOptions
+) -> DataFrame:
+    """What the shards of some of the plans report, one state for all of these."""
     from cepheid.runners.spark_shard import Shard
 
+    plans = [shipment.plan for shipment in group]
+    schema = plans[0].bound.schema
+    keys = distribution_keys(plans[0].bound)
+    shards = options.shards if keys else 1
+    packed = _packed(df, plans, keys, shards, options)
     session = packed.sparkSession
     provider = "spark.sql.streaming.stateStore.providerClass"
     if "RocksDB" not in (session.conf.get(provider, "") or ""):
@@ -120,22 +164,17 @@ def _stepped(packed: DataFrame, step: Step, known_as: str, schema: Schema, optio
             hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
             raise DataError("idle lets time go on, but one step of the time column may be anything", hint=hint)
         idle = milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
-    shard = Shard(step, known_as, options.late_events, idle)
+    numbers = tuple(shipments.index(shipment) for shipment in group)
+    step = Step(tuple(group), numbers, steps(_delay(df, schema, options), schema, "delay"))
+    shard = Shard(step, fingerprint(group, shards), options.late_events, idle)
     mode = "None" if idle is None else "ProcessingTime"
     return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
 
 
-def _results(outcome: DataFrame, schema: pa.Schema, late: pa.Schema | None) -> DataFrame:
+def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:
     """The rows of the result; the numbers go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
     numbers = [F.sum(name).alias(name) for name in ("events", "late", "retained", "matches", "state_bytes")]
-    observed = outcome.observe(METRICS, *numbers).where("packed IS NOT NULL").select("query", "packed")
-    if late is not None:
-        schema = schema.append(pa.field(LATE_EVENT, pa.struct(list(late))))
-    return observed.mapInArrow(unpacker(schema), spark_schema(schema))
-
-
-def _late_schema(df: DataFrame, plan: Plan) -> pa.Schema:
-    names = needed_columns(plan)
-    return pa.schema([column for column in arrow_schema(df) if column.name in names])
+    observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
+    return observed.mapInArrow(unpacker(shipments, result), spark_schema(result))

@@ -108,6 +108,7 @@ class Step:
     """What is the same in every step of a stream."""
 
     shipments: tuple[Shipment, ...]
+    numbers: tuple[int, ...]  # of the queries
     delay: int  # how much later than the newest event others may come, in steps of the time column
     plans: tuple[Plan, ...] = field(default=(), compare=False)
 
@@ -153,9 +154,7 @@ class Step:
             tables.append((FRESH, arrived))
         if not tables:
             return None, np.empty(0, np.int64)
-        marked = [
-            table.append_column(CHUNK, pa.array(np.full(table.num_rows, number))) for number, table in tables
-        ]
+        marked = [table.append_column(CHUNK, pa.array(np.full(table.num_rows, number))) for number, table in tables]
         events = ordered(pa.concat_tables(marked), self.plans[0].bound.schema)
         chunks = events.table.column(CHUNK).to_numpy()
         return replace(events, table=events.table.drop_columns([CHUNK])), chunks
@@ -167,7 +166,7 @@ class Step:
         if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
             inside = pa.array(self.begins(events.table) <= until)
             released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
-        for number, (shipment, plan) in enumerate(zip(self.shipments, self.plans, strict=True)):
+        for number, shipment, plan in zip(self.numbers, self.shipments, self.plans, strict=True):
             matches = find(plan, released, after, until)
             for batch in result_batches(plan.bound, released, matches, shipment.schema):
                 yield number, batch

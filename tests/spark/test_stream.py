@@ -1,0 +1,271 @@
+"""Streams on Spark give the matches of a batch, whatever the micro-batches and whatever happens in between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.runners.spark_stream import match_stream
+from spark.packed import expected, keyed_cases, packed, plan_of
+
+FAR = 10**6
+
+
+def put(folder: Path, number: int, table: pa.Table) -> None:
+    """A file that the stream sees at once and whole, after all earlier ones."""
+    folder.mkdir(exist_ok=True, parents=True)
+    hidden = folder / f".{number}.parquet"
+    pq.write_table(table, hidden)
+    os.utime(hidden, (1_700_000_000 + number,) * 2)
+    hidden.rename(folder / f"{number:05}.parquet")
+
+
+def reading(spark, folder: Path, schema):
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def run(result, folder: Path):
+    """Runs the stream to the end of its files."""
+    writer = result.writeStream.format("parquet").option("path", str(folder / "out"))
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
+
+
+def events(n=600, seed=0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": np.arange(n),
+            "type": rng.choice(["A", "B", "C"], n),
+            "id": rng.integers(0, 10, n),
+            "x": rng.integers(0, 50, n),
+        }
+    )
+
+
+def cut(folder: Path, table: pa.Table, files: int, delay: int, seed=0) -> None:
+    """Writes the events in an order that the delay allows, and a last event that ends the time of all others."""
+    jitter = np.random.default_rng(seed).integers(0, delay + 1, table.num_rows)
+    order = np.argsort(table["ts"].to_numpy() + jitter, kind="stable")
+    size = -(-table.num_rows // files)
+    for number in range(files):
+        put(folder, number, table.take(pa.array(order[number * size : (number + 1) * size])))
+    end = table.slice(0, 1).set_column(0, "ts", pa.array([FAR])).set_column(1, "type", pa.array(["end"]))
+    put(folder, files, end)
+
+
+def rows(table: pa.Table) -> list[str]:
+    return sorted(map(str, table.to_pylist()))
+
+
+QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND b.x < c.x WITHIN 60"
+ABSENT = "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 30"
+
+
+@given(
+    cases=keyed_cases(window=True, event_window=False, output=False, max_queries=4, max_streams=3),
+    cuts=st.lists(st.integers(0, 40), max_size=3),
+)
+@packed
+def test_streams_cut_anywhere_find_what_a_batch_finds(spark, tmp_path_factory, cases, cuts):
+    queries, table = cases
+    folder = tmp_path_factory.mktemp("stream")
+    plans = {f"q{number}": plan_of(query, table) for number, query in enumerate(queries)}
+    table = pa.table(table.columns, table.schema.names)
+    schema = spark.createDataFrame(table).schema
+    delay = int(np.ptp(table["ts"].to_numpy())) if table.num_rows else 0  # the table is shuffled
+    edges = sorted({min(place, table.num_rows) for place in cuts} | {0, table.num_rows})
+    files = [table.slice(a, b - a) for a, b in pairwise(edges)]
+    for number, file in enumerate(files):
+        put(folder / "in", number, file)
+    end = {name: [FAR if name == "ts" else "end" if name == "type" else 1] for name in table.column_names}
+    put(folder / "in", len(files), pa.table({**end, "s": ["a"], "f": [0.0]}, schema=table.schema))
+    result = match_stream(reading(spark, folder / "in", schema), plans, {"delay": delay, "shards": 3})
+    run(result, folder)
+    found = {name: [] for name in plans}
+    for row in spark.read.parquet(str(folder / "out")).toArrow().to_pylist():
+        plan, own = plans[row["query"]], row[row["query"]]
+        groups = [own[component.variable] for component in plan.bound.positives]
+        groups = [group if isinstance(group, list) else [group] for group in groups]
+        found[row["query"]].append([sorted(event["event"] for event in group) for group in groups])
+    assert {name: sorted(matches) for name, matches in found.items()} == {
+        name: expected(plan, table) for name, plan in plans.items()
+    }
+
+
+def test_late_events_come_out_and_are_counted(spark, tmp_path):
+    table = events()
+    cut(tmp_path / "in", table, 3, delay=20)
+    late = pa.table({"ts": [30, 31, FAR], "type": ["A", "B", "C"], "id": [1, 1, 1], "x": [1, 2, 3]})
+    put(tmp_path / "in", 9, late)
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    query = run(cepheid.match(df, QUERY, delay=20, late_events=True), tmp_path)
+    out = spark.read.parquet(str(tmp_path / "out"))
+    assert [row["late_event"]["ts"] for row in out.where("late_event IS NOT NULL").collect()] == [30, 31]
+    matches = out.where("late_event IS NULL").drop("late_event").toArrow()
+    assert rows(matches) == rows(cepheid.match(table, QUERY))
+    told = [progress["observedMetrics"]["cepheid"] for progress in query.recentProgress if progress["numInputRows"]]
+    assert sum(one["late"] for one in told) == 2
+    assert sum(one["matches"] for one in told) == matches.num_rows
+    assert max(one["retained"] for one in told) > 0
+    assert told[-1]["retained"] == 1  # the last event, which may still begin a match
+
+
+def test_absence_is_reported_when_time_has_passed(spark, tmp_path):
+    table = events(300)
+    cut(tmp_path / "in", table, 4, delay=5)
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    run(cepheid.match(df, ABSENT, delay=5), tmp_path)
+    found = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    assert found.num_rows > 0
+    assert rows(found) == rows(cepheid.match(table, ABSENT))
+
+
+def test_the_delay_of_withwatermark_is_taken(spark, tmp_path):
+    table = events(60)
+    table = table.set_column(0, "ts", pa.array(range(60), pa.int64()).cast(pa.timestamp("s", "UTC")))
+    put(tmp_path / "in", 0, table)
+    df = reading(spark, tmp_path / "in", "ts timestamp, type string, id long, x long").withWatermark("ts", "9 seconds")
+    query = run(cepheid.match(df, "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 50 seconds"), tmp_path)
+    found = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    known = cepheid.match(table.slice(0, 50), "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 50 seconds")
+    assert found.num_rows == known.num_rows > 0
+    assert query.exception() is None
+
+
+def test_silence_does_not_stop_the_clock(spark, tmp_path):
+    now = int(time.time() * 1000)
+    put(tmp_path / "in", 0, pa.table({"ts": [now], "type": ["A"], "id": [1], "x": [0]}))
+    df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")
+    text = "PATTERN SEQ(A a, !(B b)) WHERE [id] WITHIN 500 milliseconds"
+    started = []
+    for name, options in (("idle", {"idle": "1 second"}), ("heartbeat", {"heartbeat": True})):
+        result = cepheid.match(df, text, time_unit="ms", delay=0, shards=1, **options)
+        writer = result.writeStream.format("memory").queryName(name).trigger(processingTime="500 milliseconds")
+        started.append(writer.option("checkpointLocation", str(tmp_path / name)).start())
+    deadline = time.time() + 120
+    left = {"idle", "heartbeat"}
+    while left and time.time() < deadline:
+        left -= {name for name in left if spark.sql(f"SELECT * FROM {name}").count() == 1}
+        time.sleep(0.5)
+    for query in started:
+        query.stop()
+        assert query.exception() is None
+    assert not left
+
+
+KILLED = """
+import sys, os, signal, json
+from pathlib import Path
+import cepheid
+from cepheid.runners.spark_session import start_session
+
+folder, killing = Path(sys.argv[1]), sys.argv[2]
+session = start_session("local[2]", **{"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g",
+                                       "spark.local.dir": str(folder / "local")})
+
+if killing == "yes":
+    driver = os.getpid()
+
+    @cepheid.function
+    def kill(ts: int, x: int) -> bool:
+        if ts > 450:
+            os.kill(driver, signal.SIGKILL)
+        return True
+else:
+
+    @cepheid.function
+    def kill(ts: int, x: int) -> bool:
+        return True
+
+df = session.readStream.schema("ts long, type string, id long, x long").option("maxFilesPerTrigger", 1)
+text = "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] AND kill(b.ts, a.x) WITHIN 30"
+result = cepheid.match(df.parquet(str(folder / "in")), text, delay=20, engine="reference")
+writer = result.writeStream.format("parquet").option("path", str(folder / "out"))
+query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+query.awaitTermination()
+print("finished")
+session.stop()
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_stream_goes_on_where_it_was(spark, tmp_path):
+    table = events()
+    cut(tmp_path / "in", table, 6, delay=20)
+
+    def driver(killing: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-c", KILLED, str(tmp_path), killing]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+    first = driver("yes")
+    assert first.returncode == -signal.SIGKILL, first.stderr[-2000:]
+    committed = len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*")))
+    assert 0 < committed < 7
+    second = driver("no")
+    assert "finished" in second.stdout, second.stderr[-2000:]
+    found = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    assert rows(found) == rows(cepheid.match(table, ABSENT))
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_stream_cannot_do_is_said_before_it_starts(spark, tmp_path):
+    put(tmp_path / "in", 0, events(10))
+    df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")
+    with pytest.raises(cepheid.CepheidError, match="no WITHIN"):
+        cepheid.match(df, "PATTERN SEQ(A a, B b) WHERE [id]", delay=5)
+    with pytest.raises(cepheid.DataError, match=r"how much later .* pass delay='10 seconds'"):
+        cepheid.match(df, QUERY)
+    with pytest.raises(cepheid.DataError, match="has a unit, but it is not known"):
+        cepheid.match(df, QUERY, delay="5 seconds")
+    with pytest.raises(cepheid.DataError, match="is no length of time"):
+        cepheid.match(df, QUERY, delay="soon")
+    with pytest.raises(cepheid.DataError, match="shards=0"):
+        cepheid.match(df, QUERY, delay=5, shards=0)
+    with pytest.raises(cepheid.DataError, match="no option 'slices' for a Spark stream"):
+        cepheid.match(df, QUERY, delay=5, slices=3)
+    with pytest.raises(cepheid.DataError, match="idle lets time go on"):
+        cepheid.match(df, QUERY, delay=5, idle=3)
+
+
+def test_other_output_modes_are_refused_by_spark(spark, tmp_path):
+    put(tmp_path / "in", 0, events(10))
+    df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")
+    writer = cepheid.match(df, QUERY, delay=5).writeStream.format("memory").queryName("refused")
+    with pytest.raises(Exception, match=r"(?i)complete"):
+        writer.outputMode("complete").start().processAllAvailable()
+
+
+def test_a_checkpoint_of_another_query_is_refused(spark, tmp_path):
+    put(tmp_path / "in", 0, events(10))
+    df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")
+    run(cepheid.match(df, QUERY, delay=5), tmp_path)
+    put(tmp_path / "in", 1, events(20))
+    with pytest.raises(Exception, match="the checkpoint belongs to another query"):
+        run(cepheid.match(df, QUERY.replace("60", "70"), delay=5), tmp_path)
+
+
+def test_progress_tells_the_size_of_the_state(spark, tmp_path):
+    table = events(400)
+    cut(tmp_path / "in", table, 2, delay=0)
+    df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")
+    query = run(cepheid.match(df, QUERY, delay=0), tmp_path)
+    told = [json.loads(progress.json)["observedMetrics"]["cepheid"] for progress in query.recentProgress]
+    assert told[0]["events"] == 200
+    assert 0 < told[0]["retained"] <= 61  # a window of 60 steps, and one event in each
+    assert told[0]["state_bytes"] > 0
