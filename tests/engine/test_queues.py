@@ -19,7 +19,7 @@ from cepheid.engine.matches import Matches
 from cepheid.engine.queues.edges import describe_edges
 from cepheid.language import syntax as s
 from cepheid.language.check import check
-from cepheid.model import Exponential, Model, Uniform
+from cepheid.model import ByAttribute, Exponential, Model, Uniform
 from cepheid.plan.physical import Plan
 from strategies.agreement import bound_to, cut
 from strategies.models import models
@@ -188,12 +188,41 @@ def test_edges_can_be_described_without_events() -> None:
     [
         ({"model": None}, "needs a loss and gap model"),
         ({"model": Model(loss=0.1, gaps={"c": Uniform(0, 9)})}, "no gap distribution for 'b'"),
+        ({"model": {"loss": 0.1}}, "no loss and gap model"),
+        ({"model": "model.json"}, "load_model"),
         ({"model": MODEL, "scoring": "exakt"}, "unknown scoring 'exakt'"),
+        ({"model": MODEL, "scoring": None}, "unknown scoring None"),
+        ({"model": MODEL, "engine": "sequence"}, "takes every event as seen"),
     ],
 )
 def test_bad_models_are_clear_errors(change: dict[str, Any], problem: str) -> None:
     with pytest.raises(cepheid.CepheidError, match=problem):
         cepheid.match(visits((0, "Shelf", 1), (5, "Exit", 1)), SHOPLIFTING.format(threshold=0.01), **change)
+
+
+def test_a_model_without_threshold_is_not_ignored_by_engines_that_do_not_know_it() -> None:
+    events = visits((0, "Shelf", 1), (5, "Exit", 1))
+    text = "PATTERN SEQ(Shelf a, Exit c) WITHIN 10"
+    assert cepheid.match(events, text, model=MODEL).num_rows == 2
+    with pytest.raises(cepheid.EngineError, match="takes every event as seen"):
+        cepheid.match(events, text, model=MODEL, engine="runs")
+
+
+def test_what_the_engine_cannot_do_is_said() -> None:
+    text = "PATTERN SEQ(Shelf+ a[], Exit c) WHERE sum(a[].tag) > 3 WITHIN 10 THRESHOLD 0.1"
+    with pytest.raises(cepheid.EngineError, match=r"for missing events cannot run this query: .*sum\(a\[\]\.tag\)"):
+        cepheid.match(visits((0, "Shelf", 1)), text, model=MODEL)
+
+
+def test_loss_may_depend_on_the_type_of_a_component() -> None:
+    by_type = ByAttribute("type", {"Shelf": 0.2, "Register": 0.1, "Exit": 0.1})
+    found = [
+        cepheid.match(
+            visits((60, "Exit", 2)), "PATTERN SEQ(Shelf a, Exit c) WITHIN 100", model=Model(loss, gaps=MODEL.gaps)
+        )["probability"].to_pylist()
+        for loss in (by_type, {"a": 0.2, "c": 0.1})
+    ]
+    assert found[0] == found[1] == [pytest.approx(0.2)]
 
 
 @pytest.mark.parametrize("threshold", ["0", "1.5", "-0.1"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 from cepheid.errors import ModelError, QueryError
@@ -46,6 +47,8 @@ def fixed_attributes(bound: BoundQuery, component: s.Component) -> dict[str, Any
     else:
         parts = [conjunct.expression for conjunct in bound.conjuncts]
     found: dict[str, Any] = {name: value.value for name, value in bound.fixed}
+    if bound.schema.type is not None and component.types is not None and len(component.types) == 1:
+        found[bound.schema.type] = component.types[0]
     for part in parts:
         match part:
             case s.Comparison(operator="=", left=s.Attribute(of=of, name=name), right=s.Literal(value=value)) | (
@@ -55,11 +58,16 @@ def fixed_attributes(bound: BoundQuery, component: s.Component) -> dict[str, Any
     return found
 
 
-def check_missing(bound: BoundQuery, model: Model | None) -> Model:
+def check_missing(bound: BoundQuery, model: Any) -> Model:
     """The model, if it and the query are such that missing events have a meaning."""
+    hint = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
     if model is None:
-        hint = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
-        raise ModelError("a query with THRESHOLD needs a loss and gap model", hint=hint)
+        told = "a query with THRESHOLD" if bound.syntax.threshold is not None else "a search for missing events"
+        raise ModelError(f"{told} needs a loss and gap model", hint=hint)
+    if not isinstance(model, Model):
+        if isinstance(model, str | PathLike):
+            hint = f"load it with cepheid.load_model({str(model)!r})"
+        raise ModelError(f"model={model!r} is no loss and gap model", hint=hint)
     if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
         hint = "leave the strategy out, or call without a model"
         raise QueryError("missing events are defined for skip_till_any_match only", hint=hint, code="model-strategy")

@@ -15,6 +15,7 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.rules import optimise
 from cepheid.plan.statistics import Statistics
 
+KNOWS_MISSING = ("reference", "queues")  # engines that a loss model is for
 WORTH_MEASURING = 2_000  # events; below this every order is fast
 
 
@@ -29,6 +30,8 @@ def make_plan(
 ) -> tuple[Plan, Statistics | None]:
     """The plan for a query, with the statistics it was chosen by, if any were measured."""
     refusals = {name: known.refuses(bound) for name, known in ENGINES.items()}
+    if model is not None:
+        refusals |= {name: "it takes every event as seen" for name in ENGINES if name not in KNOWS_MISSING}
     statistics = None
     orders_matter = engine in ("auto", "lazy-chain", "lazy-tree") and refusals.get("sequence") is None
     if events is not None and orders_matter and len(bound.positives) > 1 and len(events) >= WORTH_MEASURING:

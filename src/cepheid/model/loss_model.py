@@ -244,7 +244,8 @@ def _checked_gaps(gaps: Any) -> dict[str, GapDistribution]:
 def _check_loss(loss: Any, where: str) -> None:
     is_number = isinstance(loss, (int, float, np.integer, np.floating)) and not isinstance(loss, bool)
     if not (is_number and math.isfinite(loss) and 0.0 <= loss < 1.0):
-        hint = "a probability below 1, such as 0.05" if not is_number or loss < 2 else f"did you mean {loss / 100:g}?"
+        percent = is_number and 2.0 <= loss < 100.0
+        hint = f"did you mean {loss / 100:g}?" if percent else "a probability below 1, such as 0.05"
         raise ModelError(f"loss of {where}: {loss!r} is outside [0, 1)", hint=hint)
 
 

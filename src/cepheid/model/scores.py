@@ -278,9 +278,10 @@ def _clipped(function: Function) -> Function:
 
 def _check(items: Sequence[SegmentItem], span: float, scoring: str) -> None:
     if scoring not in SCORINGS:
-        near = closest(scoring, SCORINGS)
+        near = closest(scoring, SCORINGS) if isinstance(scoring, str) else None
         raise ModelError(
-            f"unknown scoring {scoring!r}", hint=f"did you mean {near!r}?" if near else f"use one of {SCORINGS}"
+            f"unknown scoring {scoring!r}",
+            hint=f"did you mean {near!r}?" if near else f"use one of {', '.join(SCORINGS)}",
         )
     if not (math.isfinite(span) and span >= 0.0):
         raise ModelError(f"a segment cannot span {span:g}", hint="spans and windows are finite and at least 0")

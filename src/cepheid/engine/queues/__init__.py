@@ -13,7 +13,7 @@ from cepheid.engine.columns import fill
 from cepheid.engine.events import EventTable
 from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import MISSING, Chosen, Int64s, Matches
-from cepheid.engine.queues.clauses import Clause, CompiledClauses, compile_clauses
+from cepheid.engine.queues.clauses import Clause, CompiledClauses, compile_clauses, refusal
 from cepheid.engine.queues.edges import Edges, build_edges, describe_edges
 from cepheid.engine.queues.kernel import (
     CONDITION,
@@ -28,6 +28,7 @@ from cepheid.engine.queues.kernel import (
     generate,
 )
 from cepheid.engine.sequence import kernel_events
+from cepheid.errors import EngineError
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
@@ -39,6 +40,9 @@ __all__ = ["describe_edges", "run"]
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches that are probable enough, with after < completion <= until."""
     edges = build_edges(plan)
+    refused = refusal(plan.bound)
+    if refused is not None:
+        raise EngineError(f"the engine for missing events cannot run this query: {refused}")
     clauses = compile_clauses(plan.bound)
     prepared = candidates(plan, events)
     columns = fill(clauses.predicate.layout, events.table, prepared.rows, plan.bound.schema)

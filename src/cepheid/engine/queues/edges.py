@@ -127,7 +127,7 @@ def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
         warnings.warn(
             f"THRESHOLD {threshold:g} is below {losses[0] * losses[1]:.3g}, the product of two losses: matches with "
             "several missing events are searched for, which costs time and finds what hardly ever happened",
-                stacklevel=2,
+            stacklevel=2,
         )
 
 

@@ -599,33 +599,37 @@ def generate(
                         if total < threshold or total == -np.inf or known <= after or known > until:
                             continue
                         unseen = missing[depth] | ((1 << place) - 1)
-                        if decides[0, place] != NOTHING and must_test(
-                            decides,
-                            negated_known,
-                            negated_after,
-                            stacks,
-                            sizes,
-                            time,
-                            instant,
-                            places,
-                            chosen,
-                            place,
-                            -1,
-                            depth,
-                            window,
-                        ) and not passes(
-                            query,
-                            events,
-                            columns,
-                            predicate,
-                            at,
-                            stacks,
-                            sizes,
-                            unseen,
-                            2 * place,
-                            -1,
-                            Path(places, chosen),
-                            depth,
+                        if (
+                            decides[0, place] != NOTHING
+                            and must_test(
+                                decides,
+                                negated_known,
+                                negated_after,
+                                stacks,
+                                sizes,
+                                time,
+                                instant,
+                                places,
+                                chosen,
+                                place,
+                                -1,
+                                depth,
+                                window,
+                            )
+                            and not passes(
+                                query,
+                                events,
+                                columns,
+                                predicate,
+                                at,
+                                stacks,
+                                sizes,
+                                unseen,
+                                2 * place,
+                                -1,
+                                Path(places, chosen),
+                                depth,
+                            )
                         ):
                             counters[KILLED] += 1
                             continue
