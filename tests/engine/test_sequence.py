@@ -117,3 +117,21 @@ def test_rounding_infinity_is_unknown() -> None:
         assert found.num_rows == 0
         found = cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE ceil(b.x) = 3 AND b.x < a.x WITHIN 9", engine=engine)
         assert found.num_rows == 1
+
+
+def test_a_condition_as_a_value_may_be_unknown() -> None:
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [None, 2], "y": [1, 3]})
+    cases = {
+        "(a.x > 1 AND b.y > 2) = FALSE": 0,  # unknown, since a.x is
+        "(a.x > 1 AND b.y > 5) = FALSE": 1,  # false, whatever a.x is
+        "(a.x > 1 OR b.y > 2) = TRUE": 1,
+        "(a.x > 1 OR b.y > 5) = FALSE": 0,
+        "((a.x > b.y) = TRUE) IS NULL": 1,
+        "(a.x IS NULL AND b.y > 2) = TRUE": 1,
+        "(a.x > 1 AND a.y > 0) = FALSE": 0,  # the same about one event, which is tested over whole columns
+        "(a.x > 1 AND a.y > 1) = FALSE": 1,
+    }
+    for condition, expected in cases.items():
+        for engine in ("sequence", "reference"):
+            found = cepheid.match(events, f"PATTERN SEQ(A a, B b) WHERE {condition} WITHIN 9", engine=engine)
+            assert found.num_rows == expected, (condition, engine)

@@ -20,6 +20,7 @@ from cepheid.engine.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, stor
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.normal import negation_normal_form
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
@@ -202,8 +203,26 @@ class _Writer:
                 _, null = self.value(operand, case)
                 return (f"(not ({null}))" if negated else f"({null})"), "False"
             case s.Comparison() | s.Membership() | s.Between() | s.And() | s.Or() | s.Not():
-                return self.condition(node, case), "False"
+                return self.truth(node, case)
         raise TypeError(f"no source for {type(node).__name__}")
+
+    def truth(self, node: s.Expression, case: Case) -> Fragment:
+        """A condition as a value, which may be unknown: `(a.x > 1 AND a.y > 2) = FALSE`."""
+        match node:
+            case s.And(operands=operands) | s.Or(operands=operands):
+                parts = [self.truth(operand, case) for operand in operands]
+                # One part that is false decides AND, one that is true decides OR; else one unknown part leaves it open.
+                decisive = "not " if isinstance(node, s.And) else ""
+                decided = " or ".join(f"(not ({null}) and {decisive}({value}))" for value, null in parts)
+                unknown = " or ".join(f"({null})" for _, null in parts)
+                return (f"(not ({decided}))" if decisive else f"({decided})"), f"(not ({decided}) and ({unknown}))"
+            case s.Not(operand=operand):
+                value, null = self.truth(operand, case)
+                return f"(not ({value}))", null
+            case s.Comparison() | s.Membership() | s.Between():
+                holds = self.condition(node, case)
+                return holds, f"(not {holds} and not {self.condition(negation_normal_form(s.Not(node)), case)})"
+        return self.value(node, case)
 
     def attribute(
         self, name: str, kind: DataType, derived: s.Expression | None, of: s.Reference, case: Case

@@ -98,8 +98,12 @@ def value(node: s.Expression, resolve: Resolve) -> Column:
         case s.IsNull(operand=operand, negated=negated):
             known = value(operand, resolve)
             return pc.is_valid(known) if negated else pc.is_null(known)
-        case s.And() | s.Or() | s.Not():
-            return condition(node, resolve)
+        case s.And(operands=operands):  # as a value, unknown stays unknown
+            return _fold(pc.and_kleene, [value(operand, resolve) for operand in operands])
+        case s.Or(operands=operands):
+            return _fold(pc.or_kleene, [value(operand, resolve) for operand in operands])
+        case s.Not(operand=operand):
+            return pc.invert(value(operand, resolve))
     raise TypeError(f"no column for {type(node).__name__}")
 
 
