@@ -17,6 +17,7 @@ Float64s = npt.NDArray[np.float64]
 
 EVALUATED, JUDGED, REPORTED, OVERFLOW, PARTIAL, PEAK = range(6)  # counters
 COUNTERS = 6
+TOO_MANY_RUNS = 2  # what counters[OVERFLOW] says then; 1: too many matches
 
 
 class Found(NamedTuple):

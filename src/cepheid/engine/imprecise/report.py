@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from cepheid.engine.events import EventTable
-from cepheid.engine.matches import NEVER, Matches
+from cepheid.engine.imprecise.found import EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, TOO_MANY_RUNS, Found
+from cepheid.engine.imprecise.timed import Prepared
+from cepheid.engine.limits import check_limit
+from cepheid.engine.matches import NEVER, Chosen, Matches
 from cepheid.engine.reference.output import sortable
 from cepheid.engine.vectorised import value_column
 from cepheid.errors import EngineError
@@ -26,6 +29,29 @@ def check_cost(cost: float) -> None:
             "in several places, and all their orders count",
             hint="count time in larger steps (unit), ask for CONFIDENCE c, tighten the conditions, or raise max_cost",
         )
+
+
+def matches_of(plan: Plan, prepared: Prepared, found: Found, counters: Any, cost: float) -> Matches:
+    """What a kernel found, with rows of the table."""
+    check_cost(cost)
+    size, rows = int(found.size[0]), prepared.rows
+    name = "max_partial_matches" if counters[OVERFLOW] == TOO_MANY_RUNS else "max_matches"
+    return Matches(
+        tuple(Chosen(rows[found.chosen[:size, place]]) for place in range(len(plan.bound.positives))),
+        found.completion[:size],
+        confidence=found.confidence[:size],
+        earliest=found.earliest[:size] * prepared.step,
+        latest=found.latest[:size] * prepared.step,
+        counters={
+            "scanned": prepared.scanned,
+            "candidates": len(rows),
+            "evaluations": int(counters[EVALUATED]),
+            "partial": int(counters[PARTIAL]),
+            "peak": int(counters[PEAK]),
+            "judged": int(counters[JUDGED]),
+        },
+        truncated=check_limit(plan, name, bool(counters[OVERFLOW])),
+    )
 
 
 def waits_for_end(plan: Plan) -> bool:

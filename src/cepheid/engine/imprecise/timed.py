@@ -79,13 +79,9 @@ class Prepared:
     rows: Int64s  # their rows in the table
     timed: Timed
     stacks: Stacks
+    starts: Int64s  # partition k is starts[k]:starts[k + 1]
     step: int
     scanned: int
-
-    @property
-    def partitions(self) -> int:
-        """How many partitions there are."""
-        return int(self.stacks.begin.shape[1]) - 1
 
 
 def prepare(plan: Plan, events: EventTable) -> Prepared:
@@ -93,40 +89,66 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
     instants = instants_of(events.table, plan.bound.schema, plan.options)
     found = candidates(plan, events)
     part = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
-    order = np.lexsort((instants.upper[found.rows], instants.lower[found.rows], part))
+    lower, upper, begin = _possible(instants, found.rows)
+    order = np.lexsort((upper, lower, part))
     rows = found.rows[order]
-    mask = np.ascontiguousarray(found.mask[order])
-    compared = np.ascontiguousarray(found.compared[:, order])
-    timed = _timed(instants, rows, mask, compared)
-    components = len(plan.bound.positives) + len(plan.bound.negations)
-    return Prepared(rows, timed, _stacks(timed, components, found.starts), instants.step, found.scanned)
-
-
-def _timed(instants: Instants, rows: Int64s, mask: Int64s, compared: npt.NDArray[np.int64]) -> Timed:
-    lower, upper = instants.lower[rows], instants.upper[rows]
-    until = (upper + 1) * instants.step - 1
-    base = np.full(len(rows), -1, np.int64)
-    holes = np.zeros(len(rows), np.int64)
-    nothing = np.zeros(0, np.float64)
+    lower, upper, base = lower[order], upper[order], np.full(len(rows), -1, np.int64)
+    holes, nothing = np.zeros(len(rows), np.int64), np.zeros(0, np.float64)
     point, below, above, possible = nothing, nothing, nothing, np.zeros(0, np.int64)
-    if instants.weights is not None and instants.offsets is not None:
-        begin, sizes = instants.offsets[rows], np.diff(instants.offsets)[rows]
-        base = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
-        spread = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(begin, sizes)
+    if begin is not None and instants.weights is not None:
+        sizes = np.where(begin[order] >= 0, upper - lower + 1, 0)
+        before = np.cumsum(sizes) - sizes
+        base = np.where(sizes > 0, before, -1)
+        spread = np.arange(int(sizes.sum())) + np.repeat(begin[order] - before, sizes)
         point = instants.weights[spread]
-        below, above, possible = accumulate(point, base, sizes, lower, upper, holes)
-    share = 1.0 / (upper - lower + 1)
-    return Timed(lower, upper, share, base, point, below, above, possible, holes, mask, compared, until)
+        below, above, possible = accumulate(point, base, sizes, holes)
+    timed = Timed(
+        lower,
+        upper,
+        1.0 / (upper - lower + 1),
+        base,
+        point,
+        below,
+        above,
+        possible,
+        holes,
+        np.ascontiguousarray(found.mask[order]),
+        np.ascontiguousarray(found.compared[:, order]),
+        (instants.upper[rows] + 1) * instants.step - 1,
+    )
+    stacks = _stacks(timed, len(plan.bound.positives) + len(plan.bound.negations), found.starts)
+    return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned)
 
 
-@numba.njit(
-    types.Tuple((FLOAT64S, FLOAT64S, INT64S))(FLOAT64S, INT64S, INT64S, INT64S, INT64S, INT64S),
-    cache=True,
-)
-def accumulate(
-    point: Float64s, base: Int64s, sizes: Int64s, lower: Int64s, upper: Int64s, holes: Int64s
-) -> tuple[Float64s, Float64s, Int64s]:
-    """Prefix and suffix sums of each event's probabilities; narrows its bounds to what is possible."""
+def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s | None]:
+    """The bounds of some rows without impossible instants at the ends, and where their probabilities then begin."""
+    lower, upper = instants.lower[rows], instants.upper[rows]
+    if instants.weights is None or instants.offsets is None:
+        return lower, upper, None
+    begin = np.where(np.diff(instants.offsets)[rows] > 0, instants.offsets[rows], -1)
+    return (*trimmed(instants.weights, lower, upper, begin), begin)
+
+
+@numba.njit(types.UniTuple(INT64S, 2)(FLOAT64S, INT64S, INT64S, INT64S), cache=True)
+def trimmed(weights: Float64s, lower: Int64s, upper: Int64s, begin: Int64s) -> tuple[Int64s, Int64s]:
+    """The bounds without impossible instants at the ends; moves `begin` along."""
+    low, high = lower.copy(), upper.copy()
+    for row in range(len(begin)):
+        if begin[row] < 0:
+            continue
+        last = begin[row] + upper[row] - lower[row]
+        while weights[last] == 0.0:
+            last -= 1
+            high[row] -= 1
+        while weights[begin[row]] == 0.0:
+            begin[row] += 1
+            low[row] += 1
+    return low, high
+
+
+@numba.njit(types.Tuple((FLOAT64S, FLOAT64S, INT64S))(FLOAT64S, INT64S, INT64S, INT64S), cache=True)
+def accumulate(point: Float64s, base: Int64s, sizes: Int64s, holes: Int64s) -> tuple[Float64s, Float64s, Int64s]:
+    """Prefix and suffix sums of each event's probabilities, and counts of its possible instants; fills `holes`."""
     below, above = np.empty(len(point)), np.empty(len(point))
     possible = np.empty(len(point), np.int64)
     for event in range(len(base)):
@@ -142,15 +164,7 @@ def accumulate(
         for index in range(first + size - 1, first - 1, -1):
             total += point[index]
             above[index] = total
-        skipped = 0
-        while point[first + skipped] == 0.0:
-            skipped += 1
-        while point[first + size - 1] == 0.0:
-            size -= 1
-        upper[event] = lower[event] + size - 1
-        lower[event] += skipped
-        base[event] = first + skipped
-        holes[event] = 1 if number < size - skipped else 0
+        holes[event] = 1 if number < size else 0
     return below, above, possible
 
 
