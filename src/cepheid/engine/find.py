@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,13 @@ from cepheid.engine import abilities
 from cepheid.engine.events import EventTable
 from cepheid.engine.matches import NEVER, Matches
 from cepheid.engine.maximal import find_maximal
+from cepheid.engine.overlap import Ended, find_apart, last_ends
+from cepheid.engine.reference import find as reference_find
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
+
+__all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
 Run = Callable[[Plan, EventTable, int, int], Matches]
 BEGINNING = np.iinfo(np.int64).min
@@ -58,12 +61,23 @@ ENGINES: Mapping[str, Engine] = {
 }
 
 
-def find(plan: Plan, events: EventTable, after: int | None = None, until: int | None = None, **carried: Any) -> Matches:
-    """The matches with after < completion <= until; None stands for the beginning and the end of time."""
+def find(
+    plan: Plan, events: EventTable, after: int | None = None, until: int | None = None, ended: Ended | None = None
+) -> Matches:
+    """The matches with after < completion <= until; None stands for the beginning and the end of time.
+
+    OUTPUT NON-OVERLAP looks back: `ended` says where the last match of each partition ended that was reported up to
+    `after` (`last_ends` of what was found, on top of what was carried before). Without it, that is found again.
+    """
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
     run = ENGINES[plan.engine].run
-    if plan.engine != "reference" and plan.bound.syntax.output.mode is s.OutputMode.MAXIMAL:
+    mode = plan.bound.syntax.output.mode
+    if mode is s.OutputMode.NON_OVERLAP:
+        if plan.engine == "reference":
+            return reference_find(plan, events, low, high, ended)
+        return find_apart(run, plan, events, low, high, ended)
+    if mode is s.OutputMode.MAXIMAL and plan.engine != "reference":
         return find_maximal(run, plan, events, low, high)
     return run(plan, events, low, high)
 

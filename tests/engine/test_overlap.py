@@ -1,0 +1,59 @@
+"""OUTPUT NON-OVERLAP in fast engines against the reference, whole and cut, with and without what was carried on."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.engine.events import ordered
+from cepheid.engine.find import ENGINES, find, last_ends
+from cepheid.language import syntax as s
+from cepheid.plan.physical import Plan
+from strategies.agreement import bound_to, everything
+from strategies.queries import queries, streams
+
+APART = s.Output(s.OutputMode.NON_OVERLAP)
+
+
+def apart(query: s.QuerySyntax) -> s.QuerySyntax:
+    """The same query with OUTPUT NON-OVERLAP."""
+    return dataclasses.replace(query, output=APART)
+
+
+@given(queries(returns=False, output=False).map(apart), streams(), st.sampled_from(["runs", "sequence", "lazy-tree"]))
+def test_it_agrees_with_the_reference(query: s.QuerySyntax, events: pa.Table, engine: str) -> None:
+    bound = bound_to(query, events)
+    engine = engine if ENGINES[engine].refuses(bound) is None else "runs"
+    table = ordered(events, bound.schema)
+    plan = Plan(bound, engine, partition=bound.equivalence)
+    assert everything(find(plan, table)) == everything(find(Plan(bound, "reference"), table))
+
+
+@given(queries(returns=False, output=False).map(apart), streams(), st.lists(st.integers(-5, 40), max_size=4))
+def test_it_can_be_cut_anywhere(query: s.QuerySyntax, events: pa.Table, cuts: list[int]) -> None:
+    bound = bound_to(query, events)
+    table = ordered(events, bound.schema)
+    plan = Plan(bound, "runs", partition=bound.equivalence)
+    whole = everything(find(plan, table))
+    edges: list[int | None] = [None, *sorted(set(cuts)), None]
+    carried: dict[tuple[object, ...], tuple[object, ...]] = {}
+    alone, together = [], []
+    for after, until in itertools.pairwise(edges):
+        alone += everything(find(plan, table, after, until))
+        found = find(plan, table, after, until, carried)
+        carried |= last_ends(plan, table, found)
+        together += everything(found)
+    assert sorted(alone) == whole
+    assert sorted(together) == whole
+
+
+def test_the_shortest_wins_and_then_the_next_one_may_start() -> None:
+    events = pa.table({"ts": [1, 2, 3, 4, 5], "type": list("AABAB"), "id": [1] * 5})
+    text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9 OUTPUT NON-OVERLAP"
+    found = cepheid.match(events, text).to_pylist()
+    assert [(match["match_start"], match["match_end"]) for match in found] == [(2, 3), (4, 5)]
