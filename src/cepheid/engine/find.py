@@ -17,14 +17,13 @@ from cepheid.engine.events import EventTable
 from cepheid.engine.matches import NEVER, Matches
 from cepheid.engine.maximal import find_maximal
 from cepheid.engine.overlap import Ended, find_apart, last_ends
-from cepheid.engine.reference import find as reference_find
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
 __all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
-Run = Callable[[Plan, EventTable, int, int], Matches]
+Run = Callable[..., Matches]  # plan, events, after, until
 BEGINNING = np.iinfo(np.int64).min
 
 
@@ -72,13 +71,13 @@ def find(
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
     run = ENGINES[plan.engine].run
-    mode = plan.bound.syntax.output.mode
-    if mode is s.OutputMode.NON_OVERLAP:
-        if plan.engine == "reference":
-            return reference_find(plan, events, low, high, ended)
-        return find_apart(run, plan, events, low, high, ended)
-    if mode is s.OutputMode.MAXIMAL and plan.engine != "reference":
-        return find_maximal(run, plan, events, low, high)
+    if plan.engine == "reference":  # it judges what is reported by itself
+        return run(plan, events, low, high, ended)
+    match plan.bound.syntax.output.mode:
+        case s.OutputMode.NON_OVERLAP:
+            return find_apart(run, plan, events, low, high, ended)
+        case s.OutputMode.MAXIMAL:
+            return find_maximal(run, plan, events, low, high)
     return run(plan, events, low, high)
 
 
