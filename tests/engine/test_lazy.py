@@ -195,6 +195,18 @@ def test_the_tree_is_as_good_as_the_best_chain_and_better_when_the_rarest_change
     assert run(steady.query, steady.events, "lazy-tree").counters["states"] <= 5
 
 
+@given(
+    shifting_streams(), st.integers(3, 9), st.sampled_from(["", "WHERE a.x < b.x AND b.x <= c.x", "WHERE a.x = c.x"])
+)
+def test_in_the_order_of_the_sequence_a_chain_costs_what_the_eager_engine_costs(
+    events: pa.Table, window: int, where: str
+):
+    text = f"PATTERN SEQ(A a, B b, C c) {where} WITHIN {window}"
+    eager, chain = run(text, events, "runs").counters, run(text, events, "lazy-chain", order=(0, 1, 2)).counters
+    for name in ("scanned", "evaluations", "peak_partial_matches"):
+        assert chain[name] == eager[name]
+
+
 def test_without_an_order_the_chain_starts_with_the_rarest():
     events = pa.table({"ts": range(41), "type": ["A"] * 20 + ["B"] * 20 + ["C"], "x": [1] * 41})
     text = "PATTERN SEQ(A a, B b, C c) WHERE b.x > c.x WITHIN 100"

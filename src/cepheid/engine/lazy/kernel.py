@@ -15,16 +15,17 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.lazy.conditions import KILLED, PASSED, judged, newly
-from cepheid.engine.lazy.scope import asked_for, reach, restricted, scope, segments
+from cepheid.engine.lazy.conditions import KILLED, PASSED, judged
+from cepheid.engine.lazy.roots import root_weights, segments
+from cepheid.engine.lazy.scope import asked_for, reach, restricted, scope
 from cepheid.engine.lazy.shape import SHAPE, Shape
+from cepheid.engine.lazy.states import Edges, choose, grown_edges, lacks, learn_edge, make_edges
 from cepheid.engine.matches import Int64s
 from cepheid.engine.predicates import PREDICATE
 from cepheid.engine.sequence import EVENTS, Events, grown, grown_rows
 
 EVALUATIONS, CONSTRUCTED, NEGATED, STATES, SEGMENTS, OVERFLOW = range(6)
 MAX_STATES = 1 << 16  # orders beyond these share the last state; nothing but counters and speed depends on it
-FORGET = 1 << 12  # candidates after which what was learned about an edge counts half
 
 
 class Life(NamedTuple):
@@ -36,109 +37,6 @@ class Life(NamedTuple):
 
 
 LIFE = types.NamedUniTuple(INT64S, 3, Life)
-
-
-@numba.njit(types.boolean(SHAPE, types.boolean, types.int64, types.int64), cache=True)
-def tests_something(shape: Shape, compares: bool, filled: int, place: int) -> bool:
-    """Can a candidate fail on the take edge of this place?"""
-    both = filled | (1 << place)
-    if compares and filled != 0:
-        return True
-    for needed in shape.needs:
-        if newly(needed, filled, both):
-            return True
-    if shape.branches > 1:
-        return both == (1 << shape.positives) - 1
-    for needed in shape.neg_needs:
-        if newly(needed, filled, both):
-            return True
-    return False
-
-
-@numba.njit(types.void(SHAPE, types.boolean, INT64_ROWS, INT64_ROWS, INT64_ROWS, types.int64, types.int64), cache=True)
-def make_state(
-    shape: Shape,
-    compares: bool,
-    following: npt.NDArray[np.int64],
-    tested: npt.NDArray[np.int64],
-    passed: npt.NDArray[np.int64],
-    state: int,
-    filled: int,
-) -> None:
-    """A state for partial matches with these places filled, with nothing known about its take edges."""
-    for place in range(shape.positives):
-        following[state, place] = -1
-        # An edge without conditions lets everything pass; of another, one half until it is known better.
-        tested[state, place] = 2 if tests_something(shape, compares, filled, place) else 1
-        passed[state, place] = 1
-
-
-@numba.njit(
-    types.UniTuple(types.int64, 4)(
-        EVENTS,
-        SHAPE,
-        INT64_ROWS,
-        INT64S,
-        INT64S,
-        INT64S,
-        types.int64,
-        INT64S,
-        INT64S,
-        types.boolean,
-    ),
-    cache=True,
-)
-def choose(
-    events: Events,
-    shape: Shape,
-    stacks: npt.NDArray[np.int64],
-    low: Int64s,
-    high: Int64s,
-    at: Int64s,
-    filled: int,
-    tested: Int64s,
-    passed: Int64s,
-    learn: bool,
-) -> tuple[int, int, int, int]:
-    """The open place to fill next, its scope, and the instant from which every open place has a candidate.
-
-    Place -1: one has none (the paper's p_ne), so nothing is evaluated. By counters alone the fewest candidates win
-    (p_se). With `learn`, the share that passed before counts, too: the rank of join ordering, (count * share - 1) /
-    count, which is the order of the counts where nothing is known to fail.
-    """
-    best, best_low, best_high, ready = -1, 0, 0, 0
-    best_rank = np.inf
-    for place in range(shape.positives):
-        if filled & (1 << place):
-            continue
-        begin, end = scope(events, shape, stacks[place], low[place], high[place], at, filled, place)
-        if begin >= end:
-            return -1, 0, 0, 0
-        share = passed[place] / tested[place] if learn else 1.0
-        rank = share - 1.0 / (end - begin)
-        if rank < best_rank:
-            best, best_low, best_high, best_rank = place, begin, end, rank
-        ready = max(ready, events.instant[stacks[place, begin]])
-    return best, best_low, best_high, ready
-
-
-@numba.njit(types.boolean(EVENTS, SHAPE, INT64_ROWS, INT64S, INT64S, INT64S, types.int64), cache=True)
-def lacks(
-    events: Events,
-    shape: Shape,
-    stacks: npt.NDArray[np.int64],
-    low: Int64s,
-    high: Int64s,
-    at: Int64s,
-    filled: int,
-) -> bool:
-    """Has some open place no candidate in its scope?"""
-    for place in range(shape.positives):
-        if filled & (1 << place) == 0:
-            begin, end = scope(events, shape, stacks[place], low[place], high[place], at, filled, place)
-            if begin >= end:
-                return True
-    return False
 
 
 @numba.njit(types.void(EVENTS, SHAPE, LIFE, INT64S, types.int64, types.int64, types.int64), cache=True)
@@ -221,26 +119,23 @@ def evaluate(
     # A partial match per depth: the place being filled, how far its scope has been looked through, its state.
     filling, cursor = np.zeros(length, np.int64), np.zeros(length, np.int64)
     stop, state_at = np.zeros(length, np.int64), np.zeros(length, np.int64)
-    following, tested, passed = (
-        np.empty((16, length), np.int64),
-        np.empty((16, length), np.int64),
-        np.empty((16, length), np.int64),
-    )
-    make_state(shape, compares, following, tested, passed, 0, 0)
+    following = np.full((16, length), -1)
+    edges = Edges(np.empty((16, length), np.float64), np.empty((16, length), np.float64))
+    make_edges(shape, compares, edges, 0, 0)
     states = 1
+    weights = root_weights(shape, compares)
     for part in range(len(events.starts) - 1):
         fill_buffer(events, shape, part, stacks, sizes)
         asked = asked_for(events, shape, stacks, sizes, after, until)
         if tree:
-            ends, roots = segments(events, shape, stacks, sizes, asked)
+            ends, roots = segments(events, shape, stacks, sizes, asked, weights)
         else:
             ends, roots = asked[3:4].copy(), order[:1].copy()
         begin = asked[2]
         for segment in range(len(ends)):
-            end = ends[segment]
             if tree or restricted(shape, sizes, asked):
-                usable = reach(events, shape, stacks, sizes, asked, begin, end, low, high)
-                begin = end
+                usable = reach(events, shape, stacks, sizes, asked, begin, ends[segment], low, high)
+                begin = ends[segment]
                 if not usable:
                     continue
             else:
@@ -262,31 +157,25 @@ def evaluate(
                 if tree and depth == 0 and lacks(events, shape, stacks, low, high, at, both):
                     continue
                 counters[EVALUATIONS] += 1
-                tested[state, place] += 1
                 verdict = judged(events, shape, columns, predicate, at, stacks, sizes, filled, place)
-                if verdict == PASSED:
-                    passed[state, place] += 1
-                elif verdict == KILLED:
-                    counters[NEGATED] += 1
-                if tested[state, place] > FORGET:
-                    tested[state, place] >>= 1
-                    passed[state, place] >>= 1
+                learn_edge(edges, state, place, verdict == PASSED)
                 if verdict != PASSED:
+                    counters[NEGATED] += verdict == KILLED
                     continue
                 if both != everything:
                     target = following[state, place]
                     if target < 0:
                         if states < MAX_STATES:
                             if states == len(following):
-                                following, tested = grown_rows(following), grown_rows(tested)
-                                passed = grown_rows(passed)
-                            make_state(shape, compares, following, tested, passed, states, both)
+                                following, edges = grown_rows(following), grown_edges(edges)
+                            following[states] = -1
+                            make_edges(shape, compares, edges, states, both)
                             states += 1
                         target = states - 1
                         following[state, place] = target
                     if tree:
                         then, first, beyond, ready = choose(
-                            events, shape, stacks, low, high, at, both, tested[target], passed[target], learn
+                            events, shape, stacks, low, high, at, both, edges, target, learn
                         )
                         if then < 0:
                             continue
