@@ -1,13 +1,14 @@
 """Any cuts, with only the retained events carried over, give the matches of the whole table."""
 
+from dataclasses import replace
+
 import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 
-from cepheid.engine import reference
 from cepheid.engine.events import EventTable, ordered
-from cepheid.engine.find import find
+from cepheid.engine.find import find, last_ends
 from cepheid.engine.matches import Matches
 from cepheid.engine.retain import never_forgets, reach, retained, windows_back
 from cepheid.language import syntax as s
@@ -16,6 +17,7 @@ from cepheid.language.check import check
 from cepheid.language.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
+from strategies.models import models
 from strategies.queries import SCHEMA, queries, streams
 
 
@@ -42,13 +44,8 @@ def found_in_cuts(plan: Plan, table: pa.Table, cuts: list[int]) -> list[tuple[tu
         if before is not None:
             arriving &= everything.time > before
         events = ordered(pa.concat_tables([state, everything.table.filter(pa.array(arriving))]), schema)
-        if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
-            low = np.iinfo(np.int64).min if before is None else before
-            high = np.iinfo(np.int64).max if until is None else until
-            matches = reference.find(plan, events, low, high, ended)
-            ended |= reference.ends(plan, events, matches)
-        else:
-            matches = find(plan, events, before, until)
+        matches = find(plan, events, before, until, ended)
+        ended |= last_ends(plan, events, matches)
         found += signatures(matches, events)
         if until is not None:
             state = events.table.filter(pa.array(retained(plan, events, until)))
@@ -61,6 +58,35 @@ def test_retained_events_are_enough(query, table, cuts):
     table = numbered(table)
     bound = bind(query, Schema.from_arrow(table.schema))
     plan = Plan(bound, "reference", partition=bound.equivalence)
+    events = ordered(table, bound.schema)
+    assert found_in_cuts(plan, table, cuts) == signatures(find(plan, events), events)
+
+
+@given(
+    st.data(), queries(threshold=True, returns=False), streams(max_size=8), st.lists(st.integers(-3, 25), max_size=3)
+)
+def test_retained_events_are_enough_where_events_may_be_missing(data, query, table, cuts):
+    table = numbered(table)
+    query = replace(query, output=s.Output(data.draw(st.sampled_from([query.output.mode, s.OutputMode.MAXIMAL]))))
+    bound = bind(query, Schema.from_arrow(table.schema))
+    model = data.draw(models(component.variable for component in query.components))
+    plan = Plan(bound, "reference", model=model, options={"missing_last": data.draw(st.booleans())})
+    events = ordered(table, bound.schema)
+    assert found_in_cuts(plan, table, cuts) == signatures(find(plan, events), events)
+
+
+@given(
+    st.data(),
+    queries(window=True, returns=False, event_window=False, output=False, max_components=3),
+    streams(max_size=5),
+    st.lists(st.integers(-3, 15), max_size=3),
+)
+def test_retained_events_are_enough_where_times_are_imprecise(data, query, table, cuts):
+    widths = data.draw(st.lists(st.integers(0, 3), min_size=len(table), max_size=len(table)))
+    upper = pa.array([time + width for time, width in zip(table["ts"].to_pylist(), widths, strict=True)], pa.int64())
+    table = numbered(table).append_column("upper", upper)
+    bound = bind(query, Schema.from_arrow(table.schema, lower="ts", upper="upper"))
+    plan = Plan(bound, "reference")
     events = ordered(table, bound.schema)
     assert found_in_cuts(plan, table, cuts) == signatures(find(plan, events), events)
 

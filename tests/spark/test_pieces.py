@@ -1,16 +1,17 @@
 """Events cut into pieces that fit memory give the matches of the whole, without Spark."""
 
+from collections.abc import Iterable
+
 import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 
 from cepheid.engine.events import ordered
-from cepheid.engine.find import find
 from cepheid.language.bind import bind
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
-from cepheid.runners.pieces import can_cut, cut_by_time, key_hashes, pieces
+from cepheid.runners.pieces import Piece, can_cut, cut_by_time, found, key_hashes, pieces
 from cepheid.runners.spark_batch import distribution_keys
 from strategies.queries import queries, streams
 
@@ -19,11 +20,14 @@ def numbered(table: pa.Table) -> pa.Table:
     return table.append_column("event", pa.array(range(table.num_rows), pa.int64()))
 
 
-def signatures(plan: Plan, table: pa.Table, after: int | None = None, until: int | None = None) -> list:
-    events = ordered(table, plan.bound.schema)
-    ids = events.table["event"].to_pylist()
-    found = find(plan, events, after, until).groups()
-    return sorted(tuple(tuple(sorted(ids[row] for row in group)) for group in match) for match in found)
+def signatures(plan: Plan, cut: Iterable[Piece]) -> list:
+    ended, matches = None, []
+    for piece in cut:
+        events = ordered(piece.events, plan.bound.schema)
+        ids = events.table["event"].to_pylist()
+        some, ended = found(plan, events, piece, ended)
+        matches += [tuple(tuple(sorted(ids[row] for row in group)) for group in match) for match in some.groups()]
+    return sorted(matches)
 
 
 @given(queries(returns=False), streams(max_size=14, ids=3), st.integers(100, 2000), st.integers(1, 5))
@@ -33,10 +37,10 @@ def test_pieces_find_what_the_whole_finds(query, table, memory, batch_size):
     plan = Plan(bound, "reference", partition=bound.equivalence)
     keys = distribution_keys(bound)
     batches = table.to_batches(max_chunksize=batch_size)
-    cut = [part for p in pieces(batches, [plan], keys, memory) for part in signatures(plan, p.events, p.after, p.until)]
+    cut = signatures(plan, pieces(batches, [plan], keys, memory))
     if keys:  # events without their key are dropped before
         table = table.filter(pa.array(~np.any([table[key].is_null().to_numpy() for key in keys], axis=0)))
-    assert sorted(cut) == signatures(plan, table)
+    assert cut == signatures(plan, [Piece(table)])
 
 
 @given(queries(returns=False, window=True), streams(max_size=14), st.integers(2, 6))
@@ -45,8 +49,7 @@ def test_intervals_find_what_the_whole_finds(query, table, parts):
     bound = bind(query, Schema.from_arrow(table.schema))
     plan = Plan(bound, "reference", partition=bound.equivalence)
     if can_cut(table, [plan]):
-        cut = [part for p in cut_by_time(table, [plan], parts) for part in signatures(plan, p.events, p.after, p.until)]
-        assert sorted(cut) == signatures(plan, table)
+        assert signatures(plan, cut_by_time(table, [plan], parts)) == signatures(plan, [Piece(table)])
 
 
 def test_equal_keys_have_equal_hashes():

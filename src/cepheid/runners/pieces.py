@@ -17,7 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.events import times_of
+from cepheid.engine.events import EventTable, times_of
+from cepheid.engine.find import find, last_ends
+from cepheid.engine.matches import Matches
+from cepheid.engine.overlap import Ended
 from cepheid.engine.retain import reach, windows_back
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
@@ -35,6 +38,18 @@ class Piece:
     events: pa.Table
     after: int | None = None
     until: int | None = None
+
+
+def found(plan: Plan, events: EventTable, piece: Piece, ended: Ended | None) -> tuple[Matches, Ended | None]:
+    """The matches of a piece; and where the last of them ended, if the next piece must know (NON-OVERLAP).
+
+    `ended` is what the piece before gave, if this one goes on from it.
+    """
+    if plan.bound.syntax.output.mode is not s.OutputMode.NON_OVERLAP or (piece.after is None and piece.until is None):
+        return find(plan, events, piece.after, piece.until), None
+    before = {} if piece.after is None or ended is None else ended
+    matches = find(plan, events, piece.after, piece.until, before)
+    return matches, {**before, **last_ends(plan, events, matches)}
 
 
 def pieces(
@@ -114,10 +129,10 @@ def _one_key(table: pa.Table, keys: Sequence[str]) -> bool:
 
 
 def can_cut(table: pa.Table, plans: Sequence[Plan]) -> bool:
-    """Can these events be matched interval by interval? NON-OVERLAP and TOP compare all matches of a partition."""
+    """Can these events be matched interval by interval? TOP compares all matches of a partition."""
     for plan in plans:
         bound = plan.bound
-        if bound.syntax.output.mode not in (s.OutputMode.ALL, s.OutputMode.MAXIMAL) or bound.window is None:
+        if bound.syntax.output.mode is s.OutputMode.TOP or bound.window is None:
             return False
         counted = bound.window.events  # per partition
         if counted and (bound.schema.lower is not None or not _one_key(table, bound.equivalence)):

@@ -14,14 +14,14 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.events import ordered
-from cepheid.engine.find import find
+from cepheid.engine.overlap import Ended
 from cepheid.engine.retain import looks_at_all_events
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from cepheid.runners import pushdown, spark_slices
-from cepheid.runners.pieces import MEMORY, pieces
+from cepheid.runners.pieces import MEMORY, found, pieces
 from cepheid.runners.shipment import Shipment, as_named, common_result, result_batches, result_rows, ship
 from cepheid.runners.spark_session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark_slices import SLICE, Slices
@@ -148,11 +148,12 @@ def worker(
         plans = [shipment.unpacked() for shipment in shipments]
         parted = [*keys, SLICE] if slices is not None else list(keys)
         named = (batch.rename_columns(list(columns)) for batch in batches)
+        ended: list[Ended | None] = [None] * len(plans)
         for piece in pieces(named, plans, parted, memory):
             for part in slices.parts(piece) if slices is not None else [piece]:
                 events = ordered(part.events, plans[0].bound.schema)
-                for shipment, plan in zip(shipments, plans, strict=True):
-                    matches = find(plan, events, part.after, part.until)
+                for number, (shipment, plan) in enumerate(zip(shipments, plans, strict=True)):
+                    matches, ended[number] = found(plan, events, part, ended[number])
                     for batch in result_batches(plan.bound, events, matches, shipment.schema):
                         yield result_rows(shipment, batch, result)
 

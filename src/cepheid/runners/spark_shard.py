@@ -19,9 +19,10 @@ from cepheid.runners.stream_state import Clock, Outcome, Step
 
 @dataclass(frozen=True)
 class StateChunks:
-    """Chunks in a map of Spark's state store."""
+    """Chunks, and what NON-OVERLAP carries, in maps of Spark's state store."""
 
     chunks: Any
+    ends: Any
 
     def read(self, number: int) -> bytes:
         """The chunk of a number."""
@@ -35,6 +36,15 @@ class StateChunks:
         """Forgets a chunk."""
         self.chunks.removeKey((number,))
 
+    def ended(self, query: int) -> bytes | None:
+        """Where the last matches of a query ended."""
+        found = self.ends.getValue((query,))
+        return None if found is None else bytes(found[0])
+
+    def end(self, query: int, ended: bytes) -> None:
+        """Puts down where the last matches of a query ended."""
+        self.ends.updateValue((query,), (ended,))
+
 
 class Shard(StatefulProcessor):
     """Spark calls it with the packed events of a shard, and, if it was asked to, when nothing has come for a while."""
@@ -47,7 +57,10 @@ class Shard(StatefulProcessor):
         """Opens the state."""
         self.handle = handle
         self.clock = handle.getValueState("clock", "told string")
-        self.store = StateChunks(handle.getMapState("chunks", "number bigint", "events binary"))
+        self.store = StateChunks(
+            handle.getMapState("chunks", "number bigint", "events binary"),
+            handle.getMapState("ended", "query int", "ends binary"),
+        )
         self.ready = replace(self.step, plans=tuple(shipment.unpacked() for shipment in self.step.shipments))
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:

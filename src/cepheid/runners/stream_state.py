@@ -18,9 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.events import EventTable, ordered, times_of
-from cepheid.engine.find import find
-from cepheid.engine.retain import retained
+from cepheid.engine.find import find, last_ends
+from cepheid.engine.overlap import Ended
+from cepheid.engine.retain import reach, retained
 from cepheid.errors import DataError
+from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from cepheid.runners.shipment import Shipment, result_batches
 from cepheid.runners.spark_pack import decoded, encoded
@@ -36,11 +38,13 @@ Int64s = npt.NDArray[np.int64]
 
 
 class Store(Protocol):
-    """Where chunks lie, by number."""
+    """Where chunks lie, by number, and what NON-OVERLAP carries, by query."""
 
     def read(self, number: int) -> bytes: ...
     def write(self, number: int, chunk: bytes) -> None: ...
     def remove(self, number: int) -> None: ...
+    def ended(self, query: int) -> bytes | None: ...
+    def end(self, query: int, ended: bytes) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,6 @@ class Outcome:
     clock: Clock
     results: tuple[tuple[int, pa.RecordBatch], ...] = ()  # the number of the query, and some of its matches
     late: pa.Table | None = None
-    ended: tuple[bytes | None, ...] = ()
     events: int = 0
     retained: int = 0
 
@@ -132,7 +135,7 @@ class Step:
         clock = replace(clock, newest=newest)
         if events is None or until is None:
             return Outcome(replace(clock, until=until), late=late, events=count, retained=_rows(clock.chunks))
-        results = tuple(self.found(events, clock.until, until)) if moved else ()
+        results = tuple(self.found(store, events, clock.until, until)) if moved else ()
         keep = np.zeros(len(events), bool)
         for plan in self.plans:
             keep |= retained(plan, events, until)
@@ -159,7 +162,9 @@ class Step:
         chunks = events.table.column(CHUNK).to_numpy()
         return replace(events, table=events.table.drop_columns([CHUNK])), chunks
 
-    def found(self, events: EventTable, after: int | None, until: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def found(
+        self, store: Store, events: EventTable, after: int | None, until: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The matches that complete in the interval, of every query."""
         seen = int(np.searchsorted(events.time, until, side="right"))
         released = EventTable(events.table.slice(0, seen), events.time[:seen], events.instant[:seen])
@@ -167,7 +172,12 @@ class Step:
             inside = pa.array(self.begins(events.table) <= until)
             released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
         for number, shipment, plan in zip(self.numbers, self.shipments, self.plans, strict=True):
-            matches = find(plan, released, after, until)
+            ended = None
+            if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+                ended = read_ended(store.ended(number))
+            matches = find(plan, released, after, until, ended)
+            if ended is not None:
+                store.end(number, write_ended(plan, {**ended, **last_ends(plan, released, matches)}, until))
             for batch in result_batches(plan.bound, released, matches, shipment.schema):
                 yield number, batch
 
@@ -200,6 +210,28 @@ class Step:
             store.write(number, packed)
             yield Chunk(number, part.num_rows, len(packed))
             number += 1
+
+
+def write_ended(plan: Plan, ended: Ended, until: int) -> bytes:
+    """What NON-OVERLAP carries as a table: the values of each partition, then the order key of its last end.
+
+    An end so long ago that no later match can begin before it goes.
+    """
+    back = reach(plan)
+    kept = [[*part, *key] for part, key in ended.items() if back is None or key[0] > until - back]
+    names = [f"key{number}" for number in range(len(plan.bound.equivalence))]
+    names += [f"end{number}" for number in range(1 + len(plan.bound.schema.tiebreak))]
+    return encoded(pa.table({name: [row[place] for row in kept] for place, name in enumerate(names)}))
+
+
+def read_ended(packed: bytes | None) -> Ended:
+    """The same, read back."""
+    if packed is None:
+        return {}
+    table = decoded(packed)
+    keys = sum(name.startswith("key") for name in table.column_names)
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return {row[:keys]: row[keys:] for row in rows}
 
 
 def _rows(chunks: Sequence[Chunk]) -> int:
