@@ -9,35 +9,55 @@ import numpy as np
 
 from cepheid.engine.columns import Columns, fill
 from cepheid.engine.events import EventTable
+from cepheid.engine.imprecise.grouped import compile_grouped
+from cepheid.engine.imprecise.groups import search_groups
 from cepheid.engine.imprecise.passes import any_state, sorted_pass
-from cepheid.engine.imprecise.query import Compiled, compile_query, refuses
-from cepheid.engine.imprecise.report import matches_of, picked, waits_for_end
+from cepheid.engine.imprecise.query import Compiled, compile_query
+from cepheid.engine.imprecise.report import matches_of, matches_of_groups, picked, searched
 from cepheid.engine.imprecise.search import search
 from cepheid.engine.imprecise.timed import Prepared, prepare
-from cepheid.engine.matches import NEVER, Matches
+from cepheid.engine.matches import Matches
 from cepheid.errors import EngineError, closest
 from cepheid.plan.physical import Plan
 
 METHODS = ("query-order", "any-state", "sorted", "selectivity")
-BEGINNING = np.iinfo(np.int64).min
-
-__all__ = ["METHODS", "refuses", "run_intervals"]
 
 
 def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until, with confidence and tightest range."""
     prepared = prepare(plan, events)
+    low, high = searched(plan, after, until)
+    if plan.bound.has_kleene:
+        return picked(plan, events, run_groups(plan, events, prepared, low, high), until)
     positives = len(plan.bound.positives)
     method = chosen_method(plan, prepared)
     compiled = compile_query(
         plan, search_order(prepared, positives, method), shares_events(prepared, positives), prepared.step
     )
     columns = fill(compiled.predicate.layout, events.table, prepared.rows, plan.bound.schema)
-    low, high = after, until
-    if waits_for_end(plan):
-        low, high = BEGINNING, NEVER if until == NEVER else BEGINNING
     found, counters, cost = evaluate(method, prepared, compiled, columns, low, high, plan)
     return picked(plan, events, matches_of(plan, prepared, found, counters, cost), until)
+
+
+def run_groups(plan: Plan, events: EventTable, prepared: Prepared, after: int, until: int) -> Matches:
+    """Queries with Kleene plus, in the order of the pattern."""
+    method = plan.options.get("method") or "auto"
+    if method not in ("auto", "query-order"):
+        raise EngineError(f"method '{method}' does not know Kleene plus", hint="use method='query-order'")
+    grouped = compile_grouped(plan, events, prepared)
+    written, counters, cost = search_groups(
+        prepared.timed,
+        grouped.shape,
+        prepared.stacks,
+        grouped.program,
+        grouped.columns,
+        grouped.predicate,
+        grouped.nodes,
+        after,
+        until,
+        plan.limits.max_matches,
+    )
+    return matches_of_groups(plan, prepared, written, counters, cost)
 
 
 def evaluate(

@@ -36,22 +36,13 @@ from cepheid.engine.imprecise.found import (
 from cepheid.engine.imprecise.ordered import desk
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.search import completion_of, likely, next_by
-from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond
+from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, widest
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
 from cepheid.engine.sequence import equal_codes, grown, grown_rows
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
-
-
-@numba.njit(types.int64(TIMED), cache=True)
-def widest(timed: Timed) -> int:
-    """The number of instants of the widest interval."""
-    width = 1
-    for event in range(len(timed.lower)):
-        width = max(width, timed.upper[event] - timed.lower[event] + 1)
-    return width
 
 
 @numba.njit(

@@ -76,21 +76,6 @@ class Compiled:
     predicate: Predicate
 
 
-def refuses(bound: BoundQuery) -> str | None:
-    """Why the engines for imprecise time cannot run a query, or None."""
-    if bound.schema.lower is None or bound.schema.upper is None:
-        return "it is for imprecise times; pass lower='...' and upper='...'"
-    if bound.contiguous:
-        return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
-    if bound.window is not None and bound.window.events:
-        return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
-    if bound.syntax.threshold is not None:
-        return "it does not know missing events (THRESHOLD)"
-    if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
-        return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
-    return None
-
-
 def least_confidence(plan: Plan) -> float:
     """The smallest confidence that is reported: the option, or the CONFIDENCE of the query."""
     given = plan.options.get("confidence", plan.bound.syntax.confidence)
@@ -138,16 +123,20 @@ def negative_conditions(bound: BoundQuery) -> list[list[s.Expression]]:
     return found
 
 
+def too_many_branches(number: int) -> EngineError:
+    """The error for a condition whose disjuncts are too many to look at all their subsets."""
+    told = (
+        f"the condition has {number} alternatives; with negation and imprecise time at most {MAX_BRANCHES} are judged"
+    )
+    return EngineError(told, hint="use fewer ORs")
+
+
 def branch_cases(bound: BoundQuery, slot: object) -> list[Case]:
     """For each of several disjuncts its positive part and what its negated events must pass."""
     if len(bound.branches) == 1 or not bound.negations:
         return []
     if len(bound.branches) > MAX_BRANCHES:
-        raise EngineError(
-            f"the condition has {len(bound.branches)} alternatives in disjunctive form; with negation and imprecise "
-            f"time at most {MAX_BRANCHES} can be judged",
-            hint="use fewer ORs",
-        )
+        raise too_many_branches(len(bound.branches))
     cases = []
     for branch in bound.branches:
         cases.append(Case(branch.positive, slot))  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import numpy as np
 from cepheid.engine.events import EventTable
 from cepheid.engine.imprecise.found import EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, TOO_MANY_RUNS, Found
 from cepheid.engine.imprecise.timed import Prepared
+from cepheid.engine.imprecise.written import Written
 from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import NEVER, Chosen, Matches
 from cepheid.engine.reference.output import sortable
@@ -19,6 +20,8 @@ from cepheid.engine.vectorised import value_column
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
+
+BEGINNING = np.iinfo(np.int64).min
 
 
 def check_cost(cost: float) -> None:
@@ -35,28 +38,55 @@ def matches_of(plan: Plan, prepared: Prepared, found: Found, counters: Any, cost
     """What a kernel found, with rows of the table."""
     check_cost(cost)
     size, rows = int(found.size[0]), prepared.rows
-    name = "max_partial_matches" if counters[OVERFLOW] == TOO_MANY_RUNS else "max_matches"
     return Matches(
         tuple(Chosen(rows[found.chosen[:size, place]]) for place in range(len(plan.bound.positives))),
         found.completion[:size],
         confidence=found.confidence[:size],
         earliest=found.earliest[:size] * prepared.step,
         latest=found.latest[:size] * prepared.step,
-        counters={
-            "scanned": prepared.scanned,
-            "candidates": len(rows),
-            "evaluations": int(counters[EVALUATED]),
-            "partial": int(counters[PARTIAL]),
-            "peak": int(counters[PEAK]),
-            "judged": int(counters[JUDGED]),
-        },
-        truncated=check_limit(plan, name, bool(counters[OVERFLOW])),
+        counters=_counted(prepared, counters),
+        truncated=_truncated(plan, counters),
     )
 
 
-def waits_for_end(plan: Plan) -> bool:
-    """Are matches known at the end of the table only?"""
-    return plan.bound.syntax.output.mode is s.OutputMode.TOP
+def matches_of_groups(plan: Plan, prepared: Prepared, written: Written, counters: Any, cost: float) -> Matches:
+    """The same where components may hold several events."""
+    check_cost(cost)
+    size = int(written.size[0])
+    sizes = written.sizes[:size]
+    rows = prepared.rows[written.events[: int(written.size[1])]]
+    place_of = np.repeat(np.tile(np.arange(sizes.shape[1]), size), sizes.ravel())
+    chosen = []
+    for place, component in enumerate(plan.bound.positives):
+        offsets = np.concatenate([[0], np.cumsum(sizes[:, place])]).astype(np.int64)
+        chosen.append(Chosen(rows[place_of == place], offsets if component.kleene else None))
+    return Matches(
+        tuple(chosen),
+        written.completion[:size],
+        confidence=written.confidence[:size],
+        earliest=written.earliest[:size] * prepared.step,
+        latest=written.latest[:size] * prepared.step,
+        counters=_counted(prepared, counters),
+        truncated=_truncated(plan, counters),
+    )
+
+
+def _counted(prepared: Prepared, counters: Any) -> dict[str, int]:
+    names = {"evaluations": EVALUATED, "partial": PARTIAL, "peak": PEAK, "judged": JUDGED}
+    found = {"scanned": prepared.scanned, "candidates": len(prepared.rows)}
+    return found | {name: int(counters[index]) for name, index in names.items()}
+
+
+def _truncated(plan: Plan, counters: Any) -> bool:
+    name = "max_partial_matches" if counters[OVERFLOW] == TOO_MANY_RUNS else "max_matches"
+    return check_limit(plan, name, bool(counters[OVERFLOW]))
+
+
+def searched(plan: Plan, after: int, until: int) -> tuple[int, int]:
+    """The interval in which matches must complete before OUTPUT picks among them: TOP is known at the end only."""
+    if plan.bound.syntax.output.mode is not s.OutputMode.TOP:
+        return after, until
+    return BEGINNING, NEVER if until == NEVER else BEGINNING
 
 
 def picked(plan: Plan, events: EventTable, matches: Matches, until: int) -> Matches:

@@ -33,7 +33,7 @@ from cepheid.engine.imprecise.found import (
 )
 from cepheid.engine.imprecise.ordered import counted, desk, precedes
 from cepheid.engine.imprecise.query import SHAPE, Shape
-from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching
+from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, widest
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
 from cepheid.engine.sequence import equal_codes
@@ -86,10 +86,7 @@ def search(
     length, order = shape.positives, shape.order
     counters = np.zeros(COUNTERS, np.int64)
     found = nothing_found(length)
-    width = 1
-    for event in range(len(timed.lower)):
-        width = max(width, timed.upper[event] - timed.lower[event] + 1)
-    room = desk(width, length)
+    room = desk(widest(timed), length)
     places = np.zeros((length, length), np.int64)  # row k: the places filled after step k, in ascending order
     inserted = np.zeros(length, np.int64)  # where the place of step k stands among them
     for step in range(length):

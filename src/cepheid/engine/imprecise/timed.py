@@ -195,6 +195,15 @@ def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s) -> tup
     return reach, ahead
 
 
+@numba.njit(types.int64(TIMED), cache=True)
+def widest(timed: Timed) -> int:
+    """The number of instants of the widest interval."""
+    width = 1
+    for event in range(len(timed.lower)):
+        width = max(width, timed.upper[event] - timed.lower[event] + 1)
+    return width
+
+
 # --- questions about one event ----------------------------------------------------------------------------------
 
 
