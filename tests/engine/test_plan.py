@@ -31,6 +31,13 @@ def test_equalities_that_leave_a_component_out_are_no_equivalence_test() -> None
     assert len(plan.construct_conditions) == 1
 
 
+def test_an_equality_with_a_negated_component_alone_is_no_equivalence_test() -> None:
+    # An event a without an id is not tied to anything, and matches; an equivalence test would not select it.
+    assert optimise(example("PATTERN SEQ(A a, !(B b)) WHERE a.id = b.id WITHIN 9")).scan_partition == ()
+    tied_by_negation = "PATTERN SEQ(A a, !(B b), C c) WHERE a.id = b.id AND b.id = c.id WITHIN 9"
+    assert optimise(example(tied_by_negation)).scan_partition == ()
+
+
 def test_explain_says_engine_reason_and_counts() -> None:
     told = cepheid.query(TEXT).explain(EVENTS, analyze=True)
     for part in ("engine      sequence", "because", "partition   by id", "scanned", "matches"):

@@ -34,7 +34,7 @@ def recognise_equivalence(plan: LogicalPlan) -> LogicalPlan:
     found: list[str] = []
     for name in sorted({name for name, _, _ in equalities.values()}):
         edges = [(left, right) for attribute, left, right in equalities.values() if attribute == name]
-        if name not in bound.equivalence and _connected([c.variable for c in bound.components], edges):
+        if name not in bound.equivalence and _ties_all(bound, edges):
             found.append(name)
     if not found:
         return plan
@@ -137,15 +137,22 @@ def _equality(node: s.Expression) -> tuple[str, str, str] | None:
     return None
 
 
-def _connected(variables: list[str], edges: list[tuple[str, str]]) -> bool:
-    reached, grown = {variables[0]}, True
+def _ties_all(bound: BoundQuery, edges: list[tuple[str, str]]) -> bool:
+    """Do equalities tie all components together?
+
+    The positive ones must be tied without the negated ones: an event without a value fails an equality with a positive
+    event, but an equality with a negated one that is unknown only spares the match.
+    """
+    positive = {component.variable for component in bound.positives}
+    reached, grown = {bound.positives[0].variable}, len(positive) > 1
     while grown:
         grown = False
         for left, right in edges:
-            if (left in reached) != (right in reached):
+            if {left, right} <= positive and (left in reached) != (right in reached):
                 reached |= {left, right}
                 grown = True
-    return len(reached) == len(variables)
+    tied = {name for edge in edges for name in edge if set(edge) & positive}
+    return len(positive) > 1 and reached == positive and all(n.component.variable in tied for n in bound.negations)
 
 
 def _without(bound: BoundQuery, gone: set[s.Expression], names: tuple[str, ...]) -> BoundQuery:
