@@ -13,7 +13,7 @@ from cepheid.engine.events import EventTable
 from cepheid.engine.matches import Matches
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
-from cepheid.language.functions import find_function, function
+from cepheid.language.functions import find_function, function, function_names
 from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 from cepheid.runners import many
@@ -35,11 +35,7 @@ class Shipment:
 
     def unpacked(self) -> Plan:
         """The plan, in a process that knows the user's functions it calls."""
-        for packed in self.functions:
-            if packed not in _registered:
-                name, result, call = pickle.loads(packed)
-                function(name=name, result=result)(call)
-                _registered.add(packed)
+        register_functions(self.functions)
         return self.plan
 
 
@@ -81,7 +77,7 @@ def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
     )
     large = any(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) for column in events)
     expected = to_arrow_schema(spark_schema(found), timezone="UTC", prefers_large_types=large)
-    return Shipment(narrowed, expected, name, tuple(_user_functions(bound)))
+    return Shipment(narrowed, expected, name, tuple(user_functions(_called(bound))))
 
 
 def needed_columns(plan: Plan) -> tuple[str, ...]:
@@ -112,15 +108,27 @@ def as_batches(table: pa.Table, schema: pa.Schema) -> Iterable[pa.RecordBatch]:
     return batches
 
 
-def _user_functions(bound: BoundQuery) -> Iterator[bytes]:
-    """The functions that the user registered here, and that a worker has never heard of."""
+def user_functions(called: Iterable[str] | None = None) -> Iterator[bytes]:
+    """The functions that the user registered here and a worker has never heard of, pickled: all, or some by name."""
     from pyspark import cloudpickle
 
-    expressions = [bound.syntax.where] if bound.syntax.where is not None else []
-    expressions += [expression for _, expression in bound.returns or ()]
-    called = {node.function for expression in expressions for node in s.walk(expression) if isinstance(node, s.Call)}
-    for name in sorted(called):
+    for name in sorted(function_names() if called is None else called):
         found = find_function(name)
         if found is not None and found.user and found.result is not None:
             packed: bytes = cloudpickle.dumps((found.name, _RESULTS[found.result], found.call))  # type: ignore[no-untyped-call]
             yield packed
+
+
+def register_functions(shipped: Iterable[bytes]) -> None:
+    """Makes the user's functions known in this process; once, since a new one would be compiled anew."""
+    for packed in shipped:
+        if packed not in _registered:
+            name, result, call = pickle.loads(packed)
+            function(name=name, result=result)(call)
+            _registered.add(packed)
+
+
+def _called(bound: BoundQuery) -> set[str]:
+    expressions = [bound.syntax.where] if bound.syntax.where is not None else []
+    expressions += [expression for _, expression in bound.returns or ()]
+    return {node.function for expression in expressions for node in s.walk(expression) if isinstance(node, s.Call)}

@@ -1,0 +1,26 @@
+"""Queries inside Spark SQL.
+
+    cepheid.sql.register(spark)
+    spark.sql("SELECT * FROM match_events(TABLE(SELECT ...) PARTITION BY tag ORDER BY (ts), 'PATTERN SEQ(...) ...')")
+    spark.sql("SELECT * FROM match_table(TABLE(readings), 'PATTERN SEQ(...) ...')")
+
+`match_events` finds matches within each partition that the statement makes; `match_table` takes a table or view by its
+name and partitions by itself, by the attributes of the query's equivalence tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["register"]
+
+
+def register(spark: Any, *, match_events: str = "match_events", match_table: str = "match_table") -> None:
+    """Makes the table functions known to a Spark session, under these names.
+
+    Functions that queries call must have been registered (`cepheid.function`) before.
+    """
+    from cepheid.runners.spark_sql import table_functions
+
+    for name, function in zip((match_events, match_table), table_functions(spark), strict=True):
+        spark.udtf.register(name, function)

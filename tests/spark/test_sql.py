@@ -1,0 +1,95 @@
+"""Queries inside SQL statements."""
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.runners.spark_sql import table_functions
+from spark.test_batch import QUERY, rows, skewed
+
+
+@pytest.fixture(scope="module")
+def events(spark):
+    table = skewed(600)
+    spark.createDataFrame(table).repartition(3).createOrReplaceTempView("events")
+
+    @cepheid.function
+    def near(x: int, y: int) -> bool:
+        return abs(x - y) < 3
+
+    cepheid.sql.register(spark)
+    for name, function in zip(("row_events", "row_table"), table_functions(spark, arrow=False), strict=True):
+        spark.udtf.register(name, function)
+    return table
+
+
+@pytest.mark.parametrize("name", ["match_events", "row_events"])
+def test_partitions_that_the_statement_makes(spark, events, name):
+    found = spark.sql(
+        f"SELECT * FROM {name}(TABLE(SELECT * FROM events WHERE ts >= 0) PARTITION BY id ORDER BY (ts), '{QUERY}')"
+    )
+    expected = cepheid.match(events, QUERY)
+    assert found.columns == expected.column_names
+    assert rows(found.toArrow()) == rows(expected)
+    assert expected.num_rows > 0
+
+
+@pytest.mark.parametrize("name", ["match_table", "row_table"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        QUERY,
+        "PATTERN SEQ(A a, B b) WHERE a.x = b.x AND near(a.x, 20) WITHIN 100 RETURN a.ts AS first, b.x + 1 AS y",
+        "PATTERN SEQ(A+ a[], B b) WHERE skip_till_next_match(a, b) { [id] AND a[i].x > a[i-1].x } WITHIN 20",
+    ],
+)
+def test_a_table_by_its_name(spark, events, name, text):
+    found = spark.sql(f"SELECT * FROM {name}(TABLE(events), '{text}')")
+    assert rows(found.toArrow()) == rows(cepheid.match(events, text))
+
+
+def test_options_are_named_arguments(spark, events):
+    spark.sql("SELECT ts AS at, type AS kind, id, x FROM events").createOrReplaceTempView("renamed")
+    found = spark.sql(
+        f"SELECT match_start, c.x FROM match_table(TABLE(renamed), query => '{QUERY}', time => 'at', type => 'kind')"
+    )
+    assert found.count() == cepheid.match(events, QUERY).num_rows
+    untyped = spark.sql(
+        "SELECT * FROM match_table(TABLE(renamed), 'PATTERN SEQ(a) WHERE a.x > 45', time => 'at', type => NULL)"
+    )
+    assert untyped.count() == sum(x > 45 for x in events["x"].to_pylist())
+
+
+def test_results_are_tables_again(spark, events):
+    inner = "SELECT b.ts AS ts, ''PAIR'' AS type, b.id AS id FROM match_table(TABLE(events), "
+    inner = inner.replace("''", "'") + "'PATTERN SEQ(A a, B b) WHERE [id] AND a.x > b.x WITHIN 30')"
+    outer = f"SELECT * FROM match_table(TABLE({inner}), 'PATTERN SEQ(PAIR p, PAIR q) WHERE [id] WITHIN 5')"
+    pairs = cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE [id] AND a.x > b.x WITHIN 30")
+    again = pa.table(
+        {
+            "ts": [row["b"]["ts"] for row in pairs.to_pylist()],
+            "type": ["PAIR"] * pairs.num_rows,
+            "id": [row["b"]["id"] for row in pairs.to_pylist()],
+        }
+    )
+    expected = cepheid.match(again, "PATTERN SEQ(PAIR p, PAIR q) WHERE [id] WITHIN 5")
+    assert rows(spark.sql(outer).toArrow()) == rows(expected)
+
+
+def test_errors_point_into_the_query(spark, events):
+    with pytest.raises(Exception, match=r"no attribute 'prize'(.|\n)*\^\^\^") as error:
+        spark.sql("SELECT * FROM match_table(TABLE(events), 'PATTERN SEQ(A a, B b) WHERE a.prize > 3')")
+    assert type(error.value).__name__ == "AnalysisException"
+    with pytest.raises(Exception, match="line 1, column 12"):
+        spark.sql("SELECT * FROM match_table(TABLE(events), 'PATTERN SEK(A a, B b)')")
+    with pytest.raises(Exception, match="no option 'tiem'; did you mean time"):
+        spark.sql(f"SELECT * FROM match_table(TABLE(events), '{QUERY}', tiem => 'ts')")
+    with pytest.raises(Exception, match="'query' must be a constant"):
+        spark.sql("SELECT * FROM match_table(TABLE(events), concat('PATTERN', rand()))")
+
+
+def test_events_spread_at_random_are_refused(spark, events):
+    with pytest.raises(Exception, match="without PARTITION BY"):
+        spark.sql(f"SELECT * FROM match_events(TABLE(events), '{QUERY}')").count()
+    single = spark.sql(f"SELECT * FROM match_events(TABLE(events) WITH SINGLE PARTITION, '{QUERY}')")
+    assert single.count() == cepheid.match(events, QUERY).num_rows
