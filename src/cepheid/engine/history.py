@@ -3,11 +3,13 @@
 For each component, every event of the positive component before it opens a wait. The wait ends with the first event
 that could fill the component, and is cut off where the trip ends without it: at the next positive component, at a new
 beginning, at the window's end or at the end of the history. A positive component that was not seen although the next
-one was, is a proven loss. All of it is counts, so that parts of a history can be gathered apart and merged.
+one was, is a proven loss; of the first component only where the history had begun early enough to see it. All of it
+is counts, so that parts of a history can be gathered apart and merged.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,19 +35,29 @@ NO_COMPONENT = -1
 class ComponentHistory:
     """What was seen of one component."""
 
+    events: float = 0.0  # that could fill it
     gaps: GapStatistics = field(default_factory=GapStatistics)  # from the positive component before it
     seen: float = 0.0  # times it was seen where it must have happened...
     lost: float = 0.0  # ...and times it was not
-    rest: GapStatistics = field(default_factory=GapStatistics)  # first component: from it to the last one of the trip
+    # Of the first component: how long after the history's beginning the second one was seen, with and without it...
+    seen_since: GapStatistics = field(default_factory=GapStatistics)
+    lost_since: GapStatistics = field(default_factory=GapStatistics)
+    rest: GapStatistics = field(default_factory=GapStatistics)  # ...and from it to the last one of the trip
+    # Of a negated component between two others: trips with it seen, by length, and what is known of all trips.
+    lengths: GapStatistics = field(default_factory=GapStatistics)
     trips: Trips = field(default_factory=lambda: Trips(GapStatistics(), GapStatistics(), GapStatistics()))
 
     def merge(self, other: ComponentHistory) -> ComponentHistory:
         """Both histories together."""
         return ComponentHistory(
+            self.events + other.events,
             self.gaps.merge(other.gaps),
             self.seen + other.seen,
             self.lost + other.lost,
+            self.seen_since.merge(other.seen_since),
+            self.lost_since.merge(other.lost_since),
             self.rest.merge(other.rest),
+            self.lengths.merge(other.lengths),
             self.trips.merge(other.trips),
         )
 
@@ -56,13 +68,17 @@ class History:
 
     components: dict[str, ComponentHistory]
     events: int = 0
+    step: int = 0  # of its clock: the largest that all times are multiples of, counted from the beginning
+
+    def of(self, name: str) -> ComponentHistory:
+        """What was seen of one component, nothing if it was not looked at."""
+        return self.components.get(name, ComponentHistory())
 
     def merge(self, other: History) -> History:
         """Both histories together."""
         names = self.components.keys() | other.components.keys()
-        nothing = ComponentHistory()
-        merged = {name: self.components.get(name, nothing).merge(other.components.get(name, nothing)) for name in names}
-        return History(merged, self.events + other.events)
+        merged = {name: self.of(name).merge(other.of(name)) for name in names}
+        return History(merged, self.events + other.events, math.gcd(self.step, other.step))
 
 
 def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int, int] | None = None) -> History:
@@ -84,31 +100,38 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
         source = bits[before[-1].variable] if before else NO_COMPONENT
         target = bits[component.variable]
         behind = bits[after[0].variable] if after else NO_COMPONENT
+        count = float(np.count_nonzero(prepared.mask & (1 << target)))
         arrays = (prepared.time, prepared.instant, prepared.mask, prepared.starts)
         if component.variable in leading:
             if component.negative or behind == NO_COMPONENT:
                 continue
             window = bound.window.length
-            counts = proven_at_the_start(*arrays, target, behind, window, begins)
+            seen, lost = proven_at_the_start(*arrays, target, behind, window, begins)
             rest = until_the_end(*arrays, target, bits[bound.positives[-1].variable], window)
             found[component.variable] = ComponentHistory(
-                seen=float(counts[SEEN]), lost=float(counts[LOST]), rest=GapStatistics.from_samples(rest * scale)
+                count,
+                seen_since=GapStatistics.from_samples(seen * scale),
+                lost_since=GapStatistics.from_samples(lost * scale),
+                rest=GapStatistics.from_samples(rest * scale),
             )
             continue
         waits, cut, never, counts, trip_before, trip_after, trip_unseen = observe(
-            *arrays, source, target, behind, component.negative, bound.window.length, ends
+            *arrays, source, target, behind, component.negative, before[-1].kleene, bound.window.length, ends
         )
         gaps = GapStatistics.from_samples(waits * scale, cut * scale, len(waits) + len(cut) + never)
-        trips = Trips.from_samples(trip_before * scale, trip_after * scale, trip_unseen * scale)
+        between: dict[str, Any] = {}
+        if component.negative and behind != NO_COMPONENT:
+            between["lengths"] = GapStatistics.from_samples((trip_before + trip_after) * scale)
+            between["trips"] = Trips.from_samples(trip_before * scale, trip_after * scale, trip_unseen * scale)
         provable = not component.negative and behind != NO_COMPONENT
         found[component.variable] = ComponentHistory(
+            count,
             gaps,
-            float(counts[SEEN]) if provable else 0.0,
-            float(counts[LOST]) if provable else 0.0,
-            GapStatistics(),
-            trips if component.negative and behind != NO_COMPONENT else ComponentHistory().trips,
+            seen=float(counts[SEEN]) if provable else 0.0,
+            lost=float(counts[LOST]) if provable else 0.0,
+            **between,
         )
-    return History(found, len(events))
+    return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
 
 
 def _bits(bound: BoundQuery) -> dict[str, int]:
@@ -116,16 +139,24 @@ def _bits(bound: BoundQuery) -> dict[str, int]:
     return {component.variable: place for place, component in enumerate(ordered)}
 
 
-@numba.njit(INT64S(INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64, types.int64), cache=True)
+@numba.njit(
+    types.UniTuple(FLOAT64S, 2)(INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64, types.int64),
+    cache=True,
+)
 def proven_at_the_start(
     time: Int64s, instant: Int64s, mask: Int64s, starts: Int64s, target: int, behind: int, window: int, begins: int
-) -> Int64s:
-    """How often the first component was seen, and not seen, in the window before the second one."""
-    counts = np.zeros(2, np.int64)
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """When the second component was seen, counted from the history's beginning: with the first one before it, without.
+
+    What lies before the beginning cannot be missed, so these times tell later which of them prove a loss.
+    """
+    seen_since, lost_since = np.empty(len(mask), np.float64), np.empty(len(mask), np.float64)
+    n_seen = n_lost = 0
     for part in range(len(starts) - 1):
         for event in range(starts[part], starts[part + 1]):
-            if mask[event] & (1 << behind) == 0 or time[event] - begins < window:
-                continue  # what lies before the history's beginning cannot be missed
+            if mask[event] & (1 << behind) == 0:
+                continue
+            since = max(np.float64(time[event] - begins), 0.5)
             seen = False
             earlier = event - 1
             while earlier >= starts[part] and time[event] - time[earlier] < window:
@@ -136,8 +167,13 @@ def proven_at_the_start(
                     if mask[earlier] & (1 << behind) != 0:
                         break  # an earlier trip
                 earlier -= 1
-            counts[SEEN if seen else LOST] += 1
-    return counts
+            if seen:
+                seen_since[n_seen] = since
+                n_seen += 1
+            else:
+                lost_since[n_lost] = since
+                n_lost += 1
+    return seen_since[:n_seen], lost_since[:n_lost]
 
 
 @numba.njit(FLOAT64S(INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64), cache=True)
@@ -174,6 +210,7 @@ def until_the_end(
         types.int64,
         types.int64,
         types.boolean,
+        types.boolean,
         types.int64,
         types.int64,
     ),
@@ -188,10 +225,14 @@ def observe(
     target: int,
     behind: int,
     negative: bool,
+    grouped: bool,
     window: int,
     ends: int,
 ) -> tuple[Any, ...]:
-    """All waits from one component for another: ended, cut off, in vain; and the trips on to the one behind."""
+    """All waits from one component for another: ended, cut off, in vain; and the trips on to the one behind.
+
+    Of a group of events (`grouped`) only the last one opens a wait.
+    """
     count = 0
     for event in range(len(mask)):
         if mask[event] & (1 << source) != 0:
@@ -250,8 +291,9 @@ def observe(
             elif arrived >= 0:
                 never += 1  # it was lost; the share that is seen is `happens` times what is not lost
             elif renewed > 0.0:
-                cut[n_cut] = renewed
-                n_cut += 1
+                if not grouped:
+                    cut[n_cut] = renewed
+                    n_cut += 1
             elif began + window <= ends:
                 never += 1
             elif ends > began:

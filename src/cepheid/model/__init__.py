@@ -23,6 +23,7 @@ from cepheid.model.loss_model import (
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at, score_at
 from cepheid.model.score_tables import ScoreTable, join_tables, score_table
 from cepheid.model.scores import SCORINGS, Scoring, SegmentItem, score, score_limit
+from cepheid.model.trip_share import share_by_length
 
 __all__ = [
     "BINS_PER_OCTAVE",
@@ -67,4 +68,5 @@ __all__ = [
     "score_at",
     "score_limit",
     "score_table",
+    "share_by_length",
 ]

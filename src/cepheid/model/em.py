@@ -25,7 +25,7 @@ from scipy import special
 from cepheid.errors import ModelError
 from cepheid.model.chain import Chain, Step, landmarks_of, solve
 from cepheid.model.distributions import Exponential, Gamma, LogNormal
-from cepheid.model.fit import FEWEST_GAPS, fit_from_statistics, start_from_moments
+from cepheid.model.fit import CLEARLY_BETTER, FEWEST_GAPS, fit_from_statistics, start_from_moments
 from cepheid.model.gap import Floats, GapDistribution
 from cepheid.model.gap_statistics import GapStatistics, Moments, bin_edges
 
@@ -112,7 +112,7 @@ def fit_trips(
         raise ModelError(
             f"the history cannot tell whether events{where} were lost or never happened: "
             "trips without them look alike in both cases",
-            hint="state the loss or `happens` yourself, or give `skip`",
+            hint="state the loss yourself, or take it to be that of readers whose losses are proven",
         )
     gap = cast(GapDistribution, replace(cast(Any, before), happens=found.happens))
     return TripFit(found.loss, spread[0], found.happens, spread[1], gap, after, found.skip, found.log_likelihood)
@@ -221,6 +221,8 @@ def _spread(
     """
     z = float(special.ndtri(0.5 + confidence / 2.0))
     enough = found.log_likelihood - z * z / 2.0
+    if fixed is None and _alike(data) >= found.log_likelihood - CLEARLY_BETTER:
+        return None
 
     def plausible(lost: float) -> bool:
         return any(_best_with(data, family, fixed, found.skip, lost) >= enough for family in families)
@@ -233,6 +235,16 @@ def _spread(
     if high - low > _WIDEST:
         return None
     return _intervals(data, found, _found(data, low, found.skip), _found(data, high, found.skip), z)
+
+
+def _alike(data: _Data) -> float:
+    """The likelihood if trips without the middle were as long as those with it, for then any split explains them.
+
+    No family of skips need contain that case, and without it EM would take what fits a little worse for proof.
+    """
+    unseen = float(data.counts.sum())
+    share = data.seen / (data.seen + unseen)
+    return data.seen * math.log(share) + float((data.counts * np.log((1.0 - share) * data.through_middle)).sum())
 
 
 def _best_with(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -27,13 +27,15 @@ def fit_model(
     history: Any,
     query: Any,
     *,
-    loss: float | Mapping[str, float] | None = None,
+    loss: Any = None,
     negatives: str = "pooled",
     **keywords: Any,
 ) -> Model:
     """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
     options = Options.from_keywords(keywords)
     if is_spark(history):
+        if history.isStreaming:
+            raise ModelError("a stream has no end to learn from", hint="fit on a table of past events")
         bound, seen = _from_spark(history, query, options)
     else:
         local = as_local(history)
@@ -49,7 +51,7 @@ def fit_model(
         loss=loss,
         negatives=negatives,
         unit=_unit(bound),
-        resolution=_scale(bound) if _whole(bound) else 0.0,
+        resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,
     )
 
@@ -66,10 +68,6 @@ def _unit(bound: BoundQuery) -> str | None:
     return "seconds" if bound.schema.type_of(bound.schema.time) is DataType.TIME else bound.schema.time_unit
 
 
-def _whole(bound: BoundQuery) -> bool:
-    return bound.schema.type_of(bound.schema.time) is DataType.INT
-
-
 def _scale(bound: BoundQuery) -> float:
     return gap_scale(bound, Model(loss=0.0, unit=_unit(bound)))
 
@@ -77,10 +75,10 @@ def _scale(bound: BoundQuery) -> float:
 def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, History]:
     """Each partition gathers its own counts; the driver adds them up."""
     from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import to_arrow_schema
 
-    schema = to_arrow_schema(frame.schema)
-    bound = _bound(query, schema, options)
+    from cepheid.runners.spark_session import arrow_schema
+
+    bound = _bound(query, arrow_schema(frame), options)
     needed = sorted(
         {bound.schema.time, *bound.attributes(), *filter(None, [bound.schema.type]), *bound.schema.tiebreak}
     )

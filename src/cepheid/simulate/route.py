@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
+from cepheid.errors import DataError
 from cepheid.simulate.gaps import Gap, draw_gaps
 from cepheid.simulate.simulation import Simulation, check_at_least, check_share, names_by_code
 
@@ -16,7 +19,7 @@ def route_visits(
     parcels: int = 100_000,
     *,
     readers: int = 6,
-    loss: float = 0.15,
+    loss: float | Sequence[float] = 0.15,
     happens: float = 0.9,
     step: Gap = STEP,
     arrivals: Gap = ARRIVALS,
@@ -24,12 +27,18 @@ def route_visits(
 ) -> Simulation:
     """Each parcel passes readers R0, R1, ... in turn and goes on to the next with probability `happens`.
 
-    `loss` is each reader's chance to miss it. The truth has a row per parcel: how many readers it passed, whether it
-    came to the end of the route, and how many of its readings were seen.
+    `loss` is each reader's chance to miss it: one number, or one for each reader. The truth has a row per parcel: how
+    many readers it passed, whether it came to the end of the route, and how many of its readings were seen.
     """
     check_at_least("parcels", parcels, 1)
     check_at_least("readers", readers, 2)
-    check_share("loss", loss)
+    missed = [float(loss)] * readers if isinstance(loss, int | float) else [float(each) for each in loss]
+    if len(missed) != readers:
+        raise DataError(
+            f"simulate: {len(missed)} losses for {readers} readers", hint="give one number, or one for each"
+        )
+    for each in missed:
+        check_share("loss", each)
     check_share("happens", happens)
     rng = np.random.default_rng(seed)
     gaps = np.stack([np.zeros(parcels), *(np.ceil(draw_gaps(rng, step, parcels)) for _ in range(readers - 1))])
@@ -37,7 +46,7 @@ def route_visits(
     instants = (begins + np.cumsum(np.maximum(gaps, [[0.0]] + [[1.0]] * (readers - 1)), axis=0)).astype(np.int64)
     goes_on = np.concatenate([np.ones((1, parcels), bool), rng.random((readers - 1, parcels)) < happens])
     passed = np.logical_and.accumulate(goes_on, axis=0)
-    seen = passed & (rng.random((readers, parcels)) >= loss)
+    seen = passed & (rng.random((readers, parcels)) >= np.array(missed)[:, None])
     reader, parcel = np.nonzero(seen)
     order = np.argsort(instants[reader, parcel], kind="stable")
     reader, parcel = reader[order], parcel[order]
