@@ -20,7 +20,7 @@ err = Console(stderr=True, highlight=False, markup=False)
 
 _PATIENCE = 4.0  # seconds without a word
 _OF_A_QUERY = 1  # a query compiles its conditions each time, which is quick
-_OPTIONS = "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model"
+_OPTIONS = "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model|delay"
 
 
 def print_user_error(error: CepheidError) -> None:
@@ -89,6 +89,7 @@ def in_words_of_the_command_line(message: str) -> str:
     message = re.sub(r"\b(max_matches|max_partial_matches)=", lambda found: f"--{found[1].replace('_', '-')} ", message)
 
     def option(found: re.Match[str]) -> str:
-        return f"--{found[1].replace('_', '-')} {found[2]}"
+        value = f"'{found[2]}'" if " " in found[2] else found[2]
+        return f"--{found[1].replace('_', '-')} {value}"
 
     return re.sub(rf"\b({_OPTIONS})='([^']*)'", option, message)

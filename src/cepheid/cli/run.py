@@ -17,6 +17,8 @@ from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, note, out
 from cepheid.cli.query_argument import read_query
 from cepheid.cli.result_files import check_output, flat, write_json_lines, write_table
+from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
+from cepheid.cli.spark_session import LOCAL
 from cepheid.cli.stages import Stages
 from cepheid.report.facts import facts
 
@@ -36,6 +38,47 @@ _Shown = Annotated[
 _MaxMatches = Annotated[int | None, typer.Option(metavar="N", help="Stop with an error at more matches.", min=1)]
 _Truncate = Annotated[bool, typer.Option("--truncate", help="At a limit, give the matches so far, not an error.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary.")]
+_SPARK = "Spark"
+_Master = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Run on Spark: local[*], spark://host:7077, yarn, ...", rich_help_panel=_SPARK),
+]
+_Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark's. May be repeated.", rich_help_panel=_SPARK),
+]
+_Stream = Annotated[
+    bool,
+    typer.Option("--stream", help="Watch a directory or kafka://broker:9092/topic.", rich_help_panel=_SPARK),
+]
+_Checkpoint = Annotated[
+    Path | None, typer.Option(metavar="PATH", help="Where a stream keeps its state.", rich_help_panel=_SPARK)
+]
+_Trigger = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHEN",
+        help="available-now: end when all that is there is done; or how often, such as '10 seconds'.",
+        rich_help_panel=_SPARK,
+    ),
+]
+_Delay = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LENGTH", help="How late events of a stream may come, such as '10 seconds'.", rich_help_panel=_SPARK
+    ),
+]
+_FilesPerBatch = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Files of a stream that are read at a time.", min=1, rich_help_panel=_SPARK),
+]
+_TopicSchema = Annotated[
+    str | None,
+    typer.Option(
+        "--schema", metavar="COLUMNS", help="Columns of a topic: 'ts timestamp, id long'.", rich_help_panel=_SPARK
+    ),
+]
+_LARGE = 2 * 2**30  # bytes of input from which Spark is the better choice
 
 
 def run(
@@ -60,39 +103,80 @@ def run(
     show: _Shown = None,
     limit: _Limit = 20,
     quiet: _Quiet = False,
+    master: _Master = None,
+    conf: _Conf = None,
+    stream: _Stream = False,
+    checkpoint: _Checkpoint = None,
+    trigger: _Trigger = None,
+    delay: _Delay = None,
+    files_per_batch: _FilesPerBatch = None,
+    schema: _TopicSchema = None,
 ) -> None:
     """Find the matches of a query in files of events.
 
     Matches go to --output, or to standard output: as a table on a terminal, as JSON lines when piped.
+    Runs in this process; on Spark with --master, with --stream, or where the input is larger than 2 GiB.
 
     Examples:
 
         cepheid run shoplifting.cepheid --input events.parquet --output thefts.parquet
 
         cepheid run "PATTERN SEQ(Login a, Payment b) WHERE [user] WITHIN 5 minutes" -i day.csv --time when
+
+        cepheid run shoplifting.cepheid -i incoming/ --stream --delay "10 seconds" -o thefts.parquet --checkpoint state
     """
-    if output is not None:
-        check_output(output)
     parsed = read_query(query, parameter or ())
-    stages = Stages()
-    with stages.timed("read"):
-        events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     given: dict[str, Any] = {"engine": engine, "scoring": scoring, **({"truncate": True} if truncate else {})}
     if model is not None:
         given["model"] = cepheid.load_model(model)
     if max_matches is not None:
         given["max_matches"] = max_matches
-    with stages.timed("match"), explaining_delay():
-        result = cepheid.match(events, parsed, **roles.arguments(), **given)
-    with stages.timed("write"):
-        deliver(result, output, show, roles, limit)
+    task = Task(parsed, list(input), roles, given, output)
+    options = SparkOptions(
+        master or LOCAL, conf or [], format, time_format, schema, checkpoint, trigger, delay, files_per_batch
+    )
+    stages = Stages()
+    if stream:
+        ran = run_stream(task, options, lambda found: deliver(found, None, show, roles, limit), stages)
+    elif master is not None or _is_large(input, format):
+        ran = run_batch(task, options, stages)
+    else:
+        ran = run_here(task, options, stages)
+    if ran.result is not None:
+        with stages.timed("write"):
+            deliver(ran.result, output, show, roles, limit)
     if not quiet:
-        stages.print_summary(events=events.num_rows, matches=result.num_rows, output=output)
-        if facts(result).get("truncated"):
+        late = {"late": ran.late} if ran.late else {}
+        stages.print_summary(events=ran.events, matches=ran.matches, output=output, **late)
+        if ran.result is not None and facts(ran.result).get("truncated"):
             note("the result was cut short at a limit: there are more matches")
-        if result.num_rows == 0:
+        if ran.matches == 0 and not stream:
             note("no matches: `cepheid why` with the same arguments says where they were lost")
+
+
+def _is_large(inputs: list[str], format: str | None) -> bool:
+    if find_files(inputs, format).size < _LARGE:
+        return False
+    from cepheid.runners.spark_session import java_problem
+
+    if java_problem() is not None:
+        return False
+    note(f"a large input: it runs on Spark, {LOCAL}")
+    return True
+
+
+def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
+    """All matches in files, found in this process."""
+    if task.output is not None:
+        check_output(task.output)
+    roles = task.roles
+    with stages.timed("read"):
+        files = find_files(task.inputs, options.format)
+        events = read_events(files, time=roles.lower or roles.time, time_format=options.time_format)
+    with stages.timed("match"), explaining_delay():
+        result = cepheid.match(events, task.query, **roles.arguments(), **task.given)
+    return Ran(result, result.num_rows, events.num_rows)
 
 
 def deliver(result: pa.Table, output: Path | None, show: Shown | None, roles: o.Roles, limit: int) -> None:

@@ -27,11 +27,11 @@ class Stages:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
-    def print_summary(self, *, events: int, matches: int, output: Path | None = None, **others: int) -> None:
+    def print_summary(self, *, events: int | None, matches: int, output: Path | None = None, **others: int) -> None:
         """One line on stderr: what went in, what came out, and where the time went."""
         text = Text()
         text.append(counted(matches, "match", "matches"), style="bold green" if matches else "bold yellow")
-        text.append(f" in {counted(events, 'event', 'events')}")
+        text.append(f" in {counted(events, 'event', 'events')}" if events is not None else "")
         text.append("".join(f", {number:,} {name}" for name, number in others.items()))
         text.append(f" -> {output}" if output is not None else "")
         spent = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())

@@ -1,0 +1,149 @@
+"""`cepheid run` on Spark: a batch, or a stream with its progress."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import cepheid
+from cepheid.cli.event_files import EventFiles, find_files
+from cepheid.cli.options import Roles
+from cepheid.cli.progress import StreamWatch, batch_progress
+from cepheid.cli.spark_session import LOCAL, spark_session
+from cepheid.cli.spark_tables import flat_columns, kafka_topic, output_format, read_stream, read_table, read_topic
+from cepheid.cli.stages import Stages
+from cepheid.errors import CepheidError
+
+AVAILABLE_NOW = "available-now"
+_MOST_ROWS = 1_000_000  # that are brought to this process to be printed
+
+
+@dataclass(frozen=True)
+class SparkOptions:
+    """Where and how Spark runs."""
+
+    master: str = LOCAL
+    settings: list[str] = field(default_factory=list)  # Spark's own, NAME=VALUE
+    format: str | None = None  # of the input
+    time_format: str | None = None
+    schema: str | None = None  # of a Kafka topic
+    checkpoint: Path | None = None
+    trigger: str | None = None  # AVAILABLE_NOW, or how long to wait between batches; None: not at all
+    delay: str | None = None
+    files_per_batch: int | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be found where."""
+
+    query: cepheid.Query
+    inputs: list[str]
+    roles: Roles
+    given: dict[str, Any]  # model, engine and other options of `match`
+    output: Path | None = None
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run gave: the matches, unless they went elsewhere, and how many there were."""
+
+    result: pa.Table | None
+    matches: int
+    events: int | None = None
+    late: int = 0
+
+
+def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
+    """All matches in files, found by Spark."""
+    kind = output_format(task.output) if task.output is not None else None
+    files = find_files(task.inputs, options.format)
+    with spark_session(options.master, options.settings, stages) as session:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        roles = task.roles
+        events = read_table(session, files, roles.lower or roles.time, options.time_format)
+        counted = Observation()
+        matches = cepheid.match(events, task.query, **roles.arguments(), **task.given)
+        matches = matches.observe(counted, F.count(F.lit(1)).alias("matches"))
+        with stages.timed("match"), batch_progress(session):
+            if task.output is None:
+                result = matches.limit(_MOST_ROWS).toArrow()
+                return Ran(result, result.num_rows, rows_in(files))
+            written = flat_columns(matches) if kind == "csv" else matches
+            written.write.mode("overwrite").format(kind).options(header="true").save(str(task.output))
+        return Ran(None, int(counted.get["matches"]), rows_in(files))
+
+
+def rows_in(files: EventFiles) -> int | None:
+    """How many events there are, where the files tell without being read."""
+    from pyarrow import parquet
+
+    if files.format != "parquet":
+        return None
+    return sum(int(parquet.read_metadata(path).num_rows) for path in files.paths)
+
+
+def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], None], stages: Stages) -> Ran:
+    """The matches in a directory that files come into, or in a Kafka topic, until it ends or is stopped."""
+    kind = output_format(task.output) if task.output is not None else None
+    if task.output is not None and options.checkpoint is None:
+        hint = "for example --checkpoint state; a run that is started again with it goes on where it stopped"
+        raise CepheidError("--stream with --output needs a checkpoint", hint=hint)
+    with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
+        events = _source(session, task, options)
+        given = {**task.given, **({"delay": options.delay} if options.delay is not None else {})}
+        matches = cepheid.match(events, task.query, **task.roles.arguments(), **given)
+        if task.output is None:
+
+            def print_batch(batch: Any, _: int) -> None:
+                found = batch.toArrow()
+                if found.num_rows:
+                    show(found)
+
+            writer = matches.writeStream.foreachBatch(print_batch)
+        else:
+            written = flat_columns(matches) if kind == "csv" else matches
+            writer = written.writeStream.format(kind).option("path", str(task.output)).option("header", "true")
+        writer = writer.option("checkpointLocation", str(folder)).outputMode("append")
+        with stages.timed("match"):
+            watch = StreamWatch(_triggered(writer, options.trigger).start())
+            watch.wait()
+        numbers = watch.numbers
+        return Ran(None, numbers.matches, numbers.events, numbers.late)
+
+
+def _source(session: Any, task: Task, options: SparkOptions) -> Any:
+    topic = kafka_topic(task.inputs[0]) if len(task.inputs) == 1 else None
+    if topic is not None:
+        return read_topic(session, topic, options.schema)
+    files = find_files(task.inputs, options.format)
+    time = task.roles.lower or task.roles.time
+    return read_stream(session, files, time, options.time_format, options.files_per_batch)
+
+
+@contextmanager
+def _checkpoint(options: SparkOptions) -> Iterator[Path]:
+    """The folder that was asked for, or one that is thrown away."""
+    if options.checkpoint is not None:
+        yield options.checkpoint
+        return
+    folder = Path(tempfile.mkdtemp(prefix="cepheid-checkpoint-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _triggered(writer: Any, trigger: str | None) -> Any:
+    if trigger is None:
+        return writer
+    return writer.trigger(availableNow=True) if trigger == AVAILABLE_NOW else writer.trigger(processingTime=trigger)

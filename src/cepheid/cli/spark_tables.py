@@ -1,0 +1,138 @@
+"""Event files, directories and Kafka topics as Spark tables, and results as files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from cepheid.cli.event_files import EventFiles
+from cepheid.cli.result_files import check_output
+from cepheid.errors import CepheidError
+
+_SPARK_FORMATS = {"parquet": "parquet", "csv": "csv", "jsonl": "json", "delta": "delta"}
+_OUTPUT_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+# strptime's letters in Java's spelling
+_PATTERN = {
+    "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "f": "SSSSSS",
+    "p": "a", "b": "MMM", "B": "MMMM", "a": "EEE", "z": "Z", "j": "DDD",
+}  # fmt: skip
+
+
+def read_table(session: Any, files: EventFiles, time: str, time_format: str | None) -> Any:
+    """The files as a table."""
+    reader = _with_options(session.read.format(_spark_format(files.format)), files.format)
+    return _with_time(reader.load([str(path) for path in files.paths]), time, time_format)
+
+
+def read_stream(
+    session: Any, files: EventFiles, time: str, time_format: str | None, files_per_batch: int | None
+) -> Any:
+    """A directory as a stream of the files that come into it; those that are there tell the columns."""
+    (folder,) = [Path(item) for item in files.given] if len(files.given) == 1 else [None]
+    if folder is None or not folder.is_dir():
+        raise CepheidError(f"--stream watches one directory, not {', '.join(files.given)}", hint="give its path")
+    schema = _with_options(session.read.format(_spark_format(files.format)), files.format).load(str(folder)).schema
+    reader = _with_options(session.readStream.format(_spark_format(files.format)).schema(schema), files.format)
+    if files_per_batch is not None:
+        reader = reader.option("maxFilesPerTrigger", files_per_batch)
+    return _with_time(reader.load(str(folder)), time, time_format)
+
+
+def _spark_format(format: str) -> str:
+    if format not in _SPARK_FORMATS:
+        raise CepheidError(f"Spark does not read {format} files", hint="convert them to Parquet")
+    return _SPARK_FORMATS[format]
+
+
+def _with_options(reader: Any, format: str) -> Any:
+    if format == "csv":
+        return reader.option("header", "true").option("inferSchema", "true")
+    return reader
+
+
+def _with_time(table: Any, time: str, time_format: str | None) -> Any:
+    if time_format is None or time not in table.columns:
+        return table
+    from pyspark.sql import functions as F
+
+    return table.withColumn(time, F.to_timestamp(time, java_pattern(time_format)))
+
+
+def java_pattern(strptime: str) -> str:
+    """A format of strptime as Spark writes it.
+
+    >>> java_pattern("%d/%m/%Y %H:%M")
+    'dd/MM/yyyy HH:mm'
+    """
+    found, letters = [], iter(strptime)
+    for letter in letters:
+        if letter != "%":
+            found.append(f"'{letter}'" if letter.isalpha() else letter)
+            continue
+        code = next(letters, "")
+        if code not in _PATTERN:
+            raise CepheidError(f"--time-format: %{code} is not known to Spark", hint="use %Y %m %d %H %M %S %f %z")
+        found.append(_PATTERN[code])
+    return "".join(found)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A Kafka topic."""
+
+    servers: str
+    name: str
+
+
+def kafka_topic(given: str) -> Topic | None:
+    """The topic that an input names, as in kafka://broker:9092/readings.
+
+    >>> kafka_topic("kafka://broker:9092/readings"), kafka_topic("events.parquet")
+    (Topic(servers='broker:9092', name='readings'), None)
+    """
+    if not given.startswith("kafka://"):
+        return None
+    parts = urlsplit(given)
+    name = parts.path.strip("/")
+    if not parts.netloc or not name:
+        raise CepheidError(f"--input {given}: no topic", hint="write kafka://broker:9092/topic")
+    return Topic(parts.netloc, name)
+
+
+def read_topic(session: Any, topic: Topic, schema: str | None) -> Any:
+    """The events of a topic, whose values are JSON objects with the columns of `schema`."""
+    from pyspark.sql import functions as F
+
+    if schema is None:
+        hint = "say which, for example --schema 'ts timestamp, type string, id long'"
+        raise CepheidError("the values of a Kafka topic are JSON, and their columns are not known", hint=hint)
+    source = session.readStream.format("kafka").option("kafka.bootstrap.servers", topic.servers)
+    rows = source.option("subscribe", topic.name).load()
+    return rows.select(F.from_json(F.col("value").cast("string"), schema).alias("event")).select("event.*")
+
+
+def output_format(path: Path) -> str:
+    """The format of a result that Spark writes, as a directory of files."""
+    found = _OUTPUT_FORMATS.get(path.suffix.lower())
+    if found is None:
+        check_output(path)
+        raise CepheidError(f"--output {path}: Spark does not write {path.suffix}", hint="use .parquet, .csv or .jsonl")
+    return found
+
+
+def flat_columns(result: Any) -> Any:
+    """The same without nesting, for CSV: `x.ts`, `x.id` for the event x, lists as JSON text."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import ArrayType, StructType
+
+    columns = []
+    for field in result.schema.fields:
+        if isinstance(field.dataType, StructType):
+            columns += [F.col(f"`{field.name}`.`{n}`").alias(f"{field.name}.{n}") for n in field.dataType.names]
+        elif isinstance(field.dataType, ArrayType):
+            columns.append(F.to_json(F.col(f"`{field.name}`")).alias(field.name))
+        else:
+            columns.append(F.col(f"`{field.name}`"))
+    return result.select(*columns)

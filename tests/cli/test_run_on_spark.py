@@ -1,0 +1,128 @@
+"""`cepheid run` on Spark: the same matches as in this process, from batches and from streams."""
+
+import json
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from cepheid.cli.progress import StreamNumbers, stream_numbers
+from cepheid.cli.spark_session import in_our_words
+from cepheid.cli.spark_tables import java_pattern, kafka_topic
+from cepheid.errors import CepheidError, DataError
+from cepheid.simulate import retail_visits
+from cli.conftest import Cepheid
+
+DAY = retail_visits(200, loss=0.0, theft=0.2, timestamps=True, seed=1)
+SETTINGS = ["--conf", "spark.sql.shuffle.partitions=2", "--master", "local[2]"]
+
+
+def rows(text: str) -> list[str]:
+    return sorted(json.dumps(json.loads(line), sort_keys=True) for line in text.splitlines())
+
+
+@pytest.fixture
+def incoming(tmp_path: Path) -> Path:
+    """A directory with the day in two files, in order."""
+    folder = tmp_path / "incoming"
+    folder.mkdir()
+    half = DAY.events.num_rows // 2
+    for number, part in enumerate((DAY.events.slice(0, half), DAY.events.slice(half))):
+        path = folder / f"part-{number}.parquet"
+        pq.write_table(part, path)
+        os.utime(path, (1_700_000_000 + 60 * number,) * 2)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_batch_stream_and_local_agree(cepheid_command: Cepheid, incoming: Path, tmp_path: Path) -> None:
+    here = cepheid_command("run", DAY.query, "-i", incoming)
+    assert here.code == 0, here.err
+    batch = cepheid_command("run", DAY.query, "-i", incoming, *SETTINGS)
+    assert batch.code == 0, batch.err
+    assert rows(batch.out) == rows(here.out)
+    assert f"in {DAY.events.num_rows} events" in batch.err
+    flags = ["--stream", "--trigger", "available-now", "--delay", "1 minute", "--files-per-batch", "1"]
+    stream = cepheid_command(
+        "run",
+        DAY.query,
+        "-i",
+        incoming,
+        *SETTINGS,
+        *flags,
+        "-o",
+        tmp_path / "out.csv",
+        "--checkpoint",
+        tmp_path / "state",
+    )
+    assert stream.code == 0, stream.err
+    written = [pacsv.read_csv(path) for path in (tmp_path / "out.csv").glob("*.csv") if path.stat().st_size]
+    # What ended less than the delay before the last event is not known yet: earlier events may still come.
+    watermark = DAY.events["ts"][-1].as_py() - timedelta(minutes=1)
+    known = [row for row in here.out.splitlines() if datetime.fromisoformat(json.loads(row)["match_end"]) <= watermark]
+    assert sum(part.num_rows for part in written) == len(known) > 20
+    again = cepheid_command(
+        "run",
+        DAY.query,
+        "-i",
+        incoming,
+        *SETTINGS,
+        *flags,
+        "-o",
+        tmp_path / "out.csv",
+        "--checkpoint",
+        tmp_path / "state",
+    )
+    assert "0 matches" in again.err  # it goes on where it stopped
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_errors_of_workers_and_sources_are_sentences(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    pq.write_table(DAY.events, path)
+    column = cepheid_command("run", "PATTERN SEQ(A a, B b) WHERE [tag] WITHIN 1 hour", "-i", path, *SETTINGS)
+    assert (column.code, "Traceback" in column.err) == (1, False)
+    assert "did you mean" in column.err
+    kafka = cepheid_command(
+        "run", DAY.query, "-i", "kafka://broker:9092/readings", *SETTINGS, "--stream", "--delay", "1 minute",
+        "--schema", "ts timestamp, type string, tag_id long",
+    )  # fmt: skip
+    assert kafka.code == 1
+    assert "spark-sql-kafka" in kafka.err
+
+
+def test_streams_need_what_only_the_user_knows(cepheid_command: Cepheid, incoming: Path) -> None:
+    ran = cepheid_command("run", DAY.query, "-i", incoming, "--stream", "-o", "found.parquet")
+    assert ran.code == 1
+    assert "--checkpoint" in ran.err
+
+
+def test_topics_patterns_and_settings() -> None:
+    assert kafka_topic("kafka://a:1,b:2/topic") is not None
+    with pytest.raises(CepheidError, match="write kafka://broker:9092/topic"):
+        kafka_topic("kafka://broker:9092")
+    assert java_pattern("%Y-%m-%dT%H:%M:%S.%f") == "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+    with pytest.raises(CepheidError, match="%Q is not known"):
+        java_pattern("%Q")
+
+
+def test_worker_errors_keep_their_kind() -> None:
+    told = in_our_words(
+        RuntimeError("Job aborted:\n  cepheid.errors.DataError: column 'ts', row 3: the time is null\n\n at")
+    )
+    assert isinstance(told, DataError)
+    assert str(told) == "column 'ts', row 3: the time is null"
+    assert "Spark failed: disk full" in str(in_our_words(RuntimeError("\ndisk full\n at java")))
+
+
+def test_numbers_of_a_stream() -> None:
+    first = {"batchId": 0, "numInputRows": 10, "eventTime": {"watermark": "2024-01-01T08:00:00Z"}}
+    second = {"batchId": 1, "numInputRows": 5, "observedMetrics": {"cepheid": {"matches": 3, "late": 1, "retained": 7}}}
+    found = stream_numbers([first, second, first])
+    assert found == StreamNumbers(2, 15, 1, 3, 0.0, "2024-01-01T08:00:00Z", 0, 7)
+    assert "1 late" in str(found)
