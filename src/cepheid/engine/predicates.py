@@ -83,7 +83,8 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
     code = compile(source, "<predicate>", "exec")
     try:
         exec(code, namespace)
-        return numba.njit(PREDICATE)(namespace["predicate"]), True
+        lean: dict[str, Any] = {"_nrt": False}  # it makes no arrays, so numba need not count references to them
+        return numba.njit(PREDICATE, **lean)(namespace["predicate"]), True
     except numba.core.errors.NumbaError as error:
         refused = error
     names = ", ".join(function.__name__ for _, function in functions)

@@ -10,14 +10,13 @@ from cepheid.engine.events import EventTable
 from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import Int64s, Matches
 from cepheid.engine.runs.automaton import Automaton, compile_automaton
-from cepheid.engine.runs.backtrack import backtrack
 from cepheid.engine.runs.buffer import Rows
 from cepheid.engine.runs.compressed import CompressedMatches
 from cepheid.engine.runs.enumerate import Written, nothing_written
 from cepheid.engine.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
 from cepheid.engine.runs.prepare import Prepared, prepare, to_matches
+from cepheid.engine.runs.program import MERGEABLE
 from cepheid.engine.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, scan
-from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
 __all__ = [
@@ -27,19 +26,9 @@ __all__ = [
     "compile_automaton",
     "count",
     "find_compressed",
-    "refuses",
     "run",
     "run_backtracking",
 ]
-
-
-def refuses(bound: BoundQuery) -> str | None:
-    """Why this engine cannot run a query, or None."""
-    if bound.schema.lower is not None:
-        return "it takes every time as precise"
-    if bound.syntax.threshold is not None:
-        return "it takes every event as seen"
-    return None
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
@@ -70,6 +59,8 @@ def count(plan: Plan, events: EventTable, after: int, until: int) -> int:
 
 def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches, one run at a time (SASE+ section 5.2.3)."""
+    from cepheid.engine.runs.backtrack import backtrack  # a kernel that hardly anyone needs
+
     prepared = prepare(plan, events)
     limits = plan.limits
     written, state = backtrack(
@@ -94,7 +85,7 @@ def automaton_text(plan: Plan) -> str:
 
 def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Written, Rows, Rows, Int64s]:
     program, limits = prepared.compiled.program, prepared.plan.limits
-    merging = bool(prepared.plan.options.get("merge", mode != VERBOSE)) and bool(program.mergeable.any())
+    merging = bool(prepared.plan.options.get("merge", mode != VERBOSE)) and bool(program.place[:, MERGEABLE].any())
     merging = merging and prepared.events.ordered
     widths = prepared.widths if merging else prepared.widths._replace(key=0)
     found: tuple[Written, Rows, Rows, Int64s] = scan(

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from cepheid.engine.reference.precise import decisive_branches
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Conjunct, Negation, Phase
 from cepheid.language.functions import AGGREGATES
+from cepheid.language.normal import negation_normal_form
 from cepheid.language.printing import expression_text, window_text
 
 FINAL = "F"
@@ -162,6 +162,36 @@ def negation_conjuncts(bound: BoundQuery, negation: Negation, branch: Branch) ->
     """What an event of a negated component must pass to kill a match."""
     components = [*bound.positives, negation.component]
     return tuple(place_conjunct(part, components) for part in branch.passed_by(negation.component.variable))
+
+
+def decisive_branches(bound: BoundQuery) -> tuple[Branch, ...]:
+    """The disjuncts that negation is judged by, without the conditions that no negated component is concerned with.
+
+    Those stand on edges as clauses of the conjunctive form, which is not the same for Kleene groups: a clause such as
+    `a.x = 1 OR a.y = 2` may hold for one element by its x and for another by its y, a disjunct holds for all of them.
+    """
+    if not bound.negations or bound.syntax.where is None:
+        return (Branch((), ()),)
+    negated = {negation.component.variable for negation in bound.negations}
+    apart: set[s.Expression] = set()
+    concerned: set[s.Expression] = set()
+    for part in _operands(negation_normal_form(bound.syntax.where), s.And):
+        tests = any(isinstance(node, s.Equivalence) for node in s.walk(part))
+        literals = concerned if tests or s.variables_of(part) & negated else apart
+        literals.update(_operands(part, s.And, s.Or))
+    reduced = (
+        Branch(tuple(each for each in branch.positive if each not in apart or each in concerned), branch.negative)
+        for branch in bound.branches
+    )
+    return tuple(dict.fromkeys(reduced))
+
+
+def _operands(node: s.Expression, *kinds: type[s.Expression]) -> Iterator[s.Expression]:
+    if isinstance(node, kinds):
+        for inner in s.children(node):
+            yield from _operands(inner, *kinds)
+    else:
+        yield node
 
 
 def judged_by_branch(branches: tuple[Branch, ...]) -> bool:

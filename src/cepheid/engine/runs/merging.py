@@ -12,18 +12,21 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import Int64s
 from cepheid.engine.runs.buffer import EVENT, JOINED, LATEST, LEFT, RIGHT, Rows
-from cepheid.engine.runs.conditions import EVENTS, Events
+from cepheid.engine.runs.conditions import CHANCE, EVENTS, INSTANT, Events
 from cepheid.engine.runs.moves import (
     ALIVE,
     BEGAN,
     BEGINNING,
+    BEGUN_HERE,
     BOOKS,
     CHAIN,
     CLOSED,
     END,
     ENTRIES,
+    FACTS,
     HASH,
     MERGED,
     PATHS,
@@ -38,88 +41,100 @@ from cepheid.engine.runs.moves import (
 )
 from cepheid.engine.runs.program import (
     CONTIGUOUS,
+    KEY_COLUMN,
     KEY_COUNTED,
     KEY_EVENT,
     KEY_INSTANT,
+    KEY_KIND,
     KEY_NULL,
     KEY_NUMBER,
+    KEY_OF,
     KEY_RUNNING,
     KEY_WHOLE,
+    KEYS_FROM,
+    LAST_AT,
     PROGRAM,
     Program,
 )
 
 
-@numba.njit(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, types.int64), cache=True)
+@lean(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, types.int64))
 def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slot: int) -> None:
     """Writes down what the run must agree on with others to be merged, and its hash."""
-    place = runs.facts[slot, PLACE]
-    key, at = runs.key[slot], runs.at[slot]
-    key[0] = 2 * place + runs.facts[slot, CLOSED]
-    key[1] = events.chance[at[program.last[place]]] if program.strategy == CONTIGUOUS else 0
-    size = 2
-    for row in range(runs.codes.shape[1]):
-        key[size] = runs.codes[slot, row]
+    rows, at, key = runs.rows, runs.at, runs.key
+    place = rows[slot, PLACE]
+    rows[slot, key] = 2 * place + rows[slot, CLOSED]
+    last = rows[slot, at + program.place[place, LAST_AT]]
+    rows[slot, key + 1] = events.facts[last, CHANCE] if program.strategy == CONTIGUOUS else 0
+    size = key + 2
+    for code in range(FACTS, at):
+        rows[slot, size] = rows[slot, code]
         size += 1
-    for item in range(program.key_start[place], program.key_start[place + 1]):
-        kind, source, row = program.key_kind[item], program.key_slot[item], program.key_row[item]
+    for item in range(program.place[place, KEYS_FROM], program.place[place + 1, KEYS_FROM]):
+        kind, of, column = program.keys[item, KEY_KIND], program.keys[item, KEY_OF], program.keys[item, KEY_COLUMN]
         if kind == KEY_WHOLE:
-            key[size] = columns.whole[row, at[source]]
+            rows[slot, size] = columns.whole[column, rows[slot, at + of]]
         elif kind == KEY_NUMBER:
-            key[size] = np.float64(columns.number[row, at[source]]).view(np.int64)
+            rows[slot, size] = np.float64(columns.number[column, rows[slot, at + of]]).view(np.int64)
         elif kind == KEY_NULL:
-            key[size] = columns.null[row, at[source]]
+            rows[slot, size] = columns.null[column, rows[slot, at + of]]
         elif kind == KEY_EVENT:
-            key[size] = at[source]
+            rows[slot, size] = rows[slot, at + of]
         elif kind == KEY_INSTANT:
-            key[size] = events.instant[at[source]]
+            rows[slot, size] = events.facts[rows[slot, at + of], INSTANT]
         elif kind == KEY_COUNTED:
-            key[size] = runs.counted[slot, source]
+            rows[slot, size] = rows[slot, runs.counted + of]
         elif kind == KEY_RUNNING:
-            key[size] = np.float64(runs.running[slot, source]).view(np.int64)
+            rows[slot, size] = np.float64(runs.running[slot, of]).view(np.int64)
         else:
-            key[size] = runs.facts[slot, BEGAN]
+            rows[slot, size] = rows[slot, BEGAN]
         size += 1
-    key[size:] = 0
+    for column in range(size, rows.shape[1]):
+        rows[slot, column] = 0
     mixed = 17
-    for index in range(size):  # kept below 2^31 so that no product overflows
-        mixed = (mixed * 1_000_003 ^ ((key[index] ^ (key[index] >> 31)) & 0x7FFFFFFF)) & 0x7FFFFFFF
-    runs.facts[slot, HASH] = mixed ^ (mixed >> 15)
+    for column in range(key, size):  # kept below 2^31 so that no product overflows
+        value = rows[slot, column]
+        mixed = (mixed * 1_000_003 ^ ((value ^ (value >> 31)) & 0x7FFFFFFF)) & 0x7FFFFFFF
+    runs.rows[slot, HASH] = mixed ^ (mixed >> 15)
 
 
-@numba.njit(types.int64(RUNS, INT64S, types.int64), cache=True)
+@lean(types.int64(RUNS, INT64S, types.int64))
 def equivalent(runs: Runs, chains: Int64s, slot: int) -> int:
     """The pending run that agrees with this one, or -1."""
-    other: int = chains[runs.facts[slot, HASH] & (len(chains) - 1)]
+    other: int = chains[runs.rows[slot, HASH] & (len(chains) - 1)]
     while other >= 0:
-        if runs.facts[other, HASH] == runs.facts[slot, HASH] and np.array_equal(runs.key[other], runs.key[slot]):
-            return other
-        other = runs.facts[other, CHAIN]
+        if runs.rows[other, HASH] == runs.rows[slot, HASH]:
+            column = runs.key
+            while column < runs.rows.shape[1] and runs.rows[other, column] == runs.rows[slot, column]:
+                column += 1
+            if column == runs.rows.shape[1]:
+                return other
+        other = runs.rows[other, CHAIN]
     return -1
 
 
-@numba.njit(types.void(RUNS, INT64S, types.int64), cache=True)
+@lean(types.void(RUNS, INT64S, types.int64))
 def enlist(runs: Runs, chains: Int64s, slot: int) -> None:
     """Lets others find this run by its hash."""
-    bucket = runs.facts[slot, HASH] & (len(chains) - 1)
-    runs.facts[slot, CHAIN] = chains[bucket]
+    bucket = runs.rows[slot, HASH] & (len(chains) - 1)
+    runs.rows[slot, CHAIN] = chains[bucket]
     chains[bucket] = slot
 
 
-@numba.njit(types.void(RUNS, INT64S, types.int64), cache=True)
+@lean(types.void(RUNS, INT64S, types.int64))
 def strike(runs: Runs, chains: Int64s, slot: int) -> None:
     """Takes the run off its hash chain."""
-    bucket = runs.facts[slot, HASH] & (len(chains) - 1)
+    bucket = runs.rows[slot, HASH] & (len(chains) - 1)
     other = chains[bucket]
     if other == slot:
-        chains[bucket] = runs.facts[slot, CHAIN]
+        chains[bucket] = runs.rows[slot, CHAIN]
         return
-    while runs.facts[other, CHAIN] != slot:
-        other = runs.facts[other, CHAIN]
-    runs.facts[other, CHAIN] = runs.facts[slot, CHAIN]
+    while runs.rows[other, CHAIN] != slot:
+        other = runs.rows[other, CHAIN]
+    runs.rows[other, CHAIN] = runs.rows[slot, CHAIN]
 
 
-@numba.njit(types.int64(INT64_ROWS, types.int64, types.int64, types.int64, INT64S), cache=True)
+@lean(types.int64(INT64_ROWS, types.int64, types.int64, types.int64, INT64S))
 def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64s) -> int:
     """A new block with the paths of both, without those that began before the horizon."""
     block: int = state[TALLIES]
@@ -140,29 +155,29 @@ def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64
     return block
 
 
-@numba.njit(types.void(RUNS, BOOKS, types.int64, types.int64, types.int64), cache=True)
+@lean(types.void(RUNS, BOOKS, types.int64, types.int64, types.int64))
 def merge(runs: Runs, books: Books, slot: int, into: int, horizon: int) -> None:
     """Makes one run of two equivalent ones; the fresh one gives its slot back."""
-    state, facts = books.state, runs.facts
-    if facts[into, BEGAN] < horizon:  # the older one is over and only waits to be taken off its list
+    state, rows = books.state, runs.rows
+    if rows[into, BEGAN] < horizon:  # the older one is over and only waits to be taken off its list
         runs.entry[into] = runs.entry[slot]
-        facts[into, TALLY] = facts[slot, TALLY]
-        facts[into, BEGAN] = facts[slot, BEGAN]
-        books.began[facts[slot, BEGAN]] += 1
+        rows[into, TALLY] = rows[slot, TALLY]
+        rows[into, BEGAN] = rows[slot, BEGAN]
+        books.marks[rows[slot, BEGAN], BEGUN_HERE] += 1
         state[ALIVE] += 1
         release(runs, books, slot, horizon)
         return
     entry = state[ENTRIES]
     state[ENTRIES] = entry + 1
-    began = max(facts[slot, BEGAN], facts[into, BEGAN])
+    began = max(rows[slot, BEGAN], rows[into, BEGAN])
     books.entries[entry, EVENT], books.entries[entry, LATEST] = JOINED, began
     books.entries[entry, LEFT], books.entries[entry, RIGHT] = runs.entry[slot], runs.entry[into]
     runs.entry[into] = entry
     if len(books.tallies) > 0:
-        facts[into, TALLY] = merged_tally(books.tallies, facts[slot, TALLY], facts[into, TALLY], horizon, state)
-    books.began[facts[into, BEGAN]] -= 1
-    books.began[began] += 1
-    facts[into, BEGAN] = began
+        rows[into, TALLY] = merged_tally(books.tallies, rows[slot, TALLY], rows[into, TALLY], horizon, state)
+    books.marks[rows[into, BEGAN], BEGUN_HERE] -= 1
+    books.marks[began, BEGUN_HERE] += 1
+    rows[into, BEGAN] = began
     state[MERGED] += 1
     release(runs, books, slot, horizon)
 
@@ -174,7 +189,7 @@ def collect_tallies(tallies: Rows, runs: Runs, horizon: int, state: Int64s) -> N
     moved = np.full(size, -1, np.int64)
     for slot in range(len(runs.entry)):
         if runs.entry[slot] >= 0:
-            moved[runs.facts[slot, TALLY]] = 0
+            moved[runs.rows[slot, TALLY]] = 0
     kept = position = 0
     while position < size:
         block = position
@@ -195,5 +210,5 @@ def collect_tallies(tallies: Rows, runs: Runs, horizon: int, state: Int64s) -> N
             tallies[end, BEGINNING] = END
     for slot in range(len(runs.entry)):
         if runs.entry[slot] >= 0:
-            runs.facts[slot, TALLY] = moved[runs.facts[slot, TALLY]]
+            runs.rows[slot, TALLY] = moved[runs.rows[slot, TALLY]]
     state[TALLIES] = kept

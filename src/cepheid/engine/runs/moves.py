@@ -1,7 +1,7 @@
 """The moves of runs: begin, take, accept; and the pool that runs live in.
 
-A run is a slot: a row of chosen events, rows of aggregates, the codes that equivalence tests compare, its entry in the
-match buffer and a few facts. Slots are reused (SASE+ section 5.3).
+A run is a slot of the pool: a row of facts, codes that equivalence tests compare, chosen events and aggregates, and its
+entry in the match buffer. Slots are reused (SASE+ section 5.3).
 """
 
 from __future__ import annotations
@@ -15,23 +15,49 @@ from numba import types
 
 from cepheid.engine.candidates import WILD
 from cepheid.engine.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import Int64s
 from cepheid.engine.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, LEFT, MATCHES, RIGHT, Rows
 from cepheid.engine.runs.conditions import (
     ABSENT,
+    BEGINS,
+    CHANCE,
+    DUE,
     EVENTS,
     FUNCTION,
+    INSTANT,
+    MASK,
+    SCRATCH,
+    TIME,
     Absent,
     Events,
+    Scratch,
     absorb,
     agrees,
-    holds,
+    holds_for_every,
     in_window,
     negated,
-    same_partition,
     stands,
 )
-from cepheid.engine.runs.program import BEGIN, CLOSE, CONTIGUOUS, PROGRAM, SKIP_NEXT, TAKE, Program
+from cepheid.engine.runs.program import (
+    BEGIN,
+    CASE,
+    CLOSE,
+    CONTIGUOUS,
+    CURRENT_AT,
+    FIRST_AT,
+    JUDGED_AT,
+    KLEENE,
+    LAST_AT,
+    PREVIOUS_AT,
+    PROGRAM,
+    SKIP_ANY,
+    SKIP_NEXT,
+    TAKE,
+    WALKS_FROM,
+    Program,
+)
+from cepheid.engine.sequence import TIME_WINDOW
 
 # Facts of a run: the place it has filled, the latest event it began with, whether its group may close, its counts by
 # beginning, its hash and the next run of the same hash, the next run of its list, where a postponed run resumes.
@@ -65,33 +91,34 @@ BEGINNING, PATHS = range(2)  # a row of a tally
 END = -1  # the beginning that ends a block
 COUNTLESS = np.iinfo(np.int64).max  # more paths than 63 bits can count
 
+BEGUN_HERE, USED = range(2)  # marks of an event: how many live runs began with it (latest), and was it ever selected
+
 
 class Runs(NamedTuple):
-    """The pool of runs."""
+    """The pool of runs. The row of a run: facts, codes, chosen events, whole aggregates, and the key for merging."""
 
-    at: Rows
-    counted: Rows
-    running: npt.NDArray[np.float64]
-    codes: Rows
-    facts: Rows
-    key: Rows  # what equivalent runs agree on; no columns if none are merged
+    rows: Rows
+    running: npt.NDArray[np.float64]  # aggregates that are fractions
     entry: Int64s  # each run's entry in the match buffer; -1: the slot is free, or the run is over
+    at: int  # where in a row the chosen events begin...
+    counted: int  # ... and the aggregates...
+    key: int  # ... and the key
 
 
-RUNS = types.NamedTuple((INT64_ROWS, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S), Runs)
+RUNS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, INT64S, types.int64, types.int64, types.int64), Runs)
 
 
 class Widths(NamedTuple):
-    """How wide the rows of a run are."""
+    """How wide the parts of a run's row are."""
 
+    codes: int
     slots: int
     whole: int
     number: int
-    codes: int
     key: int
 
 
-WIDTHS = types.NamedTuple((types.int64,) * 5, Widths)
+WIDTHS = types.NamedUniTuple(types.int64, 5, Widths)
 
 
 class Books(NamedTuple):
@@ -100,28 +127,33 @@ class Books(NamedTuple):
     entries: Rows
     accepted: Rows
     tallies: Rows  # blocks of (beginning, number of paths), the latest beginning first; no rows if not counted
+    marks: Rows  # by event
     state: Int64s
-    began: Int64s  # by event: how many live runs began with it (the latest beginning of merged ones)
-    used: Int64s  # by event: 1 if a run has selected it
+    scratch: Scratch
 
 
-BOOKS = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, INT64S, INT64S), Books)
+BOOKS = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, SCRATCH), Books)
 
 
 @numba.njit(RUNS(types.int64, WIDTHS, INT64S), cache=True)
 def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
     """A pool of free slots; the first one is blank."""
+    at = FACTS + widths.codes
+    counted = at + widths.slots
+    key = counted + widths.whole
     runs = Runs(
-        np.zeros((size, widths.slots), np.int64),
-        np.zeros((size, widths.whole), np.int64),
+        np.zeros((size, key + widths.key), np.int64),
         np.zeros((size, widths.number), np.float64),
-        np.full((size, widths.codes), WILD, np.int64),
-        np.zeros((size, FACTS), np.int64),
-        np.zeros((size, widths.key), np.int64),
         np.full(size, -1, np.int64),
+        at,
+        counted,
+        key,
     )
+    for code in range(FACTS, at):
+        runs.rows[BLANK, code] = WILD
+    runs.rows[BLANK, PLACE], runs.rows[BLANK, CLOSED], runs.rows[BLANK, NEXT] = -1, 1, -1
     for slot in range(1, size):
-        runs.facts[slot, NEXT] = slot + 1 if slot + 1 < size else -1
+        runs.rows[slot, NEXT] = slot + 1 if slot + 1 < size else -1
     state[FREE] = 1
     state[SLOTS_USED] = 1
     return runs
@@ -132,35 +164,25 @@ def more_runs(runs: Runs, least: int, state: Int64s) -> Runs:
     """The same pool with at least `least` more free slots, and twice the size."""
     old = len(runs.entry)
     size = max(2 * old, old + least)
-    larger = Runs(
-        np.zeros((size, runs.at.shape[1]), np.int64),
-        np.zeros((size, runs.counted.shape[1]), np.int64),
-        np.zeros((size, runs.running.shape[1]), np.float64),
-        np.zeros((size, runs.codes.shape[1]), np.int64),
-        np.zeros((size, FACTS), np.int64),
-        np.zeros((size, runs.key.shape[1]), np.int64),
-        np.full(size, -1, np.int64),
-    )
-    larger.at[:old] = runs.at
-    larger.counted[:old] = runs.counted
-    larger.running[:old] = runs.running
-    larger.codes[:old] = runs.codes
-    larger.facts[:old] = runs.facts
-    larger.key[:old] = runs.key
-    larger.entry[:old] = runs.entry
+    rows = np.zeros((size, runs.rows.shape[1]), np.int64)
+    running = np.zeros((size, runs.running.shape[1]), np.float64)
+    entry = np.full(size, -1, np.int64)
+    rows[:old] = runs.rows
+    running[:old] = runs.running
+    entry[:old] = runs.entry
     for slot in range(old, size):
-        larger.facts[slot, NEXT] = slot + 1 if slot + 1 < size else state[FREE]
+        rows[slot, NEXT] = slot + 1 if slot + 1 < size else state[FREE]
     state[FREE] = old
-    return larger
+    return Runs(rows, running, entry, runs.at, runs.counted, runs.key)
 
 
-@numba.njit(types.int64(types.int64, types.int64), cache=True)
+@lean(types.int64(types.int64, types.int64))
 def added(one: int, other: int) -> int:
     """The sum, or COUNTLESS where it does not fit."""
     return COUNTLESS if one > COUNTLESS - other else one + other
 
 
-@numba.njit(types.int64(INT64_ROWS, types.int64, types.int64), cache=True)
+@lean(types.int64(INT64_ROWS, types.int64, types.int64))
 def paths(tallies: Rows, block: int, horizon: int) -> int:
     """How many paths of a block began at the horizon or later; one if they are not counted."""
     if len(tallies) == 0:
@@ -172,20 +194,138 @@ def paths(tallies: Rows, block: int, horizon: int) -> int:
     return total
 
 
-@numba.njit(types.void(RUNS, BOOKS, types.int64, types.int64), cache=True)
+@lean(types.void(RUNS, BOOKS, types.int64, types.int64))
 def release(runs: Runs, books: Books, slot: int, horizon: int) -> None:
     """Gives a slot back. Runs that began before the horizon were taken off the count when it passed them."""
-    began = runs.facts[slot, BEGAN]
+    began = runs.rows[slot, BEGAN]
     if began >= horizon:
-        books.began[began] -= 1
+        books.marks[began, BEGUN_HERE] -= 1
         books.state[ALIVE] -= 1
     runs.entry[slot] = -1
-    runs.facts[slot, NEXT] = books.state[FREE]
+    runs.rows[slot, NEXT] = books.state[FREE]
     books.state[FREE] = slot
     books.state[SLOTS_USED] -= 1
 
 
-@numba.njit(
+@lean(types.boolean(EVENTS, PROGRAM, INT64S, types.int64))
+def may_start(events: Events, program: Program, state: Int64s, event: int) -> bool:
+    """Could a match that starts here be known in the interval that is asked for?"""
+    if program.postponed:
+        return bool(state[AFTER] < events.facts[event, DUE] <= state[UNTIL])
+    if program.window_kind == TIME_WINDOW:
+        return bool(events.facts[event, TIME] + (program.window - 1) > state[AFTER])
+    return True
+
+
+@lean(types.void(RUNS, types.int64, SCRATCH))
+def load(runs: Runs, slot: int, scratch: Scratch) -> None:
+    """Copies a run's values to where conditions read them."""
+    for column in range(runs.counted - runs.at):
+        scratch.at[column] = runs.rows[slot, runs.at + column]
+    for column in range(runs.key - runs.counted):
+        scratch.counted[column] = runs.rows[slot, runs.counted + column]
+    for column in range(runs.running.shape[1]):
+        scratch.running[column] = runs.running[slot, column]
+
+
+@lean(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, RUNS, types.int64, BOOKS, types.int64), inline=True)
+def passes(
+    program: Program, columns: Columns, predicate: Any, moment: int, runs: Runs, slot: int, books: Books, entry: int
+) -> bool:
+    """Do all conditions of a moment hold for a run?"""
+    begin, end = program.moments[moment], program.moments[moment + 1]
+    if begin < end:
+        load(runs, slot, books.scratch)
+    for test in range(begin, end):
+        if program.tests[test, WALKS_FROM] < program.tests[test + 1, WALKS_FROM]:
+            if not holds_for_every(program, columns, predicate, test, books.scratch, books.entries, entry):
+                return False
+        elif not predicate(
+            program.tests[test, CASE], books.scratch.at, books.scratch.counted, books.scratch.running, columns
+        ):
+            return False
+    return True
+
+
+@lean(
+    types.boolean(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        ABSENT,
+        RUNS,
+        types.int64,
+        BOOKS,
+        types.int64,
+        types.int64,
+        types.boolean,
+    )
+)
+def unharmed(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    absent: Absent,
+    runs: Runs,
+    slot: int,
+    books: Books,
+    entry: int,
+    event: int,
+    complete: bool,
+) -> bool:
+    """Does a complete match stand, or a run that has just begun a component, against what must not happen?"""
+    scratch, entries = books.scratch, books.entries
+    load(runs, slot, scratch)
+    for row in range(len(scratch.codes)):
+        code = runs.rows[slot, FACTS + row]
+        scratch.codes[row] = events.compared[row, event] if code == WILD else code
+    if complete:
+        return stands(events, program, columns, predicate, absent, scratch, entries, entry)
+    for negation in range(program.negatives):
+        if program.negations[negation, JUDGED_AT] == entries[entry, RIGHT] and negated(
+            events,
+            program,
+            columns,
+            predicate,
+            absent,
+            negation,
+            3 * program.places + negation,
+            scratch,
+            entries,
+            entry,
+        ):
+            return False
+    return True
+
+
+@lean(types.void(EVENTS, PROGRAM, RUNS, BOOKS, *(types.int64,) * 5))
+def accept(
+    events: Events,
+    program: Program,
+    runs: Runs,
+    books: Books,
+    slot: int,
+    entry: int,
+    began: int,
+    event: int,
+    horizon: int,
+) -> None:
+    """Notes that a match is complete, if it is known in the interval that is asked for."""
+    state = books.state
+    known = events.facts[began, DUE] if program.postponed else events.facts[event, TIME]
+    if state[AFTER] < known <= state[UNTIL]:
+        row = state[ACCEPTED]
+        books.accepted[row, ENTRY] = entry
+        books.accepted[row, EARLIEST] = horizon
+        books.accepted[row, MATCHES] = paths(books.tallies, runs.rows[slot, TALLY], horizon)
+        books.accepted[row, KNOWN] = known
+        state[ACCEPTED] = row + 1
+        state[ENTRIES] = entry + 1
+
+
+@lean(
     types.void(
         EVENTS,
         PROGRAM,
@@ -200,7 +340,7 @@ def release(runs: Runs, books: Books, slot: int, horizon: int) -> None:
         types.boolean,
         types.int64,
     ),
-    cache=True,
+    inline=True,
 )
 def spawn(
     events: Events,
@@ -217,97 +357,74 @@ def spawn(
     horizon: int,
 ) -> None:
     """The run that `parent` becomes by selecting an event for a place, and the match if it is complete by that."""
-    state, entries = books.state, books.entries
+    state, entries, rows = books.state, books.entries, runs.rows
     entry = state[ENTRIES]
-    began = event if place == 0 and begins else runs.facts[parent, BEGAN]
+    start = place == 0 and begins
+    began = event if start else rows[parent, BEGAN]
     entries[entry, EVENT], entries[entry, LEFT] = event, runs.entry[parent]
     entries[entry, RIGHT], entries[entry, LATEST] = place, began
     final = place == program.places - 1
-    single = program.kleene[place] == 0
-    slot = parent
+    single = program.place[place, KLEENE] == 0
+    slot = parent  # a match that ends with a single event needs no run of its own
     if not (final and single):
         slot = state[FREE]
-        state[FREE] = runs.facts[slot, NEXT]
-        runs.at[slot] = runs.at[parent]
-        runs.counted[slot] = runs.counted[parent]
-        runs.running[slot] = runs.running[parent]
-        runs.facts[slot] = runs.facts[parent]
-        for row in range(runs.codes.shape[1]):
-            own = runs.codes[parent, row]
-            runs.codes[slot, row] = events.compared[row, event] if own == WILD else own
-    at, counted, running = runs.at[slot], runs.counted[slot], runs.running[slot]
-    codes = runs.codes[slot]
-    if final and single and runs.codes.shape[1] > 0 and program.negatives > 0:
-        codes = codes.copy()
-        for row in range(len(codes)):
-            codes[row] = events.compared[row, event] if codes[row] == WILD else codes[row]
-    at[program.last[place]] = event
+        state[FREE] = rows[slot, NEXT]
+        for column in range(runs.key):
+            rows[slot, column] = rows[parent, column]
+        for column in range(runs.running.shape[1]):
+            runs.running[slot, column] = runs.running[parent, column]
+        for row in range(runs.at - FACTS):
+            if rows[slot, FACTS + row] == WILD:
+                rows[slot, FACTS + row] = events.compared[row, event]
+    rows[slot, runs.at + program.place[place, LAST_AT]] = event
     if begins:
-        at[program.first[place]] = event
-        if place == 0 and len(books.tallies) > 0:
-            runs.facts[slot, TALLY] = state[TALLIES]
-            books.tallies[state[TALLIES], BEGINNING] = event
-            books.tallies[state[TALLIES], PATHS] = 1
-            books.tallies[state[TALLIES] + 1, BEGINNING] = END
-            state[TALLIES] += 2
+        rows[slot, runs.at + program.place[place, FIRST_AT]] = event
+    if start and len(books.tallies) > 0:
+        block = state[TALLIES]
+        rows[slot, TALLY] = block
+        books.tallies[block, BEGINNING], books.tallies[block, PATHS] = event, 1
+        books.tallies[block + 1, BEGINNING] = END
+        state[TALLIES] = block + 2
+    closed = True
     if not single:
-        absorb(program, columns, place, event, begins, counted, running, 0, 0)
+        absorb(program, columns, place, event, begins, rows, runs.running, slot, runs.counted, 0)
+        closed = passes(program, columns, predicate, 3 * place + CLOSE, runs, slot, books, entry)
+    complete = final and closed
     viable = True
-    if begins and program.negatives > 0:
-        for negation in range(program.negatives):
-            if program.neg_place[negation] == place and negated(
-                events,
-                program,
-                columns,
-                predicate,
-                absent,
-                negation,
-                3 * program.places + negation,
-                at,
-                counted,
-                running,
-                codes,
-                entries,
-                entry,
-            ):
-                viable = False
-                break
-    closed = viable and (
-        single or holds(program, columns, predicate, 3 * place + CLOSE, at, counted, running, entries, entry)
-    )
-    kept = viable and not (final and single)
-    if final and closed:
-        if stands(events, program, columns, predicate, absent, at, counted, running, codes, entries, entry):
-            known = events.due[began] if program.postponed else events.time[event]
-            if state[AFTER] < known <= state[UNTIL]:
-                row = state[ACCEPTED]
-                books.accepted[row, ENTRY] = entry
-                books.accepted[row, EARLIEST] = horizon
-                books.accepted[row, MATCHES] = paths(books.tallies, runs.facts[slot, TALLY], horizon)
-                books.accepted[row, KNOWN] = known
-                state[ACCEPTED] = row + 1
-                state[ENTRIES] = entry + 1
-        else:
-            viable = False
-    if not viable:
-        state[KILLED] += 1
-    if kept:
+    if program.negatives > 0:
+        # A run that is not complete goes on even if what it is now does not stand: it may be judged anew.
+        viable = not begins or unharmed(
+            events, program, columns, predicate, absent, runs, slot, books, entry, event, False
+        )
+        stood = complete
+        complete = (
+            complete
+            and viable
+            and unharmed(events, program, columns, predicate, absent, runs, slot, books, entry, event, True)
+        )
+        if not viable or (stood and not complete):
+            state[KILLED] += 1
+    if complete:
+        accept(events, program, runs, books, slot, entry, began, event, horizon)
+    if final and single:
+        return
+    if viable:
         state[ENTRIES] = entry + 1
         runs.entry[slot] = entry
-        runs.facts[slot, PLACE] = place
-        runs.facts[slot, BEGAN] = began
-        runs.facts[slot, CLOSED] = 1 if closed else 0
-        runs.facts[slot, NEXT] = state[FRESH]
+        rows[slot, PLACE] = place
+        rows[slot, BEGAN] = began
+        rows[slot, CLOSED] = 1 if closed else 0
+        rows[slot, NEXT] = state[FRESH]
         state[FRESH] = slot
         state[SLOTS_USED] += 1
         state[ALIVE] += 1
-        books.began[began] += 1
-    elif slot != parent:
-        runs.facts[slot, NEXT] = state[FREE]
+        books.marks[began, BEGUN_HERE] += 1
+    else:
+        rows[slot, NEXT] = state[FREE]
         state[FREE] = slot
 
 
-@numba.njit(
+@lean(
     types.boolean(
         EVENTS,
         PROGRAM,
@@ -321,7 +438,7 @@ def spawn(
         types.int64,
         types.int64,
     ),
-    cache=True,
+    inline=True,
 )
 def advance(
     events: Events,
@@ -338,65 +455,51 @@ def advance(
 ) -> bool:
     """Shows a run the events of one instant, low : high; says whether the run itself lives on.
 
-    What it becomes by selecting one of them is put on the list of fresh runs. Concurrent events each continue the run
+    The blank run stands for those that begin here. What a run becomes by selecting an event is put on the list of
+    fresh runs. Concurrent events each continue the run
     in a branch of their own, and the strategy is judged for the instant as a whole.
     """
-    place = runs.facts[slot, PLACE]
-    if program.strategy == CONTIGUOUS:
-        chance = events.chance[runs.at[slot, program.last[place]]]
-        if chance != events.instant[low]:
-            return bool(chance > events.instant[low])
-    at, counted, running, codes = runs.at[slot], runs.counted[slot], runs.running[slot], runs.codes[slot]
-    entries, entry = books.entries, runs.entry[slot]
+    rows, at, entry = runs.rows, runs.at, runs.entry[slot]
+    place = rows[slot, PLACE]
     following = place + 1
-    may_take = program.kleene[place] == 1
-    may_begin = following < program.places and runs.facts[slot, CLOSED] == 1
+    blank = slot == BLANK
+    if program.strategy == CONTIGUOUS and not blank:
+        chance = events.facts[rows[slot, at + program.place[place, LAST_AT]], CHANCE]
+        if chance != events.facts[low, INSTANT]:
+            return bool(chance > events.facts[low, INSTANT])
+    may_take = not blank and program.place[place, KLEENE] == 1
+    may_begin = following < program.places and rows[slot, CLOSED] == 1
     taken = begun = over = False
     for event in range(low, high):
-        takes = may_take and events.mask[event] & (1 << place) != 0
-        begins = may_begin and events.mask[event] & (1 << following) != 0
-        if not (takes or begins) or not agrees(events.compared, codes, event):
+        takes = may_take and events.facts[event, MASK] & (1 << place) != 0
+        begins = may_begin and events.facts[event, BEGINS] & (1 << following) != 0
+        if not (takes or begins) or (blank and not may_start(events, program, books.state, event)):
             continue
-        if not events.ordered and not in_window(events, program, runs.facts[slot, BEGAN], event):
-            over = over or same_partition(events.compared, codes, event)
+        agree = same = True  # with the run's codes, and are none of them wild?
+        for row in range(at - FACTS):
+            own, code = events.compared[row, event], rows[slot, FACTS + row]
+            agree = agree and agrees(own, code)
+            same = same and own == code != WILD
+        if not agree:
             continue
-        if takes:
+        if not events.ordered and not blank and not in_window(events, program, rows[slot, BEGAN], event):
+            over = over or same  # later events of this partition will be further away still
+            continue
+        for move in range(2):
+            if not (takes if move == 0 else begins):
+                continue
             books.state[EVALUATED] += 1
-            at[program.current[place]] = event
-            at[program.previous[place]] = at[program.last[place]]
-            if holds(program, columns, predicate, 3 * place + TAKE, at, counted, running, entries, entry):
-                taken = True
-                spawn(events, program, columns, predicate, absent, runs, books, slot, place, event, False, horizon)
-        if begins:
-            books.state[EVALUATED] += 1
-            at[program.first[following]] = event
-            at[program.last[following]] = event
-            at[program.current[following]] = event
-            if holds(program, columns, predicate, 3 * following + BEGIN, at, counted, running, entries, entry):
-                begun = True
-                spawn(events, program, columns, predicate, absent, runs, books, slot, following, event, True, horizon)
-    if over or program.strategy == CONTIGUOUS:
-        return False
-    return program.strategy != SKIP_NEXT or not (taken if may_take else begun)
-
-
-@numba.njit(types.void(EVENTS, PROGRAM, COLUMNS, FUNCTION, ABSENT, RUNS, BOOKS, types.int64, types.int64), cache=True)
-def begin_run(
-    events: Events,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    absent: Absent,
-    runs: Runs,
-    books: Books,
-    event: int,
-    horizon: int,
-) -> None:
-    """A new run, if the event can be the first of the pattern."""
-    at, counted, running = runs.at[BLANK], runs.counted[BLANK], runs.running[BLANK]
-    at[program.first[0]] = event
-    at[program.last[0]] = event
-    at[program.current[0]] = event
-    books.state[EVALUATED] += 1
-    if holds(program, columns, predicate, BEGIN, at, counted, running, books.entries, -1):
-        spawn(events, program, columns, predicate, absent, runs, books, BLANK, 0, event, True, horizon)
+            target = place + move
+            rows[slot, at + program.place[target, CURRENT_AT]] = event
+            if move == 0:
+                rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
+            else:
+                rows[slot, at + program.place[following, FIRST_AT]] = event
+                rows[slot, at + program.place[following, LAST_AT]] = event
+            moment = 3 * target + (TAKE if move == 0 else BEGIN)
+            if passes(program, columns, predicate, moment, runs, slot, books, entry):
+                taken, begun = taken or move == 0, begun or move == 1
+                spawn(events, program, columns, predicate, absent, runs, books, slot, target, event, move == 1, horizon)
+    if blank or program.strategy == SKIP_ANY:
+        return not over
+    return program.strategy == SKIP_NEXT and not over and not (taken if may_take else begun)

@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+import pyarrow as pa
 
 from cepheid.engine.candidates import Candidates, candidates
 from cepheid.engine.candidates import _partitions as by_equivalence
 from cepheid.engine.columns import INT64S, Columns, fill
 from cepheid.engine.events import EventTable
 from cepheid.engine.matches import Chosen, Int64s, Matches
-from cepheid.engine.runs.conditions import Events
+from cepheid.engine.runs.conditions import BEGINS, CHANCE, DUE, EVENT_FACTS, INSTANT, MASK, POSITION, TIME, Events
 from cepheid.engine.runs.enumerate import EVENTS_WRITTEN, FOUND, Written, split_place
 from cepheid.engine.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUFFERED, PEAK_RUNS, Widths
-from cepheid.engine.runs.program import Compiled, compile_query
+from cepheid.engine.runs.program import KEYS_FROM, Compiled, compile_query, first_conditions
+from cepheid.engine.vectorised import condition, value_column
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 
@@ -51,21 +53,16 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
     program = compiled.program
     columns = fill(compiled.layout, events.table, found.rows, plan.bound.schema)
     several = len(found.compared) > 0 and plan.bound.window is not None and plan.bound.window.events
-    laid_out = Events(
-        found.time,
-        found.instant,
-        found.position,
-        found.due,
-        _chances(plan, events, found),
-        found.mask,
-        found.starts,
-        found.compared,
-        not several,
-    )
-    keys = int(np.diff(program.key_start).max(initial=0))
-    widths = Widths(
-        compiled.slots, compiled.whole, compiled.number, len(found.compared), 2 + len(found.compared) + keys
-    )
+    facts = np.zeros((len(found), EVENT_FACTS), np.int64)
+    known = {TIME: found.time, INSTANT: found.instant, POSITION: found.position, DUE: found.due, MASK: found.mask}
+    known |= {CHANCE: _chances(plan, events, found), BEGINS: _begins(plan, events, found)}
+    for column, values in known.items():
+        if len(values):
+            facts[:, column] = values
+    codes = len(found.compared)
+    keys = int(np.diff(program.place[:, KEYS_FROM]).max(initial=0))
+    widths = Widths(codes, compiled.slots, compiled.whole, compiled.number, 2 + codes + keys)
+    laid_out = Events(facts, found.starts, found.compared, not several)
     return Prepared(plan, compiled, found, laid_out, columns, widths)
 
 
@@ -80,6 +77,23 @@ def to_matches(prepared: Prepared, written: Written, state: Int64s, truncated: b
         rows, offsets = split_place(events, sizes, found, starts, prepared.candidates.rows, place)
         chosen.append(Chosen(rows, offsets if component.kleene else None))
     return Matches(tuple(chosen), written.known[:found].copy(), counters=prepared.counters(state), truncated=truncated)
+
+
+def _begins(plan: Plan, events: EventTable, found: Candidates) -> Int64s:
+    """Which components each candidate can be the first event of: conditions on `a[1]` alone, over whole columns."""
+    begins = found.mask
+    for place, component in enumerate(plan.bound.positives):
+        for part in first_conditions(plan.bound, component):
+            needed = {node.name for node in s.walk(part) if isinstance(node, s.Attribute)}
+            table = events.table.select(sorted(needed)).take(pa.array(found.rows))
+            columns = {name: value_column(table.column(name)) for name in needed}
+            passed = condition(part, lambda node, known=columns: known[node.name], component.any)  # type: ignore[misc]
+            if isinstance(passed, pa.Scalar):
+                fits = np.full(len(found), passed.as_py())
+            else:
+                fits = passed.to_numpy(zero_copy_only=False)
+            begins = np.where(fits, begins, begins & ~(1 << place))
+    return begins
 
 
 # --- contiguity -------------------------------------------------------------------------------------------------

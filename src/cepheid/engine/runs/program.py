@@ -7,17 +7,17 @@ each place begin, take and close, then one for each negated component, and for e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.candidates import own_conditions
-from cepheid.engine.columns import INT64S, ColumnLayout, storage
+from cepheid.engine.columns import INT64_ROWS, INT64S, ColumnLayout, storage
 from cepheid.engine.matches import Int64s
 from cepheid.engine.predicates import PREDICATE, Case, Predicate, compile_cases
 from cepheid.engine.runs.automaton import (
@@ -33,10 +33,11 @@ from cepheid.engine.runs.automaton import (
     pending_reads,
     take_conjuncts,
 )
+from cepheid.engine.runs.buffer import Rows
 from cepheid.engine.sequence import EVENT_WINDOW, NO_WINDOW, TIME_WINDOW
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
-from cepheid.language.bound import Conjunct
+from cepheid.language.bound import BoundQuery, Conjunct
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
@@ -47,12 +48,13 @@ SKIP_ANY, SKIP_NEXT, CONTIGUOUS = range(3)
 COUNT, SUM, LEAST, GREATEST, FIRST, LAST = range(6)  # what an aggregate keeps
 KEY_WHOLE, KEY_NUMBER, KEY_NULL, KEY_EVENT, KEY_INSTANT, KEY_COUNTED, KEY_RUNNING, KEY_START = range(8)
 
+_Key = tuple[int, int, str | int]  # kind, slot or register, and the attribute (or nothing)
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
 _KEPT = {"count": COUNT, "sum": SUM, "avg": SUM, "min": LEAST, "max": GREATEST, "first": FIRST, "last": LAST}
 
 
 class Program(NamedTuple):
-    """A query, as the run kernels see it. The arrays are indexed by place unless said otherwise."""
+    """A query, as the run kernels see it. Few arrays, since each one that is handed to a function costs time."""
 
     places: int
     negatives: int
@@ -60,41 +62,48 @@ class Program(NamedTuple):
     window_kind: int
     window: int
     postponed: bool
-    judged: bool  # several disjuncts: negation is judged for each of them (SASE section 2.2.2)
+    judged: bool  # negation is judged for each disjunct of the condition (SASE section 2.2.2)
     branches: int
     walk_whole: int  # where aggregates over part of a group begin in the row of whole numbers...
     walk_number: int  # ... and in that of fractions
-    kleene: Int64s
-    first: Int64s  # slots; those of a single component are all the same
-    last: Int64s
-    current: Int64s
-    previous: Int64s
-    length: Int64s  # in the row of whole numbers: how many events the group has
-    keep_start: Int64s  # aggregates of place p: keep_start[p] : keep_start[p + 1]
-    keep_kind: Int64s  # by aggregate
-    keep_fraction: Int64s  # 1: the values are fractions
-    keep_row: Int64s  # the column row of the values
-    keep_null: Int64s  # ... and of their NULL mask
-    keep_known: Int64s  # where the number of known values is kept
-    keep_value: Int64s  # where the value is kept, among whole numbers or fractions
-    test_start: Int64s  # by moment
-    test_case: Int64s  # by test: the case of the compiled function
-    walk_start: Int64s  # by test: the groups it must hold for every element of
-    walk_place: Int64s
-    walk_second: Int64s  # 1: from the second element on
-    neg_after: Int64s  # by negated component: the slot of the event before it, -1 for the window's edge
-    neg_before: Int64s  # ... and of the event behind it
-    neg_place: Int64s  # ... and the place at whose first event it is judged; past the last: the complete match
-    mergeable: Int64s
-    key_start: Int64s  # what runs that have filled place p must agree on to be merged
-    key_kind: Int64s
-    key_slot: Int64s
-    key_row: Int64s
+    place: Rows  # by place; see the names of the columns
+    kept: Rows  # by aggregate
+    moments: Int64s  # by moment: where its tests begin
+    tests: Rows
+    walks: Rows  # the groups that a test must hold for every element of
+    negations: Rows
+    keys: Rows  # what runs that have filled a place must agree on to be merged
 
 
 PROGRAM = types.NamedTuple(
-    (*(types.int64,) * 5, types.boolean, types.boolean, *(types.int64,) * 3, *(INT64S,) * 26), Program
+    (
+        *(types.int64,) * 5,
+        types.boolean,
+        types.boolean,
+        *(types.int64,) * 3,
+        INT64_ROWS,
+        INT64_ROWS,
+        INT64S,
+        *(INT64_ROWS,) * 4,
+    ),
+    Program,
 )
+
+# Columns of `place`: is it a Kleene group; the slots of its first, last, current and previous event (one and the same
+# for a single event); where its aggregates begin; may runs be merged there, and where the keys for that begin.
+KLEENE, FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT, KEPT_FROM, MERGEABLE, KEYS_FROM = range(8)
+# Columns of `kept`: what is kept; are the values fractions; their column and that of their NULL mask; where in a run's
+# rows the number of known values and the value itself are.
+KEPT_KIND, KEPT_FRACTION, KEPT_COLUMN, KEPT_NULL, KEPT_KNOWN, KEPT_VALUE = range(6)
+# Columns of `tests`: the case of the compiled function, and where the groups to walk begin.
+CASE, WALKS_FROM = range(2)
+# Columns of `walks`: the place of the group, and whether the condition holds from the second element on.
+WALKED, SECOND = range(2)
+# Columns of `negations`: the slots of the events before and behind it (-1: the window's edge), and the place at whose
+# first event it is judged (past the last one: on the complete match).
+AFTER_AT, BEFORE_AT, JUDGED_AT = range(3)
+# Columns of `keys`: what kind of value, of which slot or register, and in which column.
+KEY_KIND, KEY_OF, KEY_COLUMN = range(3)
 
 
 @dataclass(frozen=True)
@@ -246,7 +255,8 @@ class _Compiler:
     def moments(self) -> None:
         bound, branches = self.bound, self.automaton.branches
         for place, component in enumerate(bound.positives):
-            scanned = own_conditions(bound, component)  # tested for whole columns beforehand
+            # Tested for whole columns beforehand.
+            scanned = own_conditions(bound, component) + first_conditions(bound, component)
 
             def left(found: tuple[Conjunct, ...], done: list[s.Expression] = scanned) -> list[Conjunct]:
                 return [conjunct for conjunct in found if not (conjunct.own and conjunct.expression in done)]
@@ -270,9 +280,9 @@ class _Compiler:
 
     # keys of equivalent runs
 
-    def key(self, place: int, layout: dict[str, DataType]) -> list[tuple[int, int, str | int]] | None:
+    def key(self, place: int, layout: dict[str, DataType]) -> list[_Key] | None:
         """What two runs that have filled `place` must agree on to be merged; None: they never are."""
-        found: set[tuple[int, int, str | int]] = set()
+        found: set[_Key] = set()
         for read in pending_reads(self.bound, place, self.automaton.branches):
             if read.which is Which.GROUP:
                 return None
@@ -281,7 +291,7 @@ class _Compiler:
             found.add((KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
         return sorted(found, key=repr)
 
-    def read_key(self, read: Read, layout: dict[str, DataType]) -> list[tuple[int, int, str | int]]:
+    def read_key(self, read: Read, layout: dict[str, DataType]) -> list[_Key]:
         if isinstance(read.aggregate, s.Call) and not isinstance(read.aggregate.arguments[0], s.Reference):
             kept = self.kept_for(read.aggregate)
             return [(KEY_COUNTED, kept.known, 0), (KEY_RUNNING if kept.fraction else KEY_COUNTED, kept.value, 0)]
@@ -314,9 +324,7 @@ class _Compiler:
         after = [-1 if n.after is None else self.last[n.after] for n in bound.negations]
         before = [-1 if n.before is None else self.first[n.before] for n in bound.negations]
         judged_at = [judging_place(bound, negation, self.automaton.branches) for negation in bound.negations]
-        walks = [walk for tests in self.tests for _, groups in tests for walk in groups]
         window = bound.window
-        key_items = [item for key in keys for item in key or ()]
         program = Program(
             len(bound.positives),
             len(bound.negations),
@@ -328,35 +336,48 @@ class _Compiler:
             len(self.automaton.branches),
             self.whole,
             self.number,
-            _array(component.kleene for component in bound.positives),
-            _array(self.first),
-            _array(self.last),
-            _array(self.current),
-            _array(self.previous),
-            _array(range(len(bound.positives))),
-            _starts([sum(each.place == place for each in kept) for place in range(len(bound.positives))]),
-            _array(each.kind for each in kept),
-            _array(each.fraction for each in kept),
-            _array(layout.value_row(_column_name(each.argument)) for each in kept),
-            _array(layout.null_row(_column_name(each.argument)) for each in kept),
-            _array(each.known for each in kept),
-            _array(each.value for each in kept),
-            _starts([len(tests) for tests in self.tests]),
-            _array(case for tests in self.tests for case, _ in tests),
-            _starts([len(groups) for tests in self.tests for _, groups in tests]),
-            _array(place for place, _ in walks),
-            _array(second for _, second in walks),
-            _array(after),
-            _array(before),
-            _array(judged_at),
-            _array(key is not None for key in keys),
-            _starts([len(key or ()) for key in keys]),
-            _array(kind for kind, _, _ in key_items),
-            _array(slot for _, slot, _ in key_items),
-            _array(_key_row(layout, kind, name) for kind, _, name in key_items),
+            self.place_table(kept, keys),
+            _table(
+                [
+                    (each.kind, each.fraction, layout.value_row(name), layout.null_row(name), each.known, each.value)
+                    for each in kept
+                    for name in [_column_name(each.argument)]
+                ],
+                6,
+            ),
+            np.array(_starts(len(tests) for tests in self.tests), np.int64),
+            self.test_table(),
+            _table([walk for tests in self.tests for _, groups in tests for walk in groups], 2),
+            _table(list(zip(after, before, judged_at, strict=True)), 3),
+            _table([(k, of, _key_row(layout, k, name)) for key in keys for k, of, name in key or ()], 3),
         )
         # Twice the aggregates: the second half serves conditions on `a[..i-1]` while a group is walked.
         return Compiled(self.automaton, program, predicate, layout, self.slots, 2 * self.whole, 2 * self.number)
+
+    def place_table(self, kept: Sequence[_Kept], keys: Sequence[Sequence[_Key] | None]) -> Rows:
+        places = range(len(self.bound.positives))
+        kept_from = _starts(sum(each.place == place for each in kept) for place in places)
+        keys_from = _starts(len(key or ()) for key in keys)
+        rows = [
+            (
+                self.bound.positives[place].kleene,
+                self.first[place],
+                self.last[place],
+                self.current[place],
+                self.previous[place],
+                kept_from[place],
+                keys[place] is not None,
+                keys_from[place],
+            )
+            for place in places
+        ]
+        return _table([*rows, (0, 0, 0, 0, 0, kept_from[-1], 0, keys_from[-1])], 8)
+
+    def test_table(self) -> Rows:
+        flat = [test for tests in self.tests for test in tests]
+        walks_from = _starts(len(groups) for _, groups in flat)
+        cases = [case for case, _ in flat]
+        return _table(list(zip([*cases, 0], walks_from, strict=True)), 2)
 
     def layout(self, used: ColumnLayout, kept: Sequence[_Kept], extra: dict[str, DataType]) -> ColumnLayout:
         """The conditions' columns with those of aggregates and keys behind them, so that no row changes its place."""
@@ -368,6 +389,16 @@ class _Compiler:
         for name, kind in extra.items():
             attributes.setdefault(name, (kind, None))
         return replace(used, attributes=tuple((name, *rest) for name, rest in attributes.items()))
+
+
+def first_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expression]:
+    """The conditions that concern the first event of a Kleene group alone, such as `a[1].x > 3`."""
+    variable = component.variable
+    return [
+        conjunct.expression
+        for conjunct in bound.conjuncts
+        if component.kleene and conjunct.own and conjunct.variables == {variable} and variable not in conjunct.every
+    ]
 
 
 def _single(node: s.Expression) -> s.Expression:
@@ -385,12 +416,12 @@ def _key_row(layout: ColumnLayout, kind: int, name: str | int) -> int:
     return layout.null_row(name) if kind == KEY_NULL else layout.value_row(name)
 
 
-def _array(values: Any) -> Int64s:
-    return np.array([int(value) for value in values], np.int64)
+def _table(rows: Sequence[Sequence[int]], columns: int) -> Rows:
+    return np.array(rows, np.int64).reshape(len(rows), columns)
 
 
-def _starts(sizes: Sequence[int]) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+def _starts(sizes: Iterable[int]) -> list[int]:
+    return [0, *accumulate(sizes)]
 
 
 def _called_from_kernels(plain: Any) -> Any:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numba import types
 
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import Int64s
 from cepheid.engine.runs.buffer import EVENT, MATCHES, Rows, collect, larger
-from cepheid.engine.runs.conditions import ABSENT, EVENTS, FUNCTION, Absent, Events, in_window
+from cepheid.engine.runs.conditions import (
+    ABSENT,
+    BEGINS,
+    EVENTS,
+    FUNCTION,
+    INSTANT,
+    MASK,
+    TIME,
+    Absent,
+    Events,
+    in_window,
+    new_scratch,
+)
 from cepheid.engine.runs.enumerate import CUT, WRITTEN, Written, write_matches
 from cepheid.engine.runs.merging import collect_tallies, enlist, equivalent, make_key, merge, strike
 from cepheid.engine.runs.moves import (
@@ -19,6 +32,8 @@ from cepheid.engine.runs.moves import (
     AFTER,
     ALIVE,
     BEGAN,
+    BEGUN_HERE,
+    BLANK,
     BOOKS,
     BUFFERED,
     ENTRIES,
@@ -34,24 +49,24 @@ from cepheid.engine.runs.moves import (
     TALLIES,
     TOTAL,
     UNTIL,
+    USED,
     WIDTHS,
     Books,
     Runs,
     Widths,
     added,
     advance,
-    begin_run,
     more_runs,
     new_runs,
     release,
 )
-from cepheid.engine.runs.program import CONTIGUOUS, PROGRAM, Program
-from cepheid.engine.sequence import TIME_WINDOW
+from cepheid.engine.runs.program import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
 
 VERBOSE, COMPRESSED, COUNTING = range(3)  # write matches down, keep them in the buffer, only count them
 NOTHING_REACHED, RUNS_REACHED, MATCHES_REACHED = range(3)
 OFTEN = 1024  # how many accepting entries are gathered before they are written down
 NO_LIMIT = np.iinfo(np.int64).max
+AFTER_ALL = 2**62  # a horizon past every event
 FEW = 1024  # runs; below this, those that are over may wait until someone comes by
 
 
@@ -63,26 +78,14 @@ def absent_events(events: Events, program: Program, part: int) -> Absent:
     for negation in range(program.negatives):
         bit = 1 << (program.places + negation)
         for event in range(events.starts[part], events.starts[part + 1]):
-            if events.mask[event] & bit != 0:
+            if events.facts[event, MASK] & bit != 0:
                 absent.stacks[negation, absent.sizes[negation]] = event
                 absent.sizes[negation] += 1
     return absent
 
 
-@numba.njit(types.boolean(EVENTS, PROGRAM, INT64S, types.int64), cache=True)
-def may_start(events: Events, program: Program, state: Int64s, event: int) -> bool:
-    """Could a match that starts here be known in the interval that is asked for?"""
-    if events.mask[event] & 1 == 0:
-        return False
-    if program.postponed:
-        return bool(state[AFTER] < events.due[event] <= state[UNTIL])
-    if program.window_kind == TIME_WINDOW:
-        return bool(events.time[event] + (program.window - 1) > state[AFTER])
-    return True
-
-
-@numba.njit(BOOKS(types.int64, types.int64, types.int64, types.boolean), cache=True)
-def new_books(events: int, after: int, until: int, counted: bool) -> Books:
+@numba.njit(BOOKS(types.int64, WIDTHS, types.int64, types.int64, types.boolean), cache=True)
+def new_books(events: int, widths: Widths, after: int, until: int, counted: bool) -> Books:
     """Empty books."""
     state = np.zeros(STATE, np.int64)
     state[AFTER], state[UNTIL], state[FRESH] = after, until, -1
@@ -90,9 +93,9 @@ def new_books(events: int, after: int, until: int, counted: bool) -> Books:
         np.empty((1024, 4), np.int64),
         np.empty((1024, 4), np.int64),
         np.empty((1024 if counted else 0, 2), np.int64),
+        np.zeros((events, 2), np.int64),
         state,
-        np.zeros(events, np.int64),
-        np.zeros(events, np.int64),
+        new_scratch(widths.slots, widths.whole, widths.number, widths.codes),
     )
 
 
@@ -121,7 +124,7 @@ def with_room(
     The buffer holds at most about `most_entries`: in compressed mode it is the result, and no number of runs or matches
     bounds it.
     """
-    entries, accepted, tallies, state, began, used = books
+    entries, accepted, tallies, marks, state, scratch = books
     if len(runs.entry) - state[SLOTS_USED] < moves:
         runs = more_runs(runs, moves, state)
     if len(accepted) - state[ACCEPTED] < moves:
@@ -136,10 +139,10 @@ def with_room(
         collect_tallies(tallies, runs, horizon, state)
         if len(tallies) < 2 * (state[TALLIES] + 2 * beginnings + 2):
             tallies = larger(tallies, 2 * (state[TALLIES] + 2 * beginnings + 2))
-    return runs, Books(entries, accepted, tallies, state, began, used)
+    return runs, Books(entries, accepted, tallies, marks, state, scratch)
 
 
-@numba.njit(types.boolean(RUNS, BOOKS, types.int64, types.int64), cache=True)
+@lean(types.boolean(RUNS, BOOKS, types.int64, types.int64))
 def cramped(runs: Runs, books: Books, moves: int, beginnings: int) -> bool:
     """Is there too little room for some more moves?"""
     state = books.state
@@ -151,63 +154,208 @@ def cramped(runs: Runs, books: Books, moves: int, beginnings: int) -> bool:
     )
 
 
-@numba.njit(types.void(RUNS, BOOKS, INT64S, INT64S, INT64S, PROGRAM, types.int64, types.int64, types.int64), cache=True)
-def unlink(
-    runs: Runs,
-    books: Books,
-    heads: Int64s,
-    tails: Int64s,
-    chains: Int64s,
-    program: Program,
-    previous: int,
-    slot: int,
-    horizon: int,
-) -> None:
+class Lists(NamedTuple):
+    """Which runs wait where."""
+
+    ends: Rows  # for each place, the first and the last run of those that have filled it
+    chains: Int64s  # for each hash, the first run that has it; empty if runs are not merged
+
+
+LISTS = types.NamedTuple((INT64_ROWS, INT64S), Lists)
+HEAD, TAIL = range(2)
+
+
+@lean(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64, types.int64))
+def unlink(runs: Runs, books: Books, lists: Lists, program: Program, previous: int, slot: int, horizon: int) -> None:
     """Ends a run: takes it off its list, behind `previous`, and gives its slot back."""
-    place = runs.facts[slot, PLACE]
-    following = runs.facts[slot, NEXT]
+    place = runs.rows[slot, PLACE]
+    following = runs.rows[slot, NEXT]
     if previous < 0:
-        heads[place] = following
+        lists.ends[place, HEAD] = following
     else:
-        runs.facts[previous, NEXT] = following
+        runs.rows[previous, NEXT] = following
     if following < 0:
-        tails[place] = previous
-    if len(chains) > 0 and program.mergeable[place] == 1:
-        strike(runs, chains, slot)
+        lists.ends[place, TAIL] = previous
+    if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
+        strike(runs, lists.chains, slot)
     release(runs, books, slot, horizon)
 
 
-@numba.njit(types.void(RUNS, BOOKS, INT64S, INT64S, INT64S, PROGRAM, types.int64), cache=True)
-def purge(
-    runs: Runs, books: Books, heads: Int64s, tails: Int64s, chains: Int64s, program: Program, horizon: int
-) -> None:
+@lean(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64))
+def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int) -> None:
     """Takes the runs off their lists that began before the horizon."""
     for place in range(program.places):
         previous = -1
-        slot = heads[place]
+        slot = lists.ends[place, HEAD]
         while slot >= 0:
-            following = runs.facts[slot, NEXT]
-            if runs.facts[slot, BEGAN] < horizon:
-                unlink(runs, books, heads, tails, chains, program, previous, slot, horizon)
+            following = runs.rows[slot, NEXT]
+            if runs.rows[slot, BEGAN] < horizon:
+                unlink(runs, books, lists, program, previous, slot, horizon)
             else:
                 previous = slot
             slot = following
 
 
-@numba.njit(INT64S(RUNS, INT64S, PROGRAM), cache=True)
-def longer_chains(runs: Runs, heads: Int64s, program: Program) -> Int64s:
-    """Hash chains for a larger pool of runs."""
+@lean(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, BOOKS, LISTS, types.int64, types.int64))
+def settle(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    runs: Runs,
+    books: Books,
+    lists: Lists,
+    slot: int,
+    horizon: int,
+) -> None:
+    """Puts a fresh run on the list of its place, or merges it with an equivalent one that is there."""
+    place = runs.rows[slot, PLACE]
+    selected = books.entries[runs.entry[slot], EVENT]
+    books.state[BUFFERED] += 1 - books.marks[selected, USED]
+    books.marks[selected, USED] = 1
+    if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
+        make_key(events, program, columns, runs, slot)
+        equal = equivalent(runs, lists.chains, slot)
+        if equal >= 0:
+            merge(runs, books, slot, equal, horizon)
+            return
+        enlist(runs, lists.chains, slot)
+    runs.rows[slot, NEXT] = -1
+    last = lists.ends[place, TAIL]
+    if last < 0:
+        lists.ends[place, HEAD] = slot
+    else:
+        runs.rows[last, NEXT] = slot
+    lists.ends[place, TAIL] = slot
+
+
+@numba.njit(LISTS(RUNS, LISTS, PROGRAM), cache=True)
+def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
+    """The same lists with hash chains for a larger pool of runs."""
     size = 1024
     while size < len(runs.entry):
         size *= 2
     chains = np.full(size, -1, np.int64)
     for place in range(program.places):
-        if program.mergeable[place] == 1:
-            slot = heads[place]
+        if program.place[place, MERGEABLE] == 1:
+            slot = lists.ends[place, HEAD]
             while slot >= 0:
                 enlist(runs, chains, slot)
-                slot = runs.facts[slot, NEXT]
-    return chains
+                slot = runs.rows[slot, NEXT]
+    return Lists(lists.ends, chains)
+
+
+# Where a partition's scan stands, so that it can stop for more room and go on.
+LOW, HORIZON, STAGE, AT_PLACE, AT_PREVIOUS, AT_SLOT, MOVES, BEGINNINGS, CROWDED = range(9)
+OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
+FINISHED, NEEDS_ROOM = range(2)
+
+
+@lean(
+    types.int64(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        ABSENT,
+        RUNS,
+        BOOKS,
+        LISTS,
+        INT64S,
+        types.int64,
+        types.int64,
+        types.int64,
+    )
+)
+def follow(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    absent: Absent,
+    runs: Runs,
+    books: Books,
+    lists: Lists,
+    cursor: Int64s,
+    end: int,
+    most_runs: int,
+    most_accepted: int,
+) -> int:
+    """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
+    state, merging = books.state, len(lists.chains) > 0
+    low, horizon, stage = cursor[LOW], cursor[HORIZON], cursor[STAGE]
+    place, previous, slot = cursor[AT_PLACE], cursor[AT_PREVIOUS], cursor[AT_SLOT]
+    while low < end and state[OVERFLOW] == NOTHING_REACHED:
+        high = low + 1
+        bits, firsts = events.facts[low, MASK], events.facts[low, BEGINS]
+        while high < end and events.facts[high, INSTANT] == events.facts[low, INSTANT]:
+            bits |= events.facts[high, MASK]
+            firsts |= events.facts[high, BEGINS]
+            high += 1
+        if stage == OPENING:
+            if not program.postponed and events.facts[low, TIME] > state[UNTIL]:
+                break
+            if events.ordered:
+                while horizon < low and not in_window(events, program, horizon, low):
+                    state[ALIVE] -= books.marks[horizon, BEGUN_HERE]
+                    state[BUFFERED] -= books.marks[horizon, USED]
+                    books.marks[horizon, BEGUN_HERE] = 0
+                    horizon += 1
+            if state[SLOTS_USED] > cursor[CROWDED]:
+                purge(runs, books, lists, program, horizon)
+                cursor[CROWDED] = max(FEW, 2 * state[SLOTS_USED])
+            place, previous, slot = -1, -1, BLANK
+            stage = ADVANCING
+        moves, beginnings = 2 * (high - low) + 1, high - horizon
+        short = False
+        while stage == ADVANCING:
+            takes = place >= 0 and program.place[place, KLEENE] == 1 and bits & (1 << place) != 0
+            begins = place + 1 < program.places and firsts & (1 << (place + 1)) != 0
+            # Only contiguity looks at runs that no event of this instant can move.
+            while slot >= 0 and (takes or begins or program.strategy == CONTIGUOUS):
+                following = runs.rows[slot, NEXT]
+                lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
+                if lives:
+                    short = cramped(runs, books, moves, beginnings)
+                    if short:
+                        break
+                    lives = advance(events, program, columns, predicate, absent, runs, books, slot, low, high, horizon)
+                if lives:
+                    previous = slot
+                else:
+                    unlink(runs, books, lists, program, previous, slot, horizon)
+                slot = following
+                if state[ALIVE] > most_runs:
+                    state[OVERFLOW] = RUNS_REACHED
+                    break
+            if short or state[OVERFLOW] != NOTHING_REACHED:
+                break
+            place += 1
+            if place == program.places:
+                stage = SETTLING
+            else:
+                previous, slot = -1, lists.ends[place, HEAD]
+        # Fresh runs join the others only now: concurrent events do not follow each other.
+        while stage == SETTLING and state[FRESH] >= 0:
+            fresh = state[FRESH]
+            short = merging and cramped(runs, books, 1, beginnings)
+            if short:
+                break
+            state[FRESH] = runs.rows[fresh, NEXT]
+            settle(events, program, columns, runs, books, lists, fresh, horizon)
+        if state[OVERFLOW] == NOTHING_REACHED and not short:
+            state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
+            state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
+            if state[ALIVE] > most_runs:
+                state[OVERFLOW] = RUNS_REACHED
+            short = state[ACCEPTED] >= most_accepted
+            stage, low = OPENING, high
+        if short:
+            cursor[LOW], cursor[HORIZON], cursor[STAGE] = low, horizon, stage
+            cursor[AT_PLACE], cursor[AT_PREVIOUS], cursor[AT_SLOT] = place, previous, slot
+            cursor[MOVES], cursor[BEGINNINGS] = moves, beginnings
+            return NEEDS_ROOM
+    cursor[HORIZON] = horizon
+    return FINISHED
 
 
 @numba.njit(
@@ -242,111 +390,45 @@ def scan(
     most_matches: int,
 ) -> tuple[Written, Rows, Rows, Int64s]:
     """Every run of every partition: the matches written down, the buffer, its accepting entries, and counters."""
-    books = new_books(len(events.time), after, until, merging and mode != VERBOSE)
+    books = new_books(len(events.facts), widths, after, until, merging and mode != VERBOSE)
     state = books.state
     runs = new_runs(256, widths, state)
-    heads = np.full(program.places, -1, np.int64)  # for each place, the list of runs that have filled it
-    tails = np.full(program.places, -1, np.int64)
-    chains = longer_chains(runs, heads, program) if merging else np.empty(0, np.int64)
-    crowded = FEW
+    lists = Lists(np.full((program.places, 2), -1, np.int64), np.empty(0, np.int64))
+    if merging:
+        lists = with_chains(runs, lists, program)
+    cursor = np.zeros(9, np.int64)
+    cursor[CROWDED] = FEW
     most_entries = most_runs if mode == COMPRESSED else NO_LIMIT
+    most_accepted = NO_LIMIT if mode == COMPRESSED else OFTEN
     for part in range(len(events.starts) - 1):
-        low, end = events.starts[part], events.starts[part + 1]
         absent = absent_events(events, program, part)
-        horizon = low
-        while low < end and state[OVERFLOW] == NOTHING_REACHED:
-            high = low + 1
-            bits = events.mask[low]
-            while high < end and events.instant[high] == events.instant[low]:
-                bits |= events.mask[high]
-                high += 1
-            if not program.postponed and events.time[low] > until:
-                break
-            if events.ordered:
-                while horizon < low and not in_window(events, program, horizon, low):
-                    state[ALIVE] -= books.began[horizon]
-                    state[BUFFERED] -= books.used[horizon]
-                    books.began[horizon] = 0
-                    horizon += 1
-            if state[SLOTS_USED] > crowded:
-                purge(runs, books, heads, tails, chains, program, horizon)
-                crowded = max(FEW, 2 * state[SLOTS_USED])
-            moves = 2 * (high - low) + 1
-            beginnings = high - horizon
-            for place in range(program.places):
-                # Only contiguity looks at runs that no event of this instant can move.
-                takes = program.kleene[place] == 1 and bits & (1 << place) != 0
-                begins = place + 1 < program.places and bits & (2 << place) != 0
-                if not takes and not begins and program.strategy != CONTIGUOUS:
-                    continue
-                previous = -1
-                slot = heads[place]
-                while slot >= 0:
-                    following = runs.facts[slot, NEXT]
-                    lives = runs.facts[slot, BEGAN] >= horizon
-                    if lives:
-                        if cramped(runs, books, moves, beginnings):
-                            written = drain(books, written, mode, most_matches)
-                            runs, books = with_room(runs, books, horizon, moves, beginnings, most_entries)
-                        lives = advance(
-                            events, program, columns, predicate, absent, runs, books, slot, low, high, horizon
-                        )
-                    if lives:
-                        previous = slot
-                    else:
-                        unlink(runs, books, heads, tails, chains, program, previous, slot, horizon)
-                    if state[ALIVE] > most_runs:
-                        state[OVERFLOW] = RUNS_REACHED
-                        break
-                    slot = following
-            if bits & 1 != 0:
-                if cramped(runs, books, moves, beginnings):
-                    written = drain(books, written, mode, most_matches)
-                    runs, books = with_room(runs, books, horizon, moves, beginnings, most_entries)
-                for event in range(low, high):
-                    if may_start(events, program, state, event):
-                        begin_run(events, program, columns, predicate, absent, runs, books, event, horizon)
-            # Fresh runs join the others only now: concurrent events do not follow each other.
-            if merging and len(chains) < len(runs.entry):
-                chains = longer_chains(runs, heads, program)
-            slot = state[FRESH]
-            state[FRESH] = -1
-            while slot >= 0:
-                following = runs.facts[slot, NEXT]
-                place = runs.facts[slot, PLACE]
-                selected = books.entries[runs.entry[slot], EVENT]
-                state[BUFFERED] += 1 - books.used[selected]
-                books.used[selected] = 1
-                equal = -1
-                if merging and program.mergeable[place] == 1:
-                    make_key(events, program, columns, runs, slot)
-                    equal = equivalent(runs, chains, slot)
-                    if equal < 0:
-                        enlist(runs, chains, slot)
-                    else:
-                        if cramped(runs, books, 1, beginnings):
-                            written = drain(books, written, mode, most_matches)
-                            runs, books = with_room(runs, books, horizon, 1, beginnings, most_entries)
-                        merge(runs, books, slot, equal, horizon)
-                if equal < 0:
-                    runs.facts[slot, NEXT] = -1
-                    if tails[place] < 0:
-                        heads[place] = slot
-                    else:
-                        runs.facts[tails[place], NEXT] = slot
-                    tails[place] = slot
-                slot = following
-            state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
-            state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
-            if state[ALIVE] > most_runs:
-                state[OVERFLOW] = RUNS_REACHED
-            if state[ACCEPTED] >= OFTEN and mode != COMPRESSED:
-                written = drain(books, written, mode, most_matches)
-            low = high
-        written = drain(books, written, mode, most_matches)
-        for event in range(horizon, end):
-            state[BUFFERED] -= books.used[event]
-        purge(runs, books, heads, tails, chains, program, 2**62)
+        cursor[LOW] = cursor[HORIZON] = events.starts[part]
+        cursor[STAGE] = OPENING
+        end = events.starts[part + 1]
+        needs = NEEDS_ROOM
+        while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
+            needs = follow(
+                events,
+                program,
+                columns,
+                predicate,
+                absent,
+                runs,
+                books,
+                lists,
+                cursor,
+                end,
+                most_runs,
+                most_accepted,
+            )
+            written = drain(books, written, mode, most_matches)
+            if needs == NEEDS_ROOM:
+                runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
+                if merging and len(lists.chains) < len(runs.entry):
+                    lists = with_chains(runs, lists, program)
+        for event in range(cursor[HORIZON], end):
+            state[BUFFERED] -= books.marks[event, USED]
+        purge(runs, books, lists, program, AFTER_ALL)
         state[ALIVE] = 0
         if mode != COMPRESSED:
             state[ENTRIES] = 0
