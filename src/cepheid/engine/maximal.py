@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cepheid.engine.candidates import _partitions as by_equivalence
 from cepheid.engine.candidates import passed_at, rank_within
-from cepheid.engine.events import EventTable
+from cepheid.engine.events import EventTable, times_of
 from cepheid.engine.matches import MISSING, NEVER, Int64s, Matches
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
@@ -30,7 +30,8 @@ def find_maximal(
     """
     window = plan.bound.window
     earlier = BEGINNING
-    if window is not None and not window.events and after > BEGINNING + window.length:
+    precise = plan.bound.schema.lower is None  # else a larger one may have been known at any time before
+    if precise and window is not None and not window.events and after > BEGINNING + window.length:
         earlier = after - window.length
     matches = maximal(run(plan, events, earlier, until))
     if plan.bound.positives[-1].kleene:
@@ -50,6 +51,8 @@ def _deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> Int64s:
     """When windows that open with these events have passed."""
     if bound.window is None:
         return np.full(len(rows), NEVER, np.int64)
+    if bound.schema.upper is not None:
+        return times_of(events.table, bound.schema.upper)[rows] + bound.window.length
     if not bound.window.events:
         return events.time[rows] + bound.window.length
     order, starts = by_equivalence(bound, events)

@@ -38,6 +38,7 @@ class Instants:
 
     lower: Int64s
     upper: Int64s
+    until: Int64s  # the upper bound as it stands in the table
     step: int = 1  # steps of the time column in one instant
     weights: Float64s | None = None  # one after the other, the probabilities of the rows that have them
     offsets: Int64s | None = None  # row r has weights[offsets[r]:offsets[r + 1]]; none of them: all instants alike
@@ -194,6 +195,7 @@ def instants_of(table: pa.Table, schema: Schema, options: Mapping[str, Any]) -> 
         row = int(wrong[0])
         told = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
         raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+    until = upper
     if step > 1:
         lower, upper = lower // step, upper // step
     limit = int(options.get("max_width", MAX_WIDTH))
@@ -206,9 +208,9 @@ def instants_of(table: pa.Table, schema: Schema, options: Mapping[str, Any]) -> 
         raise DataError(told, column=schema.upper, row=row, hint=hint)
     named = options.get("probabilities")
     if named is None:
-        return Instants(lower, upper, step)
+        return Instants(lower, upper, until, step)
     weights, offsets = _weights(table, named, upper - lower + 1)
-    return Instants(lower, upper, step, weights, offsets)
+    return Instants(lower, upper, until, step, weights, offsets)
 
 
 def _weights(table: pa.Table, name: str, widths: Int64s) -> tuple[Float64s, Int64s]:

@@ -14,7 +14,7 @@ from cepheid.engine.candidates import own_conditions
 from cepheid.engine.columns import INT64S
 from cepheid.engine.imprecise.bounds import NO_WINDOW
 from cepheid.engine.predicates import Case, Predicate, compile_cases
-from cepheid.errors import EngineError
+from cepheid.errors import DataError, EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
@@ -149,7 +149,12 @@ def shape_of(
 ) -> Shape:
     """The shape of a query; `step` is how many steps of the time column one instant is."""
     bound = plan.bound
-    window = NO_WINDOW if bound.window is None else -(-bound.window.length // step)
+    window = NO_WINDOW
+    if bound.window is not None:
+        window, rest = divmod(bound.window.length, step)
+        if rest:
+            told = f"a window of {bound.window.length} steps is not a whole number of units of {step}"
+            raise DataError(told, hint="choose a unit that divides the window")
     deadline = -1
     if bound.postponed:
         assert bound.window is not None

@@ -38,7 +38,7 @@ class Timed(NamedTuple):
     holes: Int64s  # 1: some instant between the bounds is impossible
     mask: Int64s  # bit c: the event can fill component c; positives first, then the negated ones
     compared: npt.NDArray[np.int64]  # codes of the equivalence attributes that are compared here
-    until: Int64s  # the upper bound in steps of the time column, for completion
+    until: Int64s  # the upper bound as it stands in the table, for completion
 
 
 TIMED = types.NamedTuple(
@@ -114,7 +114,7 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         holes,
         np.ascontiguousarray(found.mask[order]),
         np.ascontiguousarray(found.compared[:, order]),
-        (instants.upper[rows] + 1) * instants.step - 1,
+        instants.until[rows],
     )
     stacks = _stacks(timed, len(plan.bound.positives) + len(plan.bound.negations), found.starts)
     return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned)

@@ -60,7 +60,7 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[Found]:
     """Every match that is certain or probable enough, before OUTPUT picks among them.
 
     Options of the plan: `missing_last` allows the last positive event to be missing, `probabilities` names a column
-    with the probability of each instant, `confidence` stands in for CONFIDENCE.
+    with the probability of each instant, `unit` says how far instants are apart, `confidence` stands in for CONFIDENCE.
     """
     bound, options = plan.bound, plan.options
     judge = partial(precise.find_all, bound)
@@ -73,7 +73,7 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[Found]:
     if bound.schema.lower is None:
         found = list(judge(stream))
     else:
-        intervals = worlds.intervals_of(events, bound.schema, options.get("probabilities"))
+        intervals = worlds.intervals_of(events, bound.schema, options.get("probabilities"), unit_of(plan))
         found = worlds.find_all(bound, stream, intervals, judge)
     least = bound.syntax.threshold or 0.0
     surest = options.get("confidence", bound.syntax.confidence) or 0.0
@@ -83,6 +83,15 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[Found]:
         if (match.probability is None or match.probability >= least - missing.ROUNDING)
         and (match.confidence is None or match.confidence >= surest - missing.ROUNDING)
     ]
+
+
+def unit_of(plan: Plan) -> int:
+    """How many steps of the time column one instant is."""
+    if plan.options.get("unit") is None:
+        return 1
+    from cepheid.engine.imprecise.instants import step_of
+
+    return step_of(plan.options["unit"], plan.bound.schema.time_unit)
 
 
 def check_output(plan: Plan) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from cepheid.engine.events import EventTable, times_of
@@ -33,16 +33,17 @@ class Interval:
     lower: int
     upper: int
     weights: tuple[float, ...] | None = None
+    unit: int = 1  # from one instant to the next
 
     @property
     def width(self) -> int:
         """How many instants it holds."""
-        return self.upper - self.lower + 1
+        return (self.upper - self.lower) // self.unit + 1
 
     def instants(self) -> list[tuple[int, float]]:
         """Each possible instant with its probability."""
         weights = self.weights or (1.0 / self.width,) * self.width
-        return [(self.lower + step, weight) for step, weight in enumerate(weights) if weight > 0.0]
+        return [(self.lower + step * self.unit, weight) for step, weight in enumerate(weights) if weight > 0.0]
 
 
 @dataclass
@@ -159,8 +160,11 @@ def _apart(events: list[int], intervals: Sequence[Interval], length: int) -> Ite
 # reading
 
 
-def intervals_of(events: EventTable, schema: Schema, probabilities: str | None = None) -> list[Interval]:
-    """When each event may have happened; a DataError names the first row for which that makes no sense."""
+def intervals_of(events: EventTable, schema: Schema, probabilities: str | None = None, unit: int = 1) -> list[Interval]:
+    """When each event may have happened; a DataError names the first row for which that makes no sense.
+
+    Instants are multiples of the unit, in steps of the time column.
+    """
     if schema.lower is None or schema.upper is None:
         raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
     if schema.tiebreak:
@@ -177,9 +181,10 @@ def intervals_of(events: EventTable, schema: Schema, probabilities: str | None =
         if low > high:
             told = f"the lower bound {low} is above the upper bound {high}"
             raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
-        found.append(
-            Interval(low, high, None if given is None else _checked(given, high - low + 1, probabilities, row))
-        )
+        interval = Interval(low // unit * unit, high, unit=unit)
+        if given is not None:
+            interval = replace(interval, weights=_checked(given, interval.width, probabilities, row))
+        found.append(interval)
     return found
 
 
