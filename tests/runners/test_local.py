@@ -123,3 +123,15 @@ def test_the_builder_and_the_text_are_the_same_query() -> None:
     built = cepheid.seq(start, end).where(cepheid.equivalent("id")).within(5)
     assert cepheid.query(built) == cepheid.query(TEXT)
     assert cepheid.match(pa.table(EVENTS), built).equals(cepheid.match(pa.table(EVENTS), TEXT))
+
+
+def test_one_time_column_that_may_be_off() -> None:
+    table = pa.table({"ts": [3, 4, 4, 6], "type": list("ACBC"), "id": [1, 2, 3, 4]})
+    found = cepheid.match(table, "PATTERN SEQ(A a, B b, C c) WITHIN 4", uncertainty={"A": 2, "B": 1, "C": 1})
+    # a1 [1, 5], c2 and b3 [3, 5]: TIME's running example (docs/semantics.md).
+    assert found["confidence"].to_pylist()[0] == pytest.approx(25 / 225)
+    assert found["earliest"].to_pylist()[0] == 1
+    exact = cepheid.match(table, "PATTERN SEQ(A a, B b, C c) WITHIN 4", uncertainty=0)
+    assert exact["confidence"].to_pylist() == [1.0]
+    with pytest.raises(cepheid.DataError, match="either uncertainty, or the columns"):
+        cepheid.match(table, "PATTERN A", uncertainty=1, lower="ts", upper="ts")

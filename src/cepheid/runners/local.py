@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,12 +65,33 @@ class Prepared:
 
 def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
     """Binds the query to the table, puts the events in order and chooses a plan."""
+    table, options = with_intervals(table, options)
     bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
     events = ordered(table, bound.schema)
     plan, statistics = make_plan(
         bound, events, engine=options.engine, model=options.model, scoring=options.scoring, hints=options.hints
     )
     return Prepared(bound, events, plan, statistics)
+
+
+def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options]:
+    """Where one time column may be off by so much (`uncertainty`), the bounds as columns of their own."""
+    uncertainty = options.hints.get("uncertainty")
+    if uncertainty is None:
+        return table, options
+    if options.lower is not None or options.upper is not None:
+        raise DataError("pass either uncertainty, or the columns lower and upper")
+    from cepheid.engine.imprecise.instants import with_bounds
+
+    bounded = with_bounds(
+        table,
+        uncertainty,
+        time=options.time,
+        type=options.type,
+        time_unit=options.time_unit,
+        unit=options.hints.get("unit"),
+    )
+    return bounded.table, replace(options, lower=bounded.lower, upper=bounded.upper)
 
 
 def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:

@@ -24,6 +24,7 @@ HINTS = (
     "output",
     "confidence",
     "missing_last",
+    "max_width",
 )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepheid.engine.find import automaton_text
 from cepheid.engine.planning import make_plan
 from cepheid.engine.retain import looks_at_all_events, reach, windows_back
+from cepheid.errors import DataError
 from cepheid.language.schema import Schema
 from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
@@ -39,6 +40,10 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
 
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
     """The plan for events of an Arrow schema, without having seen any."""
+    for name in ("uncertainty", "output"):
+        if name in options.hints:
+            hint = "add columns with the bounds and pass lower and upper" if name == "uncertainty" else "count the rows"
+            raise DataError(f"{name}= is for tables in memory, not for Spark", hint=hint)
     bound = query.bind(Schema.from_arrow(schema, **options.roles()))
     hints = {name: value for name, value in options.hints.items() if name not in OPTIONS}
     plan, _ = make_plan(bound, engine=options.engine, model=options.model, scoring=options.scoring, hints=hints)
