@@ -1,0 +1,166 @@
+"""Confidence by recurrences is confidence by enumeration of instants, to the last rival."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.engine.imprecise.ambiguous import enumerate_instants, swept
+from cepheid.engine.imprecise.bounds import NO_WINDOW, tighten
+from cepheid.engine.imprecise.exclusive import exclusive
+from cepheid.engine.imprecise.ordered import counted, desk, ordered_within, pairs_before, precedes, triples_before
+from cepheid.engine.imprecise.paired import paired
+from cepheid.engine.imprecise.task import task
+from cepheid.engine.imprecise.timed import Timed, accumulate, between, onwards, up_to
+from strategies.intervals import weights
+
+Interval = tuple[int, list[float]]  # the first instant, and the probability of each
+WINDOWS = st.sampled_from([1, 2, 3, 4, 6, 9, NO_WINDOW])
+
+
+@st.composite
+def imprecise(draw: Any, alike: bool = False) -> Interval:
+    """When one event may have happened; no impossible instants at the ends."""
+    start, size = draw(st.integers(0, 7)), draw(st.integers(1, 4))
+    if alike or draw(st.booleans()):
+        return start, [1.0 / size] * size
+    return start, draw(weights(size).filter(lambda odds: odds[0] > 0 and odds[-1] > 0))
+
+
+def timed_of(events: list[Interval], alike: bool) -> Timed:
+    lower = np.array([start for start, _ in events], np.int64)
+    sizes = np.array([len(odds) for _, odds in events], np.int64)
+    holes, base = np.zeros(len(events), np.int64), np.full(len(events), -1, np.int64)
+    point, below, above, possible = np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+    if not alike:
+        base = np.cumsum(sizes) - sizes
+        point = np.array([odd for _, odds in events for odd in odds])
+        below, above, possible = accumulate(point, base, sizes, holes)
+    upper, nothing = lower + sizes - 1, np.zeros((0, len(events)), np.int64)
+    return Timed(lower, upper, 1.0 / sizes, base, point, below, above, possible, holes, holes, nothing, upper)
+
+
+def worlds(events: list[Interval]) -> Any:
+    """All choices of instants with their probability."""
+    choices = [[(start + step, odd) for step, odd in enumerate(odds) if odd > 0] for start, odds in events]
+    for world in itertools.product(*choices):
+        yield [instant for instant, _ in world], math.prod(odd for _, odd in world)
+
+
+def by_enumeration(
+    events: list[Interval], length: int, window: int, disturbing: list[tuple[int, int]]
+) -> tuple[float, int, int]:
+    total, earliest, latest = [], 99, -99
+    for at, weight in worlds(events):
+        first, last = at[0], at[length - 1]
+        if any(one >= other for one, other in itertools.pairwise(at[:length])) or last - first >= window:
+            continue
+        edges = [last - window, *at[:length], first + window]
+        if any(edges[gap] < at[rival] < edges[gap + 1] for rival, gap in disturbing):
+            continue
+        total.append(weight)
+        earliest, latest = min(earliest, first), max(latest, last)
+    return math.fsum(total), earliest, latest
+
+
+def bounds(timed: Timed, length: int, window: int) -> tuple[Any, Any] | None:
+    low, high = timed.lower[:length].copy(), timed.upper[:length].copy()
+    places = np.arange(length)
+    return (low, high) if tighten(places, low, high, length, length, window) else None
+
+
+@given(st.lists(imprecise(), min_size=1, max_size=5) | st.lists(imprecise(True), min_size=1, max_size=5), WINDOWS)
+def test_order_and_window(events: list[Interval], window: int):
+    alike = all(len(set(odds)) == 1 for _, odds in events)
+    timed, length = timed_of(events, alike), len(events)
+    expected, earliest, latest = by_enumeration(events, length, window, [])
+    valid = bounds(timed, length, window)
+    if valid is None:
+        assert expected == 0.0
+        return
+    low, high = valid
+    chosen = np.arange(length)
+    assert ordered_within(timed, chosen, low, high, length, window, desk(4, length)) == pytest.approx(expected)
+    if alike:  # then bounds are exactly what is possible
+        assert (expected > 0.0, low[0], high[-1]) == (True, earliest, latest)
+        rows = [np.tile(values, (length, 1)) for values in (low, high)]
+        quick = counted(timed.lower, timed.upper, timed.share, timed.base, chosen, *rows, length, window)
+        assert quick == pytest.approx(expected) or (quick == -1.0 and length > 3)
+
+
+@st.composite
+def disturbed(draw: Any) -> tuple[list[Interval], int, int, list[tuple[int, int]]]:
+    """The events of a match, its rivals, and who disturbs which gaps."""
+    length, rivals = draw(st.integers(1, 3)), draw(st.integers(0, 3))
+    events = [draw(imprecise()) for _ in range(length + rivals)]
+    window = draw(WINDOWS)
+    inner = range(1, length)
+    gaps = list(inner) if window == NO_WINDOW else list(range(length + 1))
+    pairs = []
+    for rival in range(length, length + rivals):
+        if gaps:
+            pairs += [(rival, gap) for gap in sorted(draw(st.sets(st.sampled_from(gaps))))]
+    return events, length, window, pairs
+
+
+@given(disturbed())
+def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
+    events, length, window, pairs = case
+    timed = timed_of(events, False)
+    expected, earliest, latest = by_enumeration(events, length, window, pairs)
+    valid = bounds(timed, length, window)
+    if valid is None:
+        assert expected == 0.0
+        return
+    low, high = valid
+    chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
+    total, first, last, cost = exclusive(timed, chosen, low, high, window, keys, 1e9)
+    assert cost == 0.0
+    assert total == pytest.approx(expected, abs=1e-12)
+    assert (total > 0.0) == (expected > 0.0)
+    if expected > 0.0:
+        assert (first, last) == (earliest, latest)
+    job = task(timed, chosen, low, high, window, keys)
+    ways = [swept, enumerate_instants] + ([paired] if job.disturbs.shape[0] == 0 else [])
+    for way in ways:
+        found, first, last = way(job)
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert expected == 0.0 or (first, last) == (earliest, latest)
+
+
+def test_a_budget_is_kept():
+    events: list[Interval] = [(0, [0.1] * 10), (5, [0.1] * 10), (3, [0.1] * 10)]
+    timed = timed_of(events, True)
+    low, high = bounds(timed, 2, NO_WINDOW) or ([], [])
+    keys = np.array([2 * 3 + 1])
+    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, 10.0)[3] > 10.0
+    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, 1e6)[3] == 0.0
+
+
+@given(imprecise(), imprecise(), st.integers(-2, 12), st.integers(-2, 12))
+def test_questions_about_one_event(one: Interval, other: Interval, first: int, last: int):
+    alike = all(len(set(odds)) == 1 for _, odds in (one, other))
+    timed = timed_of([one, other], alike)
+    odds = {one[0] + step: odd for step, odd in enumerate(one[1])}
+    assert up_to(timed, 0, last) == pytest.approx(sum(odd for t, odd in odds.items() if t <= last))
+    assert onwards(timed, 0, first) == pytest.approx(sum(odd for t, odd in odds.items() if t >= first))
+    inside = [odd for t, odd in odds.items() if first <= t <= last]
+    assert between(timed, 0, first, last) == pytest.approx(sum(inside))
+    assert (between(timed, 0, first, last) > 0.0) == any(odd > 0.0 for odd in inside)
+    expected = sum(weight for (a, b), weight in worlds([one, other]) if a < b)
+    assert precedes(timed, 0, 1) == pytest.approx(expected)
+
+
+@given(*[st.integers(0, 8)] * 6, WINDOWS)
+def test_counting(a: int, b: int, c: int, d: int, e: int, f: int, window: int):
+    one, two, three = range(a, b + 1), range(c, d + 1), range(e, f + 1)
+    assert pairs_before(a, b, c, d) == sum(s < t for s, t in itertools.product(one, two))
+    if a <= b and c <= d and e <= f:
+        triples = sum(s < t < u < s + window for s, t, u in itertools.product(one, two, three))
+        assert triples_before(a, b, c, d, e, f, window) == triples
