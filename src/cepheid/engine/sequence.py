@@ -19,6 +19,7 @@ from numba import types
 from cepheid.engine.candidates import WILD, Candidates, candidates, own_conditions
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fill
 from cepheid.engine.events import EventTable
+from cepheid.engine.lean import lean
 from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import Chosen, Int64s, Matches
 from cepheid.engine.predicates import PREDICATE, Case, Predicate, compile_cases
@@ -95,9 +96,15 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     compiled = compile_query(plan)
     columns = fill(compiled.predicate.layout, events.table, prepared.rows, plan.bound.schema)
     kernel = construct if compiled.predicate.compiled else construct.py_func
+    shape = compiled.shape
+    if len(prepared.compared):
+        # Keys that are compared instead of split by: a negated event has to agree with all events of a match, so all
+        # must be chosen; and positions, which count the events of one key, do not rise along a stack of many keys.
+        by_time = shape.window_kind != EVENT_WINDOW
+        shape = shape._replace(neg_place=np.zeros_like(shape.neg_place), push_window=shape.push_window and by_time)
     chosen, completion, counters = kernel(
         kernel_events(prepared),
-        compiled.shape,
+        shape,
         columns,
         compiled.predicate.call,
         after,
@@ -200,7 +207,7 @@ def _negation_place(plan: Plan, index: int, parts: list[s.Expression], slots: di
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
-@numba.njit(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64), cache=True)
+@lean(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64))
 def first_above(stack: Int64s, low: int, high: int, values: Int64s, bound: int) -> int:
     """The first index in stack[low:high] whose value exceeds the bound; values rise along the stack."""
     while low < high:
@@ -212,7 +219,7 @@ def first_above(stack: Int64s, low: int, high: int, values: Int64s, bound: int) 
     return low
 
 
-@numba.njit(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64), cache=True)
+@lean(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64))
 def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int, event: int) -> bool:
     """Does the event agree with at[low:high] on every compared attribute? A wild code agrees with all."""
     for row in range(compared.shape[0]):
@@ -256,16 +263,21 @@ def negated(
     """Does an event of a negated component lie in its open interval and pass its conditions?"""
     first, last = at[0], at[shape.positives - 1]
     after, before = shape.neg_after[negation], shape.neg_before[negation]
+    mixed = shape.window_kind == EVENT_WINDOW and events.compared.shape[0] > 0
     if after >= 0:
         low = first_above(stack, 0, size, events.instant, events.instant[at[after]])
     elif shape.window_kind == TIME_WINDOW:
         low = first_above(stack, 0, size, events.time, events.time[last] - shape.window)
+    elif mixed:
+        low = 0
     else:
         low = first_above(stack, 0, size, events.position, events.position[last] - shape.window)
     if before >= 0:
         high = first_above(stack, low, size, events.instant, events.instant[at[before]] - 1)
     elif shape.window_kind == TIME_WINDOW:
         high = first_above(stack, low, size, events.time, events.time[first] + shape.window - 1)
+    elif mixed:
+        high = size
     else:
         high = first_above(stack, low, size, events.position, events.position[first] + shape.window - 1)
     if low >= high:
@@ -275,6 +287,10 @@ def negated(
     no_counts, no_sums = np.empty(0, np.int64), np.empty(0, np.float64)
     for index in range(low, high):
         event = stack[index]
+        if mixed and after < 0 and events.position[event] <= events.position[last] - shape.window:
+            continue
+        if mixed and before < 0 and events.position[event] >= events.position[first] + shape.window:
+            continue
         at[shape.positives + negation] = event
         if not equal_codes(events.compared, at, 0, shape.positives, event):
             continue
