@@ -60,7 +60,6 @@ class CompressedMatches:
             nothing_written(self.prepared.compiled.program.places),
             np.ascontiguousarray(self.entries),
             np.ascontiguousarray(self.accepted),
-            0,
             len(self.accepted),
             wanted,
         )

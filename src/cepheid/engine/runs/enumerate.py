@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.columns import INT64_ROWS, INT64S
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import Int64s
 from cepheid.engine.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT, Rows
 from cepheid.engine.sequence import grown, grown_rows
@@ -48,55 +49,93 @@ def with_room(events: npt.NDArray[np.int32], least: int) -> npt.NDArray[np.int32
     return wider
 
 
-@numba.njit(WRITTEN(WRITTEN, INT64_ROWS, INT64_ROWS, types.int64, types.int64, types.int64), cache=True)
-def write_matches(written: Written, entries: Rows, accepted: Rows, begin: int, end: int, limit: int) -> Written:
-    """Appends the matches of accepting entries begin : end, until there are `limit` of them."""
-    events, sizes, known, filled = written
-    path = np.empty(64, np.int64)
-    waiting = np.empty(64, np.int64)  # entries still to be followed...
-    depths = np.empty(64, np.int64)  # ... and how much of the path leads there
-    for row in range(begin, end):
-        earliest = accepted[row, EARLIEST]
-        waiting[0], depths[0] = accepted[row, ENTRY], 0
-        top = 1
+class Search(NamedTuple):
+    """Where the way through the buffer stands: the path so far, and the entries still to be followed."""
+
+    path: Rows  # for each step, the event and its place, the last event first
+    waiting: Rows  # for each entry to be followed, the entry and how much of the path leads there
+    cursor: Int64s  # the accepting entry, and how many entries wait
+
+
+SEARCH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S), Search)
+ROW, WAITING = range(2)
+
+
+@lean(types.boolean(WRITTEN, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
+    """Writes matches down as far as there is room; True when all are, or `limit` of them."""
+    path, waiting, cursor, filled = search.path, search.waiting, search.cursor, written.filled
+    top = cursor[WAITING]
+    while cursor[ROW] < end:
+        earliest = accepted[cursor[ROW], EARLIEST]
         while top > 0:
             top -= 1
-            entry, depth = waiting[top], depths[top]
+            entry, depth = waiting[top, 0], waiting[top, 1]
             while entries[entry, LATEST] >= earliest:
-                if entries[entry, EVENT] == JOINED:
-                    if top == len(waiting):
-                        waiting, depths = grown(waiting), grown(depths)
-                    waiting[top], depths[top] = entries[entry, RIGHT], depth
+                event = entries[entry, EVENT]
+                if event == JOINED:
+                    if top + 2 > len(waiting):
+                        break
+                    waiting[top, 0], waiting[top, 1] = entries[entry, RIGHT], depth
                     top += 1
                     entry = entries[entry, LEFT]
                     continue
                 if depth == len(path):
-                    path = grown(path)
-                path[depth] = entry
-                depth += 1
+                    break
+                path[depth, 0], path[depth, 1] = event, entries[entry, RIGHT]
                 if entries[entry, LEFT] >= 0:
+                    depth += 1
                     entry = entries[entry, LEFT]
                     continue
                 if filled[FOUND] == limit:
                     filled[CUT] = 1
-                    return Written(events, sizes, known, filled)
-                if filled[FOUND] == len(known):
-                    sizes, known = grown_rows(sizes), grown(known)
-                if filled[EVENTS_WRITTEN] + depth > len(events):
-                    events = with_room(events, filled[EVENTS_WRITTEN] + depth)
-                match = filled[FOUND]
-                position = filled[EVENTS_WRITTEN]
-                sizes[match, :] = 0
-                for step in range(depth - 1, -1, -1):
-                    reached = path[step]
-                    events[position] = entries[reached, EVENT]
-                    sizes[match, entries[reached, RIGHT]] += 1
+                    return True
+                match, position = filled[FOUND], filled[EVENTS_WRITTEN]
+                if match == len(written.known) or position + depth + 1 > len(written.events):
+                    break
+                for place in range(written.sizes.shape[1]):
+                    written.sizes[match, place] = 0
+                for step in range(depth, -1, -1):
+                    written.events[position] = path[step, 0]
+                    written.sizes[match, path[step, 1]] += 1
                     position += 1
-                known[match] = accepted[row, KNOWN]
-                filled[FOUND] = match + 1
-                filled[EVENTS_WRITTEN] = position
+                written.known[match] = accepted[cursor[ROW], KNOWN]
+                filled[FOUND], filled[EVENTS_WRITTEN] = match + 1, position
+                depth = -1
                 break
-    return Written(events, sizes, known, filled)
+            if depth >= 0 and entries[entry, LATEST] >= earliest:  # no room: this entry is followed again later
+                waiting[top, 0], waiting[top, 1] = entry, depth
+                cursor[WAITING] = top + 1
+                return False
+        cursor[ROW] += 1
+        if cursor[ROW] < end:
+            waiting[0, 0], waiting[0, 1] = accepted[cursor[ROW], ENTRY], 0
+            top = 1
+    return True
+
+
+@numba.njit(WRITTEN(WRITTEN, INT64_ROWS, INT64_ROWS, types.int64, types.int64), cache=True)
+def write_matches(written: Written, entries: Rows, accepted: Rows, accepting: int, limit: int) -> Written:
+    """Appends the matches of the accepting entries, until there are `limit` of them."""
+    if accepting == 0:
+        return written
+    search = Search(np.empty((64, 2), np.int64), np.empty((64, 2), np.int64), np.zeros(2, np.int64))
+    search.waiting[0, 0], search.waiting[0, 1] = accepted[0, ENTRY], 0
+    search.cursor[WAITING] = 1
+    while not write_some(written, search, entries, accepted, accepting, limit):
+        events, sizes, known, filled = written
+        path, waiting = search.path, search.waiting
+        if search.cursor[WAITING] + 2 > len(waiting):
+            waiting = grown_rows(waiting)
+        if search.waiting[search.cursor[WAITING] - 1, 1] + 1 >= len(path):
+            path = grown_rows(path)
+        if filled[FOUND] == len(known):
+            sizes, known = grown_rows(sizes), grown(known)
+        if filled[EVENTS_WRITTEN] + len(path) > len(events):
+            events = with_room(events, filled[EVENTS_WRITTEN] + len(path))
+        written = Written(events, sizes, known, filled)
+        search = Search(path, waiting, search.cursor)
+    return written
 
 
 @numba.njit(types.Tuple((INT64S, INT64S))(INT32S, INT64_ROWS, types.int64, INT64S, INT64S, types.int64), cache=True)

@@ -104,7 +104,7 @@ def drain(books: Books, written: Written, mode: int, limit: int) -> Written:
     """Deals with what was accepted: writes it down, or counts it; in compressed mode it stays where it is."""
     state = books.state
     if mode == VERBOSE:
-        written = write_matches(written, books.entries, books.accepted, 0, state[ACCEPTED], limit)
+        written = write_matches(written, books.entries, books.accepted, state[ACCEPTED], limit)
         if written.filled[CUT] == 1:
             state[OVERFLOW] = MATCHES_REACHED
     elif mode == COUNTING:
