@@ -1,6 +1,6 @@
 """A driver of its own: the same calls through Spark Connect or on a cluster. Prints one line per call that agrees.
 
-    python elsewhere.py connect|cluster FOLDER [MASTER]
+python elsewhere.py connect|cluster FOLDER [MASTER]
 """
 
 import os

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -29,7 +30,13 @@ def test_through_connect(tmp_path):
 
 
 def test_on_a_local_cluster(tmp_path):
-    assert drive("cluster", str(tmp_path / "c")) == AGREES
+    work = Path(pyspark.__file__).parent / "work"  # where its workers put their files
+    was_there = work.exists()
+    try:
+        assert drive("cluster", str(tmp_path / "c")) == AGREES
+    finally:
+        if not was_there:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 @pytest.fixture

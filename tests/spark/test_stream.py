@@ -167,6 +167,25 @@ def test_silence_does_not_stop_the_clock(spark, tmp_path):
     assert not left
 
 
+def test_matches_are_events_of_another_query(spark, tmp_path):
+    table = events(400)
+    cut(tmp_path / "in", table, 4, delay=0)
+    df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")
+    pairs = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 30 RETURN b.ts AS ts, b.id AS id"
+    twice = "PATTERN SEQ(Pair p, Pair q) WHERE [id] WITHIN 9"
+    first = cepheid.match(df, pairs, delay=0).selectExpr("ts", "'Pair' AS type", "id")
+    run(cepheid.match(first, twice, delay=0, metrics="second"), tmp_path)
+    known = cepheid.match(table, pairs)
+    known = pa.table({"ts": known["ts"], "type": ["Pair"] * known.num_rows, "id": known["id"]})
+    expected = cepheid.match(known, twice)
+    # The clock of the second query moves with matches of the first, so that the last of them are not complete.
+    last = max(known["ts"].to_pylist())
+    complete = [row for row in expected.to_pylist() if row["match_end"] < last]
+    found = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    assert rows(found) == sorted(map(str, complete))
+    assert found.num_rows > 0
+
+
 KILLED = """
 import sys, os, signal, json
 from pathlib import Path

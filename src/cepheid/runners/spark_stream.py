@@ -101,7 +101,7 @@ def _delay(df: DataFrame, schema: Schema, options: StreamOptions) -> Any:
     return f"{told} milliseconds"
 
 
-def _packed(
+def packed_events(
     df: DataFrame, plans: Sequence[Plan], keys: tuple[str, ...], shards: int, options: StreamOptions
 ) -> DataFrame:
     from pyspark.sql import functions as F
@@ -153,7 +153,7 @@ def _stepped(
     schema = plans[0].bound.schema
     keys = distribution_keys(plans[0].bound)
     shards = options.shards if keys else 1
-    packed = _packed(df, plans, keys, shards, options)
+    packed = packed_events(df, plans, keys, shards, options)
     session = packed.sparkSession
     provider = "spark.sql.streaming.stateStore.providerClass"
     if "RocksDB" not in (session.conf.get(provider, "") or ""):
