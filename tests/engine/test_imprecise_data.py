@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.engine.events import late_arrivals
 from cepheid.engine.find import find
-from cepheid.engine.imprecise.instants import instants_of, late_arrivals, with_bounds
+from cepheid.engine.imprecise.instants import instants_of, with_bounds
 from cepheid.errors import DataError
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
@@ -158,3 +159,11 @@ def test_late_arrivals_are_those_surely_before_something_seen():
     schema = Schema.from_arrow(table.schema, **ROLES)
     assert late_arrivals(table, schema).tolist() == [False, False, True, False, False]
     assert late_arrivals(table.slice(0, 0), schema).tolist() == []
+
+
+def test_late_arrivals_are_counted_and_still_used():
+    table = pa.table({"type": ["B", "A"], "lower": [5, 1], "upper": [7, 3]})
+    bound = cepheid.query("PATTERN SEQ(A a, B b)").bind(Schema.from_arrow(table.schema, **ROLES))
+    for engine in ("intervals", "points"):
+        found = find(Plan(bound, engine), in_order(bound, table))
+        assert (len(found), found.counters["late"]) == (1, 1)

@@ -25,6 +25,7 @@ class EventTable:
     table: pa.Table
     time: Int64s
     instant: Int64s
+    late: int = 0  # imprecise times: how many events came after one that surely happened after them
 
     def __len__(self) -> int:
         return len(self.time)
@@ -39,11 +40,12 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
     ([1, 3, 3], [0, 1, 1], ['A', 'B', 'C'])
     """
     time = times_of(table, schema.time)
+    late = int(late_arrivals(table, schema).sum()) if schema.lower is not None and schema.upper is not None else 0
     if not schema.tiebreak:
         if len(time) > 1 and bool(np.any(time[1:] < time[:-1])):
             order = np.argsort(time, kind="stable")
             time, table = time[order], table.take(pa.array(order))
-        return EventTable(table, time, _ranks(len(time), [time]))
+        return EventTable(table, time, _ranks(len(time), [time]), late)
     # NULL comes first, as in Spark; a key of its own says so in every version of Arrow.
     keys = {"time": pa.array(time)}
     for number, name in enumerate(schema.tiebreak):
@@ -52,6 +54,28 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
     time, table = time[indices.to_numpy()], table.take(indices)
     columns = [time, *(_codes(table.column(name)) for name in schema.tiebreak)]
     return EventTable(table, time, _ranks(len(time), columns))
+
+
+def late_arrivals(table: pa.Table, schema: Schema) -> npt.NDArray[np.bool_]:
+    """True for rows that came too late, in the order of the table: surely before an event that had already come.
+
+    TIME section 2.2: an event may come after another only if its upper bound is not below the other's lower bound.
+
+    >>> table = pa.table({"lo": [1, 5, 2], "hi": [3, 9, 4]})
+    >>> late_arrivals(table, Schema.from_arrow(table.schema, type=None, lower="lo", upper="hi")).tolist()
+    [False, False, True]
+    """
+    assert schema.lower is not None
+    assert schema.upper is not None
+    lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
+    wrong = np.flatnonzero(lower > upper)
+    if len(wrong):
+        row = int(wrong[0])
+        told = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
+        raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+    late = np.zeros(len(lower), bool)
+    late[1:] = upper[1:] < np.maximum.accumulate(lower)[:-1]
+    return late
 
 
 def times_of(table: pa.Table, name: str) -> Int64s:

@@ -67,6 +67,10 @@ def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
     """Binds the query to the table, puts the events in order and chooses a plan."""
     table, options = with_intervals(table, options)
     bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
+    if bound.schema.lower is not None:
+        from cepheid.engine.imprecise.instants import instants_of
+
+        instants_of(table, bound.schema, options.hints)  # so that errors name rows as the caller counts them
     events = ordered(table, bound.schema)
     plan, statistics = make_plan(
         bound, events, engine=options.engine, model=options.model, scoring=options.scoring, hints=options.hints

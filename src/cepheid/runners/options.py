@@ -25,6 +25,7 @@ HINTS = (
     "confidence",
     "missing_last",
     "max_width",
+    "max_cost",
     "learn",
 )
 

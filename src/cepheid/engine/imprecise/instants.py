@@ -243,20 +243,3 @@ def _weights(table: pa.Table, name: str, widths: Int64s) -> tuple[Float64s, Int6
         told = f"the probabilities sum to {totals[row]:g}"
         raise DataError(told, column=name, row=row, hint="they must be at least 0 and sum to 1")
     return weights / totals[row_of], offsets
-
-
-def late_arrivals(table: pa.Table, schema: Schema) -> npt.NDArray[np.bool_]:
-    """True for rows that came too late, in the order of the table: surely before an event that had already come.
-
-    TIME section 2.2: an event may come after another only if its upper bound is not below the other's lower bound.
-
-    >>> table = pa.table({"lo": [1, 5, 2], "hi": [3, 9, 4]})
-    >>> late_arrivals(table, Schema.from_arrow(table.schema, type=None, lower="lo", upper="hi")).tolist()
-    [False, False, True]
-    """
-    assert schema.lower is not None
-    assert schema.upper is not None
-    lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
-    late = np.zeros(len(lower), bool)
-    late[1:] = upper[1:] < np.maximum.accumulate(lower)[:-1]
-    return late

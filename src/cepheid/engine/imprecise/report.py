@@ -73,7 +73,7 @@ def matches_of_groups(plan: Plan, prepared: Prepared, written: Written, counters
 
 def _counted(prepared: Prepared, counters: Any) -> dict[str, int]:
     names = {"evaluations": EVALUATED, "partial": PARTIAL, "peak": PEAK, "judged": JUDGED}
-    found = {"scanned": prepared.scanned, "candidates": len(prepared.rows)}
+    found = {"scanned": prepared.scanned, "candidates": len(prepared.rows), "late": prepared.late}
     return found | {name: int(counters[index]) for name, index in names.items()}
 
 

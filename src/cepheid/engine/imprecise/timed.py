@@ -82,6 +82,7 @@ class Prepared:
     starts: Int64s  # partition k is starts[k]:starts[k + 1]
     step: int
     scanned: int
+    late: int  # events that came after one that surely happened after them
 
 
 def prepare(plan: Plan, events: EventTable) -> Prepared:
@@ -117,7 +118,7 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         instants.until[rows],
     )
     stacks = _stacks(timed, len(plan.bound.positives) + len(plan.bound.negations), found.starts)
-    return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned)
+    return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned, events.late)
 
 
 def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s | None]:
