@@ -15,7 +15,7 @@ class TableArrays(NamedTuple):
     """Tables behind each other; table k owns knots first_knot[k]..first_knot[k+1]-1, and its buckets likewise.
 
     buckets[b] is the last knot (counted within its table) at or before the beginning of bucket b. Slopes belong to the
-    interval that begins at their knot.
+    interval that begins at their knot. In a `direct` table, knot i lies at time i.
     """
 
     knots: Floats
@@ -27,13 +27,19 @@ class TableArrays(NamedTuple):
     first_knot: np.ndarray
     first_bucket: np.ndarray
     buckets_per_time: Floats
+    logs: Floats
+    direct: np.ndarray
 
 
 _named_tuple: Any = types.NamedTuple
-TABLE_ARRAYS = _named_tuple([float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1]], TableArrays)
+TABLE_ARRAYS = _named_tuple(
+    [float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1]], TableArrays
+)
+# These functions make no arrays, so numba need not count references to those of the tables.
+_LEAN: Any = {"cache": True, "inline": "always", "_nrt": False}
 
 
-@njit(int64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
+@njit(int64(TABLE_ARRAYS, int64, float64), **_LEAN)
 def find_knot(tables: TableArrays, k: int, t: float) -> int:
     """The knot (in the joined arrays) at which the interval that holds t begins; t is within [0, window]."""
     first, last = tables.first_knot[k], tables.first_knot[k + 1] - 2
@@ -55,7 +61,7 @@ def find_knot(tables: TableArrays, k: int, t: float) -> int:
     return int(min(low, last))
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True, inline="always")
+@njit(float64(TABLE_ARRAYS, int64, float64), **_LEAN)
 def score_at(tables: TableArrays, k: int, t: float) -> float:
     """The score of table k at span t; spans outside [0, window] count as its ends."""
     end = tables.first_knot[k + 1] - 1
@@ -67,14 +73,18 @@ def score_at(tables: TableArrays, k: int, t: float) -> float:
     return float(min(max(tables.values[i] + tables.slopes[i] * (t - tables.knots[i]), 0.0), 1.0))
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+@njit(float64(TABLE_ARRAYS, int64, float64), **_LEAN)
 def log_score_at(tables: TableArrays, k: int, t: float) -> float:
     """log(score_at), minus infinity for zero."""
+    if tables.direct[k] == 1 and 0.0 <= t < tables.first_knot[k + 1] - tables.first_knot[k]:
+        whole = int(t)
+        if whole == t:
+            return float(tables.logs[tables.first_knot[k] + whole])
     score = score_at(tables, k, t)
     return math.log(score) if score > 0.0 else -math.inf
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), cache=True)
+@njit(float64(TABLE_ARRAYS, int64, float64), **_LEAN)
 def maximum_at(tables: TableArrays, k: int, t: float) -> float:
     """G: at least every score_at(tables, k, u) with u <= t."""
     end = tables.first_knot[k + 1] - 1

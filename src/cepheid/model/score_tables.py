@@ -53,8 +53,7 @@ class ScoreTable:
 
     @property
     def log_values(self) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.values))
+        return self.arrays.logs
 
     @property
     def highest(self) -> float:
@@ -119,6 +118,8 @@ def join_tables(tables: Sequence[ScoreTable]) -> TableArrays:
         first_knot=np.cumsum([0] + [len(part.knots) for part in parts], dtype=np.int64),
         first_bucket=np.cumsum([0] + [len(part.buckets) for part in parts], dtype=np.int64),
         buckets_per_time=np.concatenate([part.buckets_per_time for part in parts]),
+        logs=np.concatenate([part.logs for part in parts]),
+        direct=np.concatenate([part.direct for part in parts]),
     )
 
 
@@ -194,6 +195,8 @@ def table_arrays(knots: Floats, values: Floats) -> TableArrays:
     edges = np.arange(count + 1) * (window / count)
     buckets = np.clip(np.searchsorted(knots, edges, side="right") - 1, 0, len(knots) - 2)
     widths = np.diff(knots)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.clip(values, 0.0, 1.0))
     return TableArrays(
         knots=np.ascontiguousarray(knots),
         values=np.ascontiguousarray(values),
@@ -204,4 +207,6 @@ def table_arrays(knots: Floats, values: Floats) -> TableArrays:
         first_knot=np.array([0, len(knots)], dtype=np.int64),
         first_bucket=np.array([0, len(buckets)], dtype=np.int64),
         buckets_per_time=np.array([count / window]),
+        logs=logs,
+        direct=np.array([np.array_equal(knots, np.arange(len(knots)))], dtype=np.int64),
     )

@@ -15,7 +15,9 @@ from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.queues.clauses import Clause, CompiledClauses, compile_clauses, refusal
 from cepheid.engine.queues.edges import Edges, build_edges, describe_edges
-from cepheid.engine.queues.kernel import (
+from cepheid.engine.queues.generate import Found, generate
+from cepheid.engine.queues.query import (
+    BASE,
     CONDITION,
     DROPPED,
     EVALUATED,
@@ -23,9 +25,9 @@ from cepheid.engine.queues.kernel import (
     NEGATION,
     NOTHING,
     OVERFLOW,
+    PLACES,
     STACKED,
     Lossy,
-    generate,
 )
 from cepheid.engine.sequence import kernel_events
 from cepheid.errors import EngineError
@@ -47,7 +49,7 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     prepared = candidates(plan, events)
     columns = fill(clauses.predicate.layout, events.table, prepared.rows, plan.bound.schema)
     kernel = generate if clauses.predicate.compiled else generate.py_func
-    places, chosen, begins, scores, completion, counters = kernel(
+    found, counters = kernel(
         kernel_events(prepared),
         _as_arrays(plan, edges, clauses),
         columns,
@@ -59,9 +61,9 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
     return Matches(
-        _chosen(plan.bound, places, prepared.rows[chosen], begins),
-        completion,
-        probability=np.exp(scores),
+        _chosen(plan.bound, found, prepared.rows),
+        found.completion,
+        probability=np.exp(found.score),
         counters={
             "scanned": prepared.scanned,
             "candidates": len(prepared),
@@ -83,29 +85,30 @@ def _as_arrays(plan: Plan, edges: Edges, compiled: CompiledClauses) -> Lossy:
         # Its interval is known once the search has come down to the component before it.
         lowest = -1 if negation.after is None or negation.before is None else 2 * negation.after
         known.append(min([lowest, *(clause.known for clause in clauses if clause.owner == index)]))
+    fields = [(c.owner, c.branch, c.every, c.pairs, c.known) for c in clauses]
+    described = np.zeros((len(clauses), PLACES + compiled.places.shape[1]), np.int64)
+    if clauses:
+        described[:, :BASE], described[:, BASE] = fields, compiled.base
+        described[:, PLACES:] = compiled.places
     return Lossy(
         len(bound.positives),
         len(bound.negations),
         bound.window.length,
         bound.postponed,
+        len(bound.branches),
         float(np.log(threshold)) if threshold > 0 else -np.inf,
         edges.scale,
         np.array([component.kleene for component in bound.positives], np.int64),
         edges.number,
         edges.highest,
         edges.monotone,
-        np.array([-1 if n.after is None else n.after for n in bound.negations], np.int64),
-        np.array(known, np.int64),
-        compiled.base,
-        compiled.places,
-        np.array([clause.owner for clause in clauses], np.int64),
-        np.array([clause.branch for clause in clauses], np.int64),
-        np.array([clause.every for clause in clauses], np.int64),
-        np.array([clause.pairs for clause in clauses], np.int64),
-        np.array([clause.known for clause in clauses], np.int64),
-        compiled.tested,
         _decides(bound, clauses, known, bool(plan.options.get("missing_last", False))),
-        len(bound.branches),
+        np.array(
+            [(-1 if n.after is None else n.after, ready) for n, ready in zip(bound.negations, known, strict=True)],
+            np.int64,
+        ).reshape(-1, 2),
+        described,
+        compiled.tested,
     )
 
 
@@ -125,18 +128,18 @@ def _decides(bound: BoundQuery, clauses: tuple[Clause, ...], known: list[int], m
     return found
 
 
-def _chosen(bound: BoundQuery, places: Int64s, rows: Int64s, begins: Int64s) -> tuple[Chosen, ...]:
+def _chosen(bound: BoundQuery, found: Found, rows: Int64s) -> tuple[Chosen, ...]:
     """The entries of all matches, component by component."""
-    count = len(begins) - 1
-    match_of = np.repeat(np.arange(count), np.diff(begins))
-    found = []
+    count = len(found.begins) - 1
+    match_of = np.repeat(np.arange(count), np.diff(found.begins))
+    chosen = []
     for place, component in enumerate(bound.positives):
-        here = places == place
+        here = found.place == place
         if component.kleene:
             sizes = np.bincount(match_of[here], minlength=count)
-            found.append(Chosen(rows[here], np.concatenate([[0], np.cumsum(sizes)])))
+            chosen.append(Chosen(rows[found.event[here]], np.concatenate([[0], np.cumsum(sizes)])))
         else:
             column = np.full(count, MISSING, np.int64)
-            column[match_of[here]] = rows[here]
-            found.append(Chosen(column))
-    return tuple(found)
+            column[match_of[here]] = rows[found.event[here]]
+            chosen.append(Chosen(column))
+    return tuple(chosen)

@@ -156,7 +156,7 @@ def compile_clauses(bound: BoundQuery) -> CompiledClauses:
             cases.append(Case(() if variant == TRUE else (variant,), slots.of))
     any_variables = frozenset(component.variable for component in bound.components if component.any)
     predicate = compile_cases(cases, bound.schema, any_variables)
-    places = np.full((max(1, len(clauses)), MOST_PLACES), -1, np.int64)
+    places = np.full((len(clauses), MOST_PLACES), -1, np.int64)
     for row, clause in enumerate(clauses):
         places[row, : len(clause.places)] = clause.places
     return CompiledClauses(
