@@ -49,6 +49,8 @@ def find_apart(
         # A match that waits for its window is known up to a window before it is decided here.
         earliest = after if not waits or window is None or window.events else after - window.length
         earliest = BEGINNING if waits and window is not None and window.events else earliest
+    if earliest == BEGINNING and not ended:
+        plan = replace(plan, options={**plan.options, "apart": True})  # an engine may leave out what is sure to overlap
     matches = run(plan, events, earliest, until)
     first, last = _seen(matches, from_end=False), _seen(matches, from_end=True)
     matches = replace(matches, completion=_decided(plan, events, matches, last))
@@ -97,20 +99,18 @@ def _apart(
         for number, values in enumerate(_partition_values(bound, events, matches, examples)):
             if values in ended:
                 before[number] = _rank(bound, events, ended[values])
-    chosen = choose_apart(partition[order], start[order], end[order], before)
+    sorted_by = partition[order], start[order], end[order]
+    chosen = choose_apart(*sorted_by, before)
     # Concurrent events can make several matches equal in all of that: the order of their events decides.
-    kept = []
-    for begin in chosen:
+    equal = np.logical_and.reduce([values[1:] == values[:-1] for values in sorted_by])
+    kept = order[chosen]
+    for tie in np.flatnonzero(np.append(equal, False)[chosen]):
+        begin = int(chosen[tie])
         stop = begin + 1
-        here = order[begin]
-        while stop < len(order) and _same(partition, start, end, here, order[stop]):
+        while stop < len(order) and equal[stop - 1]:
             stop += 1
-        kept.append(here if stop == begin + 1 else min(order[begin:stop], key=lambda m: _by_events(events, matches, m)))
-    return np.array(kept, np.int64)
-
-
-def _same(partition: Int64s, start: Int64s, end: Int64s, one: int, other: int) -> bool:
-    return bool(partition[one] == partition[other] and start[one] == start[other] and end[one] == end[other])
+        kept[tie] = min(order[begin:stop], key=lambda match: _by_events(events, matches, match))
+    return kept
 
 
 @numba.njit(INT64S(INT64S, INT64S, INT64S, INT64S), cache=True)

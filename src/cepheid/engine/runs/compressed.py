@@ -31,9 +31,6 @@ class CompressedMatches:
     state: Int64s = field(repr=False)
     truncated: bool = False
 
-    def __len__(self) -> int:
-        return self.count()
-
     @property
     def counters(self) -> dict[str, int]:
         """What the engine counted."""

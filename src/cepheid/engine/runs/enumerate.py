@@ -20,6 +20,7 @@ from cepheid.engine.sequence import grown, grown_rows
 
 INT32S = types.Array(types.int32, 1, "C")
 FOUND, EVENTS_WRITTEN, CUT = range(3)
+MANY_EVENTS = 100_000_000  # in all matches together; a limit on matches alone would not bound the memory of long ones
 
 
 class Written(NamedTuple):
@@ -63,7 +64,8 @@ ROW, WAITING = range(2)
 
 @lean(types.boolean(WRITTEN, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
 def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
-    """Writes matches down as far as there is room; True when all are, or `limit` of them."""
+    """Writes matches down as far as there is room; True when all are, or `limit` of them, or very many events."""
+    most_events = max(limit, MANY_EVENTS)
     path, waiting, cursor, filled = search.path, search.waiting, search.cursor, written.filled
     top = cursor[WAITING]
     while cursor[ROW] < end:
@@ -87,10 +89,10 @@ def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, 
                     depth += 1
                     entry = entries[entry, LEFT]
                     continue
-                if filled[FOUND] == limit:
+                match, position = filled[FOUND], filled[EVENTS_WRITTEN]
+                if match == limit or position + depth > most_events:
                     filled[CUT] = 1
                     return True
-                match, position = filled[FOUND], filled[EVENTS_WRITTEN]
                 if match == len(written.known) or position + depth + 1 > len(written.events):
                     break
                 for place in range(written.sizes.shape[1]):

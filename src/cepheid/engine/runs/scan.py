@@ -11,7 +11,7 @@ from numba import types
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.lean import lean
 from cepheid.engine.matches import Int64s
-from cepheid.engine.runs.buffer import EVENT, MATCHES, Rows, collect, larger
+from cepheid.engine.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
 from cepheid.engine.runs.conditions import (
     ABSENT,
     BEGINS,
@@ -244,8 +244,37 @@ def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
     return Lists(lists.ends, chains)
 
 
-# Where a partition's scan stands, so that it can stop for more room and go on.
-LOW, HORIZON, STAGE, AT_PLACE, AT_PREVIOUS, AT_SLOT, MOVES, BEGINNINGS, CROWDED = range(9)
+@lean(types.void(EVENTS, PROGRAM, RUNS, BOOKS, LISTS, types.int64, types.int64))
+def keep_apart(
+    events: Events, program: Program, runs: Runs, books: Books, lists: Lists, before: int, horizon: int
+) -> None:
+    """NON-OVERLAP: of the matches that end now, those that began latest stand; all runs overlap them, and end.
+
+    `before` is how many matches were accepted before this instant. Several may stand, if events are concurrent: which
+    of them is reported is not for the kernel to say.
+    """
+    state, accepted, entries = books.state, books.accepted, books.entries
+    latest = -1
+    for row in range(before, state[ACCEPTED]):
+        latest = max(latest, entries[accepted[row, ENTRY], LATEST])
+    first = latest
+    while first > horizon and events.facts[first - 1, INSTANT] == events.facts[latest, INSTANT]:
+        first -= 1
+    kept = before
+    for row in range(before, state[ACCEPTED]):
+        if entries[accepted[row, ENTRY], LATEST] >= first:
+            accepted[kept, ENTRY], accepted[kept, EARLIEST] = accepted[row, ENTRY], first
+            accepted[kept, MATCHES], accepted[kept, KNOWN] = accepted[row, MATCHES], accepted[row, KNOWN]
+            kept += 1
+    state[ACCEPTED] = kept
+    for place in range(program.places):
+        while lists.ends[place, HEAD] >= 0:
+            unlink(runs, books, lists, program, -1, lists.ends[place, HEAD], horizon)
+
+
+# Where a partition's scan stands, so that it can stop for more room and go on; APART: are only matches wanted that do
+# not overlap, and how many were accepted (less one) before the instant at hand.
+LOW, HORIZON, STAGE, AT_PLACE, AT_PREVIOUS, AT_SLOT, MOVES, BEGINNINGS, CROWDED, APART = range(10)
 OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
 FINISHED, NEEDS_ROOM = range(2)
 
@@ -305,6 +334,8 @@ def follow(
                 cursor[CROWDED] = max(FEW, 2 * state[SLOTS_USED])
             place, previous, slot = -1, -1, BLANK
             stage = ADVANCING
+            if cursor[APART] > 0:
+                cursor[APART] = state[ACCEPTED] + 1
         moves, beginnings = 2 * (high - low) + 1, high - horizon
         short = False
         while stage == ADVANCING:
@@ -343,6 +374,8 @@ def follow(
             state[FRESH] = runs.rows[fresh, NEXT]
             settle(events, program, columns, runs, books, lists, fresh, horizon)
         if state[OVERFLOW] == NOTHING_REACHED and not short:
+            if 0 < cursor[APART] <= state[ACCEPTED]:
+                keep_apart(events, program, runs, books, lists, cursor[APART] - 1, horizon)
             state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
             state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
             if state[ALIVE] > most_runs:
@@ -368,6 +401,7 @@ def follow(
         WRITTEN,
         types.int64,
         types.boolean,
+        types.boolean,
         types.int64,
         types.int64,
         types.int64,
@@ -384,6 +418,7 @@ def scan(
     written: Written,
     mode: int,
     merging: bool,
+    apart: bool,
     after: int,
     until: int,
     most_runs: int,
@@ -396,8 +431,8 @@ def scan(
     lists = Lists(np.full((program.places, 2), -1, np.int64), np.empty(0, np.int64))
     if merging:
         lists = with_chains(runs, lists, program)
-    cursor = np.zeros(9, np.int64)
-    cursor[CROWDED] = FEW
+    cursor = np.zeros(10, np.int64)
+    cursor[CROWDED], cursor[APART] = FEW, 1 if apart else 0
     most_entries = most_runs if mode == COMPRESSED else NO_LIMIT
     most_accepted = NO_LIMIT if mode == COMPRESSED else OFTEN
     for part in range(len(events.starts) - 1):
