@@ -16,6 +16,7 @@ EVENT_COLUMNS = {
     "time": ["ts", "value", "lower", "upper", "type"],
     "cluster": ["ts", "lower", "upper", "true_ts", "type", "nodeId", "taskId", "value"],
     "rfid": ["ts", "type", "tag_id", "category"],
+    "route": ["ts", "type", "parcel"],
     "clinic": ["ts", "type", "name", "medicine", "amount"],
     "supply-chain": ["ts", "type", "kind", "site", "from", "to"],
 }
@@ -68,10 +69,11 @@ def test_sizes(name: str, size: int) -> None:
     if name == "cluster":
         types = simulation.events["type"].to_pylist()
         assert types.count("TaskStart") == types.count("TaskFinish") == size
-    elif name == "rfid":
+    elif name in ("rfid", "route"):
+        readers = 3 if name == "rfid" else 6
         assert simulation.truth is not None
         assert simulation.truth.num_rows == size
-        assert simulation.events.num_rows <= 3 * size
+        assert simulation.events.num_rows <= readers * size
     else:
         assert simulation.events.num_rows == size
 

@@ -101,6 +101,8 @@ def compile_automaton(bound: BoundQuery) -> Automaton:
             proceed  -> b       the event can begin b
             keeps   a[a.LEN].volume, max(a[..i-1].price)
     b       begin    -> F       Stock AND b.volume < 0.8 * a[a.LEN].volume AND within 60
+            ignore   -> b       NOT begin AND within 60
+            keeps   a[a.LEN].volume, max(a[..i-1].price)
     """
     states: list[State] = []
     branches = decisive_branches(bound)
