@@ -168,7 +168,7 @@ class TestData:
         [
             ("a1[3,1]", None, "above the upper bound"),
             ("a1[1,2]", [0.5], "1 probabilities for 2 instants"),
-            ("a1[1,2]", [0.5, None], "1 probabilities for 2 instants"),
+            ("a1[1,2]", [0.5, None], "a probability that is NULL"),
             ("a1[1,2]", [0.5, 0.4], "sum to 0.9"),
             ("a1[1,2]", [1.5, -0.5], "a probability of -0.5"),
         ],
