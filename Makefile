@@ -25,7 +25,7 @@ demo: tools
 # new query costs a compilation.
 test: lint kernels
 	$(BIN)/pytest -n $(JOBS) --ignore=tests/engine
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n $(JOBS) tests/engine
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(BIN)/pytest -n $(JOBS) tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) tests/engine
 
 test-all: lint kernels
