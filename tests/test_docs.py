@@ -1,4 +1,4 @@
-"""The python blocks of every page under docs/ run, in order, and print what the page says."""
+"""The python and console blocks of every page under docs/, and of the README, run in order and print what it says."""
 
 from __future__ import annotations
 
@@ -8,23 +8,39 @@ from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parent.parent / "docs").glob("**/*.md"))
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+from console import as_on_a_terminal, run_block
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples(page: Path) -> None:
-    """Blocks with >>> are compared with what they print; others only have to run. They share their names."""
+def test_examples(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Blocks with >>> are compared with what they print; other Python only has to run. Python blocks share names."""
+    monkeypatch.chdir(tmp_path)
+    as_on_a_terminal(monkeypatch)
     text = page.read_text(encoding="utf-8")
     names: dict[str, object] = {"__name__": f"docs.{page.stem}"}
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start(1))
-        if ">>>" in block[1]:
-            example = doctest.DocTestParser().get_doctest(block[1], names, page.name, str(page), line)
+        line = text.count("\n", 0, block.start(2))
+        if block[1] == "console":
+            run_block(block[2], capfd)
+        elif ">>>" in block[2]:
+            example = doctest.DocTestParser().get_doctest(block[2], names, page.name, str(page), line)
             runner.run(example, clear_globs=False)
             names = example.globs
         else:
-            exec(compile("\n" * line + block[1], str(page), "exec"), names)
+            exec(compile("\n" * line + block[2], str(page), "exec"), names)
     assert runner.failures == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"

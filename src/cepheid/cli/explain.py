@@ -10,7 +10,7 @@ import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.messages import explaining_delay
-from cepheid.cli.query_argument import read_query
+from cepheid.cli.query_argument import parse_parameters, read_query
 from cepheid.errors import CepheidError
 
 _Analyze = Annotated[bool, typer.Option("--analyze", help="Run it, too, and count what each step saw.")]
@@ -35,6 +35,7 @@ def explain(
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
+    option: o.MatchOptions = None,
     analyze: _Analyze = False,
 ) -> None:
     """Show the plan of a query: its operators, the engine that runs it, and why.
@@ -52,6 +53,6 @@ def explain(
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     with explaining_delay():
         loaded = cepheid.load_model(model) if model is not None else None
-        given = {"model": loaded, "scoring": scoring, "engine": engine}
+        given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
         text = parsed.explain(events, **roles.arguments(), **given, analyze=analyze)
     print(text)

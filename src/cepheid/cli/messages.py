@@ -58,7 +58,7 @@ def explaining_delay() -> Iterator[None]:
 
     def tell() -> None:
         if Compilations.seen > _OF_A_QUERY:
-            note("compiling the engine for this machine; this takes up to a minute, once ...")
+            note("compiling the engine for this machine; this takes a minute or two, once ...")
 
     slow = threading.Timer(_PATIENCE, tell)
     slow.daemon = True

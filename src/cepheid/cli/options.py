@@ -60,6 +60,10 @@ ModelPath: TypeAlias = Annotated[
 Scoring: TypeAlias = Annotated[
     str, typer.Option(metavar="NAME", help="How missing events are scored: exact, posterior or paper.")
 ]
+MatchOptions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="Any other option of cepheid.match. May be repeated."),
+]
 OutputPath: TypeAlias = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="PATH", help="Where to write: .parquet, .csv, .jsonl or .arrow."),

@@ -66,7 +66,7 @@ def parse_parameters(given: Iterable[str]) -> dict[str, Any]:
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
-            raise CepheidError(f"--parameter {item}: a name and a value are needed", hint="for example -p T=3600")
+            raise CepheidError(f"'{item}': a name and a value are needed", hint="for example -p T=3600")
         try:
             found[name.strip()] = json.loads(value)
         except ValueError:

@@ -14,7 +14,7 @@ import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.messages import explaining_delay, out
-from cepheid.cli.query_argument import read_query
+from cepheid.cli.query_argument import parse_parameters, read_query
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError, closest
 
@@ -49,6 +49,7 @@ def report(
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
+    option: o.MatchOptions = None,
 ) -> None:
     """Run a query and write its matches as one HTML page that opens offline.
 
@@ -72,7 +73,7 @@ def report(
         events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, "engine": engine}
+    given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
     known = None
     if truth is not None and truth_key is not None and truth_column is not None:
         known = read_truth(truth, truth_key, truth_column)

@@ -15,7 +15,7 @@ from cepheid.cli import options as o
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, note, out
-from cepheid.cli.query_argument import read_query
+from cepheid.cli.query_argument import parse_parameters, read_query
 from cepheid.cli.result_files import check_output, flat, write_json_lines, write_table
 from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
@@ -98,6 +98,7 @@ def run(
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
+    option: o.MatchOptions = None,
     max_matches: _MaxMatches = None,
     truncate: _Truncate = False,
     show: _Shown = None,
@@ -127,7 +128,8 @@ def run(
     """
     parsed = read_query(query, parameter or ())
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
-    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **({"truncate": True} if truncate else {})}
+    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
+    given |= {"truncate": True} if truncate else {}
     if model is not None:
         given["model"] = cepheid.load_model(model)
     if max_matches is not None:
