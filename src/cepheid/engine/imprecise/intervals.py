@@ -31,9 +31,8 @@ def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Mat
         return picked(plan, events, run_groups(plan, events, prepared, low, high), until)
     positives = len(plan.bound.positives)
     method = chosen_method(plan, prepared)
-    compiled = compile_query(
-        plan, search_order(prepared, positives, method), shares_events(prepared, positives), prepared.step
-    )
+    order = search_order(plan, prepared, method)
+    compiled = compile_query(plan, order, shares_events(prepared, positives), prepared.step)
     columns = fill(compiled.predicate.layout, events.table, prepared.rows, plan.bound.schema)
     found, counters, cost = evaluate(method, prepared, compiled, columns, low, high, plan)
     return picked(plan, events, matches_of(plan, prepared, found, counters, cost), until)
@@ -113,8 +112,24 @@ def frequencies(prepared: Prepared, positives: int) -> Any:
     return np.diff(prepared.stacks.begin[:positives, [0, -1]], axis=1)[:, 0]
 
 
-def search_order(prepared: Prepared, positives: int, method: str) -> Sequence[int]:
-    """The order in which places are filled: that of the pattern, or the rarest first."""
+def search_order(plan: Plan, prepared: Prepared, method: str) -> Sequence[int]:
+    """The order in which places are filled: that of the pattern; or the rarest first, then what conditions tie to it.
+
+    TIME orders by selectivity alone; a component that no condition ties to the chosen ones multiplies them all.
+    """
+    bound = plan.bound
+    left = list(range(len(bound.positives)))
     if method != "selectivity":
-        return range(positives)
-    return [int(place) for place in np.argsort(frequencies(prepared, positives), kind="stable")]
+        return left
+    counts = frequencies(prepared, len(left))
+    tied = [frozenset(bound.place_of[name] for name in conjunct.variables) for conjunct in bound.conjuncts]
+    order: list[int] = []
+    while left:
+        known = frozenset(order)
+        loose = {
+            place: not any(place in each and each <= known | {place} for each in tied if len(each) > 1)
+            for place in left
+        }
+        order.append(min(left, key=lambda place: (loose[place], counts[place], place)))
+        left.remove(order[-1])
+    return order
