@@ -220,7 +220,7 @@ def sweep(job: Task, first_from: int, first_to: int) -> tuple[float, int]:
     total, latest = 0.0, 0
     for instant in range(low, high + 1):
         part = 0.0
-        if count > 0:
+        if ambiguous > 0:
             later(job, first_from, instant, moved)
         for state in range(1 << count):
             share = now[instant - low, state]
@@ -228,6 +228,9 @@ def sweep(job: Task, first_from: int, first_to: int) -> tuple[float, int]:
                 if state & (1 << slot) == 0:
                     share *= moved[slots[slot]]
             part += share
+        for which in range(ambiguous):
+            if job.first[base + which] > job.high[length - 1]:  # it comes too late to have had a slot
+                part *= moved[which]
         if part > 0.0 and job.coupled:
             part *= edges(job, first_from, instant)
         if part > 0.0:
