@@ -19,6 +19,7 @@ from cepheid.runners import stream_state
 from cepheid.runners.shipment import ship
 from cepheid.runners.spark_pack import decoded, encoded
 from cepheid.runners.stream_state import Clock, Step
+from strategies.models import models
 from strategies.queries import queries, streams
 
 FAR = 10_000
@@ -54,9 +55,10 @@ def numbered(table: pa.Table) -> pa.Table:
     return table.append_column("event", pa.array(range(table.num_rows), pa.int64()))
 
 
-def plan_of(query, table: pa.Table) -> Plan:
-    bound = bind(query, Schema.from_arrow(table.schema))
-    return Plan(bound, "reference", partition=bound.equivalence)
+def plan_of(query, table: pa.Table, **options) -> Plan:
+    upper = "upper" if "upper" in table.column_names else None
+    bound = bind(query, Schema.from_arrow(table.schema, lower="ts" if upper else None, upper=upper))
+    return Plan(bound, "reference", partition=bound.equivalence, **options)
 
 
 def expected(plan: Plan, table: pa.Table) -> list:
@@ -69,7 +71,8 @@ def signatures(plan: Plan, batch: pa.RecordBatch) -> list:
     found = []
     for row in batch.to_pylist():
         groups = [row[component.variable] for component in plan.bound.positives]
-        found.append([sorted(e["event"] for e in (group if isinstance(group, list) else [group])) for group in groups])
+        groups = [group if isinstance(group, list) else [group] if group is not None else [] for group in groups]
+        found.append([sorted(event["event"] for event in group) for group in groups])
     return found
 
 
@@ -90,13 +93,11 @@ def arrivals(draw, table: pa.Table, delay: int):
     return [table.take(pa.array(order[a:b], pa.int64())) for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
 
 
-@given(st.data(), queries(window=True, returns=False), streams(max_size=14, ids=3), st.integers(0, 6))
-def test_steps_find_what_a_batch_finds(data, query, table, delay):
-    table = numbered(table)
-    plan = plan_of(query, table)
+def check_steps(draw, plan: Plan, table: pa.Table, delay: int) -> None:
+    """Steps over drawn micro-batches, and a last one that ends time, find what the whole table gives."""
     step = replace(Step((ship(plan, table.schema),), (0,), delay), plans=(plan,))
     clock, store, found = Clock(), Memory(), []
-    for batch in data.draw(arrivals(table, delay)):
+    for batch in draw(arrivals(table, delay)):
         newest = max(batch["ts"].to_pylist(), default=None)
         outcome = step.run(clock, store, [batch] if batch.num_rows else [], newest)
         clock = Clock.read(outcome.clock.text("same"), "same")
@@ -111,6 +112,33 @@ def test_steps_find_what_a_batch_finds(data, query, table, delay):
     if not plan.bound.window.events:
         assert outcome.retained == 0
         assert not store.chunks
+
+
+@given(st.data(), queries(window=True, returns=False), streams(max_size=14, ids=3), st.integers(0, 6))
+def test_steps_find_what_a_batch_finds(data, query, table, delay):
+    table = numbered(table)
+    check_steps(data.draw, plan_of(query, table), table, delay)
+
+
+@given(st.data(), queries(threshold=True, returns=False), streams(max_size=8), st.integers(0, 6))
+def test_steps_find_what_a_batch_finds_where_events_may_be_missing(data, query, table, delay):
+    table = numbered(table)
+    model = data.draw(models(component.variable for component in query.components))
+    plan = plan_of(query, table, model=model, options={"missing_last": data.draw(st.booleans())})
+    check_steps(data.draw, plan, table, delay)
+
+
+@given(
+    st.data(),
+    queries(window=True, returns=False, event_window=False, output=False, max_components=3),
+    streams(max_size=5),
+    st.integers(0, 6),
+)
+def test_steps_find_what_a_batch_finds_where_times_are_imprecise(data, query, table, delay):
+    widths = data.draw(st.lists(st.integers(0, 3), min_size=len(table), max_size=len(table)))
+    upper = pa.array([time + width for time, width in zip(table["ts"].to_pylist(), widths, strict=True)], pa.int64())
+    table = numbered(table).append_column("upper", upper)
+    check_steps(data.draw, plan_of(query, table), table, delay)
 
 
 def written(text: str, table: pa.Table) -> Plan:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from cepheid.runners.spark_pack import LATE, LATE_EVENT, as_structs, decoded, encoded
 from cepheid.runners.stream_state import Clock, Outcome, Step
@@ -56,12 +57,12 @@ class Shard(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
         self.handle = handle
-        self.clock = handle.getValueState("clock", "told string")
-        self.store = StateChunks(
-            handle.getMapState("chunks", "number bigint", "events binary"),
-            handle.getMapState("ended", "query int", "ends binary"),
-        )
         self.ready = replace(self.step, plans=tuple(shipment.unpacked() for shipment in self.step.shipments))
+        # Schemas as objects: as text, each would go to the JVM and back to be read.
+        self.clock = handle.getValueState("clock", StructType().add("told", StringType()))
+        number, packed = StructType().add("number", LongType()), StructType().add("packed", BinaryType())
+        ends = handle.getMapState("ended", number, packed) if self.ready.looks_back() else None
+        self.store = StateChunks(handle.getMapState("chunks", number, packed), ends)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch."""

@@ -143,6 +143,10 @@ class Step:
         clock = replace(clock, until=until, chunks=stored)
         return Outcome(clock, results, late, events=count, retained=_rows(stored))
 
+    def looks_back(self) -> bool:
+        """Must a step know where earlier matches ended (NON-OVERLAP)?"""
+        return any(plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP for plan in self.plans)
+
     def begins(self, table: pa.Table) -> Int64s:
         """The time from which an event can matter: its lower bound, if times are imprecise."""
         schema = self.plans[0].bound.schema
