@@ -109,7 +109,6 @@ def disturbed(draw: Any) -> tuple[list[Interval], int, int, list[tuple[int, int]
     return events, length, window, pairs
 
 
-@pytest.mark.slow  # fails where one event disturbs both edges of a match of one event; open
 @given(disturbed())
 def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
     events, length, window, pairs = case

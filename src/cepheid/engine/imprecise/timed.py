@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.candidates import candidates
+from cepheid.engine.candidates import Candidates, candidates
 from cepheid.engine.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.events import EventTable
 from cepheid.engine.imprecise.instants import Instants, instants_of
@@ -36,7 +36,9 @@ class Timed(NamedTuple):
     above: Float64s  # flat: P(T >= t)
     possible: Int64s  # flat: how many instants up to t are possible
     holes: Int64s  # 1: some instant between the bounds is impossible
-    mask: Int64s  # bit c: the event can fill component c; positives first, then the negated ones
+    # Bit c: the event can fill component c; positives first, then the negated ones. With Kleene plus, further bits say
+    # which positive components it can be the first event of.
+    mask: Int64s
     compared: npt.NDArray[np.int64]  # codes of the equivalence attributes that are compared here
     until: Int64s  # the upper bound as it stands in the table, for completion
 
@@ -103,6 +105,10 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         spread = np.arange(int(sizes.sum())) + np.repeat(begin[order] - before, sizes)
         point = instants.weights[spread]
         below, above, possible = accumulate(point, base, sizes, holes)
+    components = len(plan.bound.positives) + len(plan.bound.negations)
+    mask = found.mask
+    if plan.bound.has_kleene:
+        mask = mask | (first_in_group(plan, events, found) << components)
     timed = Timed(
         lower,
         upper,
@@ -113,12 +119,19 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         above,
         possible,
         holes,
-        np.ascontiguousarray(found.mask[order]),
+        np.ascontiguousarray(mask[order]),
         np.ascontiguousarray(found.compared[:, order]),
         instants.until[rows],
     )
-    stacks = _stacks(timed, len(plan.bound.positives) + len(plan.bound.negations), found.starts)
+    stacks = _stacks(timed, components, found.starts)
     return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned, events.late)
+
+
+def first_in_group(plan: Plan, events: EventTable, found: Candidates) -> Int64s:
+    """Which positive components each candidate can be the first event of, as bits."""
+    from cepheid.engine.runs.prepare import _begins as begins
+
+    return begins(plan, events, found) & ((1 << len(plan.bound.positives)) - 1)
 
 
 def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s | None]:
