@@ -7,7 +7,9 @@ window's opening before the first observed event, `DEADLINE` for the window's en
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,8 @@ from cepheid.plan.physical import Plan
 CLOSED, CERTAIN = -2, -1  # no such edge; nothing to skip, so the score is 1
 FALLS, RISES, NEITHER = 0, 1, 2  # how a score changes with the span: monotone ones give tighter bounds (AYAC 5.1)
 TOLERANCE = 1e-7
+
+Tabulate = Callable[[Sequence[SegmentItem]], ScoreTable]
 
 
 @dataclass(frozen=True)
@@ -48,14 +52,18 @@ class Edges:
     scale: float  # what one step of the time column is in the unit of the gaps
 
 
-def build_edges(plan: Plan) -> Edges:
-    """The automaton's edges with their scores; those that can never reach the threshold are removed."""
+def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
+    """The automaton's edges with their scores; those that can never reach the threshold are removed.
+
+    `tabulate` makes the tables of scores: by default over spans in the unit of the gaps, with a small error.
+    """
     bound = plan.bound
     model = check_missing(bound, plan.model)
     assert bound.window is not None
     scale = gap_scale(bound, model)
     window = bound.window.length * scale
     threshold = bound.syntax.threshold or 0.0
+    tabulate = tabulate or partial(_table_of_spans, plan, window, scale)
     count = len(bound.positives)
     items = {c.variable: _item(bound, model, c, window) for c in bound.components if _can_be_unseen(c)}
     found = []
@@ -65,7 +73,7 @@ def build_edges(plan: Plan) -> Edges:
                 continue
             skipped = _between(bound, source, target)
             if _possible(plan, source, target, skipped):
-                found.append(_edge(plan, source, target, skipped, items, window, threshold, scale))
+                found.append(_edge(plan, source, target, skipped, items, window, threshold, tabulate))
     last = () if plan.options.get("missing_last", False) else (bound.positives[-1].variable,)
     _warn_of_cost({name: item for name, item in items.items() if name not in last}, threshold)
     return _arrays(tuple(found), count, scale)
@@ -106,19 +114,22 @@ def _edge(
     items: dict[str, SegmentItem],
     window: float,
     threshold: float,
-    scale: float,
+    tabulate: Tabulate,
 ) -> Edge:
     if not skipped:
         return Edge(source, target, skipped, None, kept=True)
     parts = [items[component.variable] for component in skipped]
-    scoring = plan.scoring
-    if score_limit(parts, window, scoring) < threshold:  # type: ignore[arg-type]
+    if score_limit(parts, window, plan.scoring) < threshold:  # type: ignore[arg-type]
         # A table of one missing event that never comes: nothing is computed for an edge that is dropped anyway.
         nothing = score_table([SegmentItem("missing", 0.0, Exponential(mean=1.0))], window)
         return Edge(source, target, skipped, nothing, kept=False)
-    whole = scale == 1.0 and plan.bound.schema.type_of(plan.bound.schema.time) is DataType.INT
-    table = score_table(parts, window, scoring, TOLERANCE, whole_times=whole)  # type: ignore[arg-type]
+    table = tabulate(parts)
     return Edge(source, target, skipped, table, kept=table.highest >= threshold)
+
+
+def _table_of_spans(plan: Plan, window: float, scale: float, parts: Sequence[SegmentItem]) -> ScoreTable:
+    whole = scale == 1.0 and plan.bound.schema.type_of(plan.bound.schema.time) is DataType.INT
+    return score_table(parts, window, plan.scoring, TOLERANCE, whole_times=whole)  # type: ignore[arg-type]
 
 
 def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
