@@ -36,6 +36,13 @@ def test_directories_and_globs_are_one_table(tmp_path: Path) -> None:
     assert read(tmp_path / "part-0.csv", tmp_path / "part-2.csv")["ts"].to_pylist() == [1, 3]
 
 
+def test_empty_parts_and_other_files_beside_the_events_do_not_matter(tmp_path: Path) -> None:
+    write_table(EVENTS, tmp_path / "part-0.parquet")
+    (tmp_path / "part-1.parquet").write_bytes(b"")
+    (tmp_path / "notes.md").write_text("of Monday")
+    assert read(tmp_path).to_pylist() == EVENTS.to_pylist()
+
+
 def test_partitioned_parquet_keeps_its_partition_columns(tmp_path: Path) -> None:
     pq.write_to_dataset(EVENTS.append_column("day", pa.array([1, 1, 2])), tmp_path, partition_cols=["day"])
     assert sorted(read(tmp_path)["day"].to_pylist()) == [1, 1, 2]
@@ -72,7 +79,8 @@ def test_iso_times_need_no_format(tmp_path: Path) -> None:
         ("broken.jsonl", "{oops", "cannot read"),
         ("ragged.csv", "ts,type\n1\n", "cannot read"),
         ("events.xyz", "ts", "say it with --format"),
-        ("broken.parquet", "no parquet", "cannot read .* as Parquet"),
+        ("broken.parquet", "no parquet", r"broken\.parquet is not a Parquet file"),
+        ("empty.parquet", "", r"empty\.parquet is empty"),
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path: Path, name: str, content: str, message: str) -> None:

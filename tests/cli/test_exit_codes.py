@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cepheid.cli import run
@@ -19,6 +21,22 @@ def test_zero_when_nothing_was_found_and_a_way_on_is_named(cepheid_command: Ceph
     ran = cepheid_command("run", "PATTERN SEQ(Exit a, Shelf b) WITHIN 10", "-i", shop)
     assert (ran.code, ran.out) == (0, "")
     assert "cepheid why" in ran.err
+
+
+def test_a_type_that_no_event_has_is_named(cepheid_command: Cepheid, shop: Path) -> None:
+    ran = cepheid_command("run", "PATTERN SEQ(Shelf a, Exitt b) WITHIN 10", "-i", shop)
+    assert ran.code == 0
+    assert "did you mean 'Exit'?" in ran.err
+
+
+def test_an_input_without_events_is_named(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    events = pa.table(
+        {"ts": pa.array([], pa.int64()), "type": pa.array([], pa.string()), "id": pa.array([], pa.int64())}
+    )
+    pq.write_table(events, tmp_path / "none.parquet")
+    ran = cepheid_command("run", THEFT, "-i", tmp_path / "none.parquet")
+    assert ran.code == 0
+    assert "the input holds no events" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -36,6 +54,12 @@ def test_zero_when_nothing_was_found_and_a_way_on_is_named(cepheid_command: Ceph
         (["run", "no-such.cepheid", "-i", "SHOP"], "there is no such file"),
         (["run", "PATTERN SEQ(Shelf x, Exit z)", "-i", "SHOP", "-p", "T"], "for example -p T=3600"),
         (["run", "PATTERN SEQ(Shelf x, Exit z)"], "--input"),
+        (["run", "SHOP", "-i", "SHOP"], "pass it with --input"),
+        (["run", THEFT, "-i", "SHOP", "-o", "found"], "write found.parquet, for example"),
+        (["run", THEFT, "-i", "SHOP", "-o", "SHOP"], "is the input, which would be lost"),
+        (["run", THEFT, "-i", "SHOP", "-o", "SHOP", "--master", "local[1]"], "is the input, which would be lost"),
+        (["run", THEFT, "-i", "kafka://broker:9092/readings"], "add --stream"),
+        (["run", f"{THEFT} THRESHOLD 0.1", "-i", "SHOP"], "learn one with `cepheid fit` and pass it with --model"),
         (["rum"], "Did you mean 'run'?"),
         (["simulate", "rfid", "10", "-o", "x.csv", "--loss", "much"], "write it like --loss 0.05"),
         (["simulate", "rfid", "10", "-o", "x.csv", "--loss", "2"], "between 0 and 1"),

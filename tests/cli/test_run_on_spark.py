@@ -2,6 +2,9 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -118,6 +121,55 @@ def test_worker_errors_keep_their_kind() -> None:
     assert isinstance(told, DataError)
     assert str(told) == "column 'ts', row 3: the time is null"
     assert "Spark failed: disk full" in str(in_our_words(RuntimeError("\ndisk full\n at java")))
+
+
+def test_what_java_printed_is_the_reason() -> None:
+    log = 'WARNING: x\nException in thread "main" org.apache.spark.SparkException: Master must be local\n\tat org'
+    told = str(in_our_words(RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited"), log))
+    assert told.startswith("Spark did not start: Master must be local; --master is local[*]")
+    java = "An error occurred while calling o43.load.\n: org.apache.spark.SparkException: no space\n\tat org.apache"
+    assert str(in_our_words(RuntimeError(java))) == "Spark failed: no space"
+    delta = "calling o4.load.\n: SparkClassNotFoundException: [DATA_SOURCE_NOT_FOUND] Failed to find: delta."
+    assert "io.delta:delta-spark" in str(in_our_words(RuntimeError(delta)))
+
+
+def test_results_of_spark_do_not_replace_anything_else(cepheid_command: Cepheid, incoming: Path) -> None:
+    kept = incoming.parent / "kept.parquet"
+    kept.mkdir()
+    (kept / "notes.txt").write_text("precious")
+    ran = cepheid_command("run", DAY.query, "-i", incoming, *SETTINGS, "-o", kept)
+    assert (ran.code, (kept / "notes.txt").read_text()) == (1, "precious")
+    assert "is a directory that holds notes.txt; name another" in ran.err
+    whole = incoming.rename(incoming.parent / "in.parquet")
+    above = cepheid_command("run", DAY.query, "-i", whole / "part-0.parquet", *SETTINGS, "-o", whole)
+    assert "is the input, which would be lost" in above.err
+
+
+def test_a_stream_goes_on_with_its_own_checkpoint_only(
+    cepheid_command: Cepheid, incoming: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "found.parquet" / "_spark_metadata").mkdir(parents=True)
+    flags = ("--stream", "--delay", "1 minute", "-o", tmp_path / "found.parquet", "--checkpoint", tmp_path / "new")
+    ran = cepheid_command("run", DAY.query, "-i", incoming, *flags)
+    assert ran.code == 1
+    assert "was written by a stream with another checkpoint" in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_interrupting_a_stream_ends_it_in_good_order(incoming: Path) -> None:
+    command = [sys.executable, "-m", "cepheid.cli", "run", DAY.query, "-i", str(incoming), *SETTINGS]
+    process = subprocess.Popen(
+        [*command, "--stream", "--delay", "1 minute"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()  # a match: the stream is running
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 0, told
+    assert json.loads(first)["match_start"]
+    assert "Traceback" not in told
+    assert "matches in" in told
 
 
 def test_numbers_of_a_stream() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,11 @@ def find_files(given: Sequence[str], format: str | None = None) -> EventFiles:
     formats = {format or format_of(file) for file in files}
     if len(formats) > 1:
         raise CepheidError(f"--input mixes {' and '.join(sorted(formats))} files", hint="give files of one format")
-    return EventFiles(tuple(files), formats.pop(), tuple(given))
+    full = [file for file in files if file.stat().st_size > 0]  # writers leave empty parts behind
+    if not full:
+        what = "is empty" if len(files) == 1 else f"and {len(files) - 1} more are empty"
+        raise DataError(f"{files[0]} {what}", hint="a file of events has at least the names of its columns")
+    return EventFiles(tuple(full), formats.pop(), tuple(given))
 
 
 def _expanded(item: str) -> list[Path]:
@@ -133,16 +138,18 @@ def _read_parquet(files: EventFiles) -> pa.Table:
 
     whole = [Path(item) for item in files.given]
     try:
-        if len(whole) == 1 and whole[0].is_dir():
-            return dataset.dataset(str(whole[0]), format="parquet", partitioning="hive").to_table()
-        return dataset.dataset([str(path) for path in files.paths], format="parquet").to_table()
+        partitioning = "hive" if len(whole) == 1 and whole[0].is_dir() else None
+        paths = [str(path) for path in files.paths]
+        return dataset.dataset(paths, format="parquet", partitioning=partitioning).to_table()
     except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"cannot read {files.given[0]} as Parquet: {_first_line(error)}") from None
+        text = _first_line(error)
+        if "not a parquet file" in text:
+            broken = re.search("input source '([^']*)'", text)
+            raise DataError(f"{broken[1] if broken else files.given[0]} is not a Parquet file") from None
+        raise DataError(f"cannot read {files.given[0]} as Parquet: {text}") from None
 
 
 def _explained(path: Path, read: Callable[[Path], pa.Table]) -> pa.Table:
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty", hint="a file of events has at least the names of its columns")
     try:
         return read(path)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:

@@ -18,6 +18,7 @@ from cepheid.errors import CepheidError, QueryError
 out = Console(highlight=False, markup=False)
 err = Console(stderr=True, highlight=False, markup=False)
 
+_MODEL_IN_PYTHON = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
 _PATIENCE = 4.0  # seconds without a word
 _OF_A_QUERY = 1  # a query compiles its conditions each time, which is quick
 _OPTIONS = "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model|delay"
@@ -83,6 +84,8 @@ def in_words_of_the_command_line(message: str) -> str:
     >>> in_words_of_the_command_line("pass time_unit='ms' (or what 'ts' counts); pass type=None for an untyped stream")
     "pass --time-unit ms (or what 'ts' counts); pass --untyped for an untyped stream"
     """
+    message = message.replace(_MODEL_IN_PYTHON, "learn one with `cepheid fit` and pass it with --model")
+    message = message.replace("write models with Model.save", "`cepheid fit` writes models")
     message = re.sub(r"\btype=None\b", "--untyped", message)
     message = re.sub(r"\bparameters=\{'(\w+)': \.\.\.\}", r"--parameter \1=...", message)
     message = re.sub(r"\btruncate=True\b", "--truncate", message)

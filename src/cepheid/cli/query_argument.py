@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import cepheid
+from cepheid.cli.event_files import SUFFIXES
 from cepheid.errors import CepheidError, closest
 
 _SUFFIX = ".cepheid"
@@ -48,6 +49,9 @@ def existing_file(argument: str) -> Path | None:
 
 
 def _contents(path: Path) -> str:
+    if path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".txt":
+        hint = f"pass it with --input {path}"
+        raise CepheidError(f"the query '{path}' is a file of events, by its name", hint=hint)
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

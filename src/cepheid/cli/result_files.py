@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,14 +21,39 @@ def check_output(path: Path) -> None:
     if path.suffix.lower() not in WRITERS:
         near = closest(path.suffix.lower(), WRITERS)
         hint = f"did you mean {path.with_suffix(near)}?" if near else f"use one of {', '.join(WRITERS)}"
+        if not path.suffix:
+            raise CepheidError(f"--output {path}: the name does not tell the format", hint=_endings(path))
         raise CepheidError(f"--output {path}: no format for '{path.suffix}'", hint=hint)
     if not path.parent.is_dir():
         raise CepheidError(f"--output {path}: there is no directory {path.parent}", hint=f"mkdir -p {path.parent}")
 
 
+def _endings(path: Path) -> str:
+    example = path / "found.parquet" if path.is_dir() else path.with_suffix(".parquet")
+    return f"write {example}, for example; the endings are {', '.join(WRITERS)}"
+
+
+def check_nothing_lost(output: Path, inputs: Sequence[str]) -> None:
+    """Refuses to write over the input, or over a directory that holds anything but a result of Spark's."""
+    target = output.resolve()
+    for item in inputs:
+        source = Path(item).resolve()
+        if source == target or (output.is_dir() and target in source.parents):
+            raise CepheidError(f"--output {output} is the input, which would be lost", hint="name another")
+    others = [name for name in _names_in(output) if not name.startswith((".", "_", "part-"))]
+    if others:
+        raise CepheidError(f"--output {output} is a directory that holds {others[0]}", hint="name another")
+
+
+def _names_in(path: Path) -> list[str]:
+    return sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
+
+
 def write_table(table: pa.Table, path: Path) -> None:
     """Writes a table in the format that the suffix names."""
     check_output(path)
+    if path.is_dir():
+        raise CepheidError(f"cannot write {path}: it is a directory", hint="name another file")
     try:
         WRITERS[path.suffix.lower()](table, path)
     except OSError as error:

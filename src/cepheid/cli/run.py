@@ -12,14 +12,17 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
+from cepheid.cli.check import errors_of
 from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import match_table
-from cepheid.cli.messages import explaining_delay, note, out
+from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, note, out
 from cepheid.cli.query_argument import parse_parameters, read_query
-from cepheid.cli.result_files import check_output, flat, write_json_lines, write_table
+from cepheid.cli.result_files import check_nothing_lost, check_output, flat, write_json_lines, write_table
 from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
+from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
+from cepheid.errors import CepheidError
 from cepheid.report.facts import facts
 
 
@@ -154,10 +157,23 @@ def run(
         if ran.result is not None and facts(ran.result).get("truncated"):
             note("the result was cut short at a limit: there are more matches")
         if ran.matches == 0 and not stream:
-            note("no matches: `cepheid why` with the same arguments says where they were lost")
+            say_why(ran)
+
+
+def say_why(ran: Ran) -> None:
+    """A way on for who found nothing."""
+    if ran.events == 0:
+        note("no matches: the input holds no events")
+        return
+    if ran.unknown is not None:
+        note(ran.unknown)
+    note("no matches: `cepheid why` with the same arguments says where they were lost")
 
 
 def _is_large(inputs: list[str], format: str | None) -> bool:
+    for item in inputs:
+        if kafka_topic(item) is not None:
+            raise CepheidError(f"--input {item} is a stream", hint="add --stream and --delay")
     if find_files(inputs, format).size < _LARGE:
         return False
     from cepheid.runners.spark_session import java_problem
@@ -172,13 +188,23 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     """All matches in files, found in this process."""
     if task.output is not None:
         check_output(task.output)
+        check_nothing_lost(task.output, task.inputs)
     roles = task.roles
     with stages.timed("read"):
         files = find_files(task.inputs, options.format)
         events = read_events(files, time=roles.lower or roles.time, time_format=options.time_format)
     with stages.timed("match"), explaining_delay():
         result = cepheid.match(events, task.query, **roles.arguments(), **task.given)
-    return Ran(result, result.num_rows, events.num_rows)
+    unknown = unknown_name(task, events) if result.num_rows == 0 else None
+    return Ran(result, result.num_rows, events.num_rows, unknown=unknown)
+
+
+def unknown_name(task: Task, events: pa.Table) -> str | None:
+    """What the query names and the events do not have: a type, since anything else is an error."""
+    if events.num_rows == 0:
+        return None
+    error = next(errors_of(task.query.text or str(task.query), events, task.roles, task.query.parameters), None)
+    return None if error is None else in_words_of_the_command_line(str(error))
 
 
 def deliver(result: pa.Table, output: Path | None, show: Shown | None, roles: o.Roles, limit: int) -> None:

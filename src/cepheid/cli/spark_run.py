@@ -16,6 +16,7 @@ import cepheid
 from cepheid.cli.event_files import EventFiles, find_files
 from cepheid.cli.options import Roles
 from cepheid.cli.progress import StreamWatch, batch_progress
+from cepheid.cli.result_files import check_nothing_lost
 from cepheid.cli.spark_session import LOCAL, spark_session
 from cepheid.cli.spark_tables import flat_columns, kafka_topic, output_format, read_stream, read_table, read_topic
 from cepheid.cli.stages import Stages
@@ -59,11 +60,14 @@ class Ran:
     matches: int
     events: int | None = None
     late: int = 0
+    unknown: str | None = None  # a name of the query that nothing in the events has
 
 
 def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     """All matches in files, found by Spark."""
     kind = output_format(task.output) if task.output is not None else None
+    if task.output is not None:
+        check_nothing_lost(task.output, task.inputs)
     files = find_files(task.inputs, options.format)
     with spark_session(options.master, options.settings, stages) as session:
         from pyspark.sql import Observation
@@ -98,6 +102,9 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
     if task.output is not None and options.checkpoint is None:
         hint = "for example --checkpoint state; a run that is started again with it goes on where it stopped"
         raise CepheidError("--stream with --output needs a checkpoint", hint=hint)
+    if task.output is not None and options.checkpoint is not None:
+        check_nothing_lost(task.output, task.inputs)
+        _check_same_stream(task.output, options.checkpoint)
     with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
         events = _source(session, task, options)
         given = {**task.given, **({"delay": options.delay} if options.delay is not None else {})}
@@ -119,6 +126,13 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
             watch.wait()
         numbers = watch.numbers
         return Ran(None, numbers.matches, numbers.events, numbers.late)
+
+
+def _check_same_stream(output: Path, checkpoint: Path) -> None:
+    """Spark's file sink counts batches; those of a new checkpoint it would take for old ones, and drop them."""
+    if (output / "_spark_metadata").is_dir() and not checkpoint.exists():
+        hint = "pass that one to go on, or name another --output to begin anew"
+        raise CepheidError(f"--output {output} was written by a stream with another checkpoint", hint=hint)
 
 
 def _source(session: Any, task: Task, options: SparkOptions) -> Any:
