@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 
 from cepheid.engine.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, storage
@@ -74,7 +75,7 @@ def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozense
 @lru_cache(maxsize=256)
 def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
     """Compiled once per process; a function that numba refuses makes the whole predicate run as plain Python."""
-    namespace: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": math.fmod, "inf": math.inf}
+    namespace: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
     plain = dict(namespace)
     refused = None
     for name, function in functions:

@@ -102,7 +102,7 @@ def compile_automaton(bound: BoundQuery) -> Automaton:
             keeps   a[a.LEN].volume, max(a[..i-1].price)
     b       begin    -> F       Stock AND b.volume < 0.8 * a[a.LEN].volume AND within 60
             ignore   -> b       NOT begin AND within 60
-            keeps   a[a.LEN].volume, max(a[..i-1].price)
+            keeps   a[a.LEN].volume
     """
     states: list[State] = []
     branches = decisive_branches(bound)
@@ -112,7 +112,7 @@ def compile_automaton(bound: BoundQuery) -> Automaton:
         begin = Edge("begin", target, begin_conjuncts(bound, place), _formula(bound, place, "begin"))
         if place == 0:
             begin = Edge("begin", target, begin.conjuncts, begin.formula[:-1] if window else begin.formula)
-        held = pending_reads(bound, place - 1, branches) if place else frozenset()
+        held = pending_reads(bound, place - 1, branches, closed=True) if place else frozenset()
         if not component.kleene:
             edges = [begin] if place == 0 else [begin, _ignore(bound, state_name(bound, place), "begin")]
             states.append(State(component.variable, place, tuple(e for e in edges if e is not None), held))
@@ -223,10 +223,15 @@ def judging_place(bound: BoundQuery, negation: Negation, branches: tuple[Branch,
 # --- section 5.2.2: what is still read of a run -------------------------------------------------------------------
 
 
-def pending_reads(bound: BoundQuery, place: int, branches: tuple[Branch, ...]) -> frozenset[Read]:
-    """What may still be read of the events chosen so far by a run that has filled `place` (and may fill it further)."""
+def pending_reads(
+    bound: BoundQuery, place: int, branches: tuple[Branch, ...], closed: bool = False
+) -> frozenset[Read]:
+    """What may still be read of the events chosen so far by a run that has filled `place`.
+
+    A Kleene group may take further events unless it is `closed`.
+    """
     found: set[Read] = set()
-    kleene = bound.positives[place].kleene
+    kleene = bound.positives[place].kleene and not closed
     own = bound.positives[place].variable
     last = len(bound.positives) - 1
     if kleene:

@@ -17,8 +17,10 @@ from cepheid.engine.predicates import PREDICATE
 from cepheid.engine.runs.buffer import EVENT, LEFT, RIGHT, Rows
 from cepheid.engine.runs.program import (
     AFTER_AT,
+    AVERAGE,
     BEFORE_AT,
     CASE,
+    COUNT,
     CURRENT_AT,
     FIRST,
     FIRST_AT,
@@ -163,22 +165,24 @@ def absorb(
             continue
         if columns.null[program.kept[kept, KEPT_NULL], event] != 0:
             continue
-        rows[row, known] += 1
-        only = rows[row, known] == 1
+        only = rows[row, known] == 0
+        rows[row, known] = rows[row, known] + 1 if kind in (COUNT, AVERAGE) else 1
+        if kind == COUNT:
+            continue
         column = program.kept[kept, KEPT_COLUMN]
         if program.kept[kept, KEPT_FRACTION] == 1:
             at = number + program.kept[kept, KEPT_VALUE]
             value = columns.number[column, event]
             if only or (kind == LEAST and value < running[row, at]) or (kind == GREATEST and value > running[row, at]):
                 running[row, at] = value
-            elif kind == SUM:
+            elif kind in (SUM, AVERAGE):
                 running[row, at] += value
         else:
             at = whole + program.kept[kept, KEPT_VALUE]
             exact = columns.whole[column, event]
             if only or (kind == LEAST and exact < rows[row, at]) or (kind == GREATEST and exact > rows[row, at]):
                 rows[row, at] = exact
-            elif kind == SUM:
+            elif kind in (SUM, AVERAGE):
                 rows[row, at] += exact
 
 

@@ -45,12 +45,12 @@ from cepheid.plan.physical import Plan
 
 BEGIN, TAKE, CLOSE = range(3)  # moments at a place: 3 * place + one of these
 SKIP_ANY, SKIP_NEXT, CONTIGUOUS = range(3)
-COUNT, SUM, LEAST, GREATEST, FIRST, LAST = range(6)  # what an aggregate keeps
+COUNT, AVERAGE, SUM, LEAST, GREATEST, FIRST, LAST = range(7)  # what an aggregate keeps
 KEY_WHOLE, KEY_NUMBER, KEY_NULL, KEY_EVENT, KEY_INSTANT, KEY_COUNTED, KEY_RUNNING, KEY_START = range(8)
 
 _Key = tuple[int, int, str | int]  # kind, slot or register, and the attribute (or nothing)
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
-_KEPT = {"count": COUNT, "sum": SUM, "avg": SUM, "min": LEAST, "max": GREATEST, "first": FIRST, "last": LAST}
+_KEPT = {"count": COUNT, "sum": SUM, "avg": AVERAGE, "min": LEAST, "max": GREATEST, "first": FIRST, "last": LAST}
 
 
 class Program(NamedTuple):
@@ -93,7 +93,7 @@ PROGRAM = types.NamedTuple(
 # for a single event); where its aggregates begin; may runs be merged there, and where the keys for that begin.
 KLEENE, FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT, KEPT_FROM, MERGEABLE, KEYS_FROM = range(8)
 # Columns of `kept`: what is kept; are the values fractions; their column and that of their NULL mask; where in a run's
-# rows the number of known values and the value itself are.
+# rows the value is, and how many values were known (for all but counts and averages: were any?).
 KEPT_KIND, KEPT_FRACTION, KEPT_COLUMN, KEPT_NULL, KEPT_KNOWN, KEPT_VALUE = range(6)
 # Columns of `tests`: the case of the compiled function, and where the groups to walk begin.
 CASE, WALKS_FROM = range(2)
