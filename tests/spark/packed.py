@@ -15,10 +15,13 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
+from cepheid.runners.results import assemble
+from strategies.intervals import ROLES
 from strategies.queries import queries, streams
 
 APART = 1000  # time between two cases that no key parts
 CASE = s.Equivalence((("case", None),))
+NUMBERS = ("probability", "confidence", "earliest", "latest")
 
 
 # A Spark job takes a second, so that there are few of them, large, and none for the sake of a smaller example.
@@ -30,8 +33,11 @@ packed = settings(
 )
 
 
+PRECISE = streams(min_size=2, max_size=14, ids=3)
+
+
 @st.composite
-def keyed_cases(draw, *, max_queries=6, max_streams=5, **features):
+def keyed_cases(draw, *, max_queries=6, max_streams=5, of=PRECISE, **features):
     """Queries with an equivalence test on `case`, and the streams of all cases as one shuffled table."""
     drawn = draw(st.lists(queries(returns=False, **features), min_size=2, max_size=max_queries))
     assume(drawn[0] != drawn[1])  # the simplest example, always tried first, holds nothing
@@ -39,11 +45,11 @@ def keyed_cases(draw, *, max_queries=6, max_streams=5, **features):
     for query in drawn:
         where = CASE if query.where is None else s.And((CASE, query.where))
         found.append(replace(query, where=where))
-    return found, _packed(draw, max_streams, apart=0)
+    return found, _packed(draw, max_streams, of, apart=0)
 
 
 @st.composite
-def keyless_cases(draw, *, max_queries=6, max_streams=5, **features):
+def keyless_cases(draw, *, max_queries=6, max_streams=5, of=PRECISE, **features):
     """Queries without a key, with a window of time, and streams that lie so far apart that no window spans two."""
     drawn = st.lists(
         queries(returns=False, output=False, equivalence=False, window=True, event_window=False, **features),
@@ -52,43 +58,59 @@ def keyless_cases(draw, *, max_queries=6, max_streams=5, **features):
     )
     found = draw(drawn)
     assume(found[0] != found[1])
-    return found, _packed(draw, max_streams, apart=APART)
+    return found, _packed(draw, max_streams, of, apart=APART)
 
 
-def _packed(draw, max_streams, apart):
-    tables = draw(st.lists(streams(min_size=2, max_size=14, ids=3), min_size=max_streams, max_size=max_streams))
+def _packed(draw, max_streams, of, apart):
+    tables = draw(st.lists(of, min_size=max_streams, max_size=max_streams))
     parts = []
     for number, table in enumerate(tables):
-        moved = pa.array([value + number * apart for value in table["ts"].to_pylist()], pa.int64())
-        table = table.set_column(0, pa.field("ts", pa.int64(), nullable=False), moved)
+        for place, field in enumerate(table.schema):
+            if field.name in ("ts", "lower", "upper"):
+                moved = pa.array([value + number * apart for value in table[field.name].to_pylist()], pa.int64())
+                table = table.set_column(place, field, moved)
         parts.append(table.append_column("case", pa.array([number] * table.num_rows, pa.int64())))
     whole = pa.concat_tables(parts)
     whole = whole.append_column("event", pa.array(range(whole.num_rows), pa.int64()))
     return whole.take(pa.array(draw(st.permutations(range(whole.num_rows))), pa.int64()))
 
 
-def plan_of(query: s.QuerySyntax, table: pa.Table, engine: str = "reference") -> Plan:
-    bound = bind(query, Schema.from_arrow(table.schema))
-    return Plan(bound, engine, partition=bound.equivalence)
+def plan_of(query: s.QuerySyntax, table: pa.Table, engine: str = "reference", **more) -> Plan:
+    """A plan; where the table has bounds, its times are imprecise."""
+    bound = bind(query, Schema.from_arrow(table.schema, **(ROLES if "upper" in table.column_names else {})))
+    return Plan(bound, engine, partition=bound.equivalence, **more)
 
 
 def expected(plan: Plan, table: pa.Table) -> list:
-    """The matches as sorted ids of events, by the local engine."""
+    """The matches as sorted ids of events, each with its probabilities, by the local engine."""
     events = ordered(table, plan.bound.schema)
-    ids = events.table["event"].to_pylist()
-    found = find(plan, events).groups()
-    return sorted([sorted(ids[row] for row in group) for group in match] for match in found)
+    return sorted(described(plan, assemble(plan.bound, events.table, find(plan, events)).to_pylist()))
 
 
-def signature(plan: Plan):
-    """The same, of a result on Spark, as a column."""
+def described(plan: Plan, rows: list[dict]) -> list:
+    """The same, of rows of a result."""
+    found = []
+    for row in rows:
+        groups = [row[component.variable] for component in plan.bound.positives]
+        groups = [group if isinstance(group, list) else [group] if group is not None else [] for group in groups]
+        # A dyadic fraction may lie halfway between two roundings; none does after this factor.
+        numbers = [round(row[name] * 0.917, 6) for name in NUMBERS if name in row]
+        found.append([[sorted(event["event"] for event in group) for group in groups], numbers])
+    return found
+
+
+def chosen(plan: Plan):
+    """What `described` needs of a result on Spark, in columns of its own; results of several plans can be united."""
     from pyspark.sql import functions as F
 
-    parts = [
-        F.array_sort(F.col(f"{c.variable}.event")) if c.kleene else F.array(F.col(f"{c.variable}.event"))
-        for c in plan.bound.positives
-    ]
-    return F.array(*parts).alias("signature")
+    bound = plan.bound
+    columns = [F.col(c.variable) for c in bound.positives]
+    lists = [column if c.kleene else F.array(column) for column, c in zip(columns, bound.positives, strict=True)]
+    ids = [F.transform(F.array_compact(group), lambda event: event["event"]) for group in lists]
+    lossy = bound.syntax.threshold is not None or plan.model is not None
+    known = {"probability": lossy, "confidence": bound.schema.lower is not None}
+    numbers = [F.col(name) if known.get(name, known["confidence"]) else F.lit(None) for name in NUMBERS]
+    return F.array(*ids).alias("ids"), F.array_compact(F.array(*[n.cast("double") for n in numbers])).alias("numbers")
 
 
 def collected(results) -> list[list]:
@@ -97,9 +119,10 @@ def collected(results) -> list[list]:
 
     union = None
     for number, (plan, result) in enumerate(results):
-        part = result.select(F.lit(number).alias("number"), signature(plan))
+        part = result.select(F.lit(number).alias("number"), *chosen(plan))
         union = part if union is None else union.unionAll(part)
     found: list[list] = [[] for _ in results]
     for row in union.collect():
-        found[row["number"]].append([list(group) for group in row["signature"]])
+        numbers = [round(value * 0.917, 6) for value in row["numbers"]]
+        found[row["number"]].append([[sorted(group) for group in row["ids"]], numbers])
     return [sorted(matches) for matches in found]

@@ -27,7 +27,11 @@ def test_queries_without_key_find_what_the_local_engine_finds(spark, cases):
 
 def check_all_ways(spark, cases, ways):
     queries, table = cases
-    plans = [plan_of(query, table) for query in queries]
+    check_plans_all_ways(spark, [plan_of(query, table) for query in queries], table, ways)
+
+
+def check_plans_all_ways(spark, plans, table, ways):
+    """Every plan, spread in every way, finds what it finds in memory; all in one job."""
     df = spark.createDataFrame(table)
     found = collected([(plan, match_batch(df, plan, options)) for options in ways for plan in plans])
     assert found == [expected(plan, table) for plan in plans] * len(ways)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.runners.spark_stream import match_stream
-from spark.packed import expected, keyed_cases, packed, plan_of
+from spark.packed import described, expected, keyed_cases, packed, plan_of
 
 FAR = 10**6
 
@@ -58,11 +58,10 @@ def events(n=600, seed=0) -> pa.Table:
 
 def cut(folder: Path, table: pa.Table, files: int, delay: int, seed=0) -> None:
     """Writes the events in an order that the delay allows, and a last event that ends the time of all others."""
-    jitter = np.random.default_rng(seed).integers(0, delay + 1, table.num_rows)
-    order = np.argsort(table["ts"].to_numpy() + jitter, kind="stable")
+    arriving = in_an_order_allowed(table, delay, seed)
     size = -(-table.num_rows // files)
     for number in range(files):
-        put(folder, number, table.take(pa.array(order[number * size : (number + 1) * size])))
+        put(folder, number, arriving.slice(number * size, size))
     end = table.slice(0, 1).set_column(0, "ts", pa.array([FAR])).set_column(1, "type", pa.array(["end"]))
     put(folder, files, end)
 
@@ -78,32 +77,41 @@ ABSENT = "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 30"
 @given(
     cases=keyed_cases(window=True, event_window=False, output=False, max_queries=4, max_streams=3),
     cuts=st.lists(st.integers(0, 40), max_size=3),
+    delay=st.integers(0, 8),
 )
 @packed
-def test_streams_cut_anywhere_find_what_a_batch_finds(spark, tmp_path_factory, cases, cuts):
+def test_streams_cut_anywhere_find_what_a_batch_finds(spark, tmp_path_factory, cases, cuts, delay):
     queries, table = cases
-    folder = tmp_path_factory.mktemp("stream")
     plans = {f"q{number}": plan_of(query, table) for number, query in enumerate(queries)}
-    table = pa.table(table.columns, table.schema.names)
+    check_stream(spark, tmp_path_factory.mktemp("stream"), plans, table, cuts, delay)
+
+
+def check_stream(spark, folder, plans, table, cuts, delay):
+    """Events that arrive in an order that the delay allows, cut at these places, give the matches of a batch."""
+    table = in_an_order_allowed(table, delay)
     schema = spark.createDataFrame(table).schema
-    delay = int(np.ptp(table["ts"].to_numpy())) if table.num_rows else 0  # the table is shuffled
     edges = sorted({min(place, table.num_rows) for place in cuts} | {0, table.num_rows})
     files = [table.slice(a, b - a) for a, b in pairwise(edges)]
     for number, file in enumerate(files):
         put(folder / "in", number, file)
-    end = {name: [FAR if name == "ts" else "end" if name == "type" else 1] for name in table.column_names}
-    put(folder / "in", len(files), pa.table({**end, "s": ["a"], "f": [0.0]}, schema=table.schema))
+    values = {"type": "end", "s": "a", "f": 0.0, "odds": None, "ts": FAR, "lower": FAR, "upper": FAR}
+    end = [pa.array([values.get(field.name, 1)], field.type) for field in table.schema]
+    put(folder / "in", len(files), pa.table(end, schema=table.schema))
     result = match_stream(reading(spark, folder / "in", schema), plans, {"delay": delay, "shards": 3})
     run(result, folder)
     found = {name: [] for name in plans}
     for row in spark.read.parquet(str(folder / "out")).toArrow().to_pylist():
-        plan, own = plans[row["query"]], row[row["query"]]
-        groups = [own[component.variable] for component in plan.bound.positives]
-        groups = [group if isinstance(group, list) else [group] for group in groups]
-        found[row["query"]].append([sorted(event["event"] for event in group) for group in groups])
+        found[row["query"]] += described(plans[row["query"]], [row[row["query"]]])
     assert {name: sorted(matches) for name, matches in found.items()} == {
         name: expected(plan, table) for name, plan in plans.items()
     }
+
+
+def in_an_order_allowed(table: pa.Table, delay: int, seed=0) -> pa.Table:
+    """The events in an order in which none is more than `delay` behind the newest."""
+    jitter = np.random.default_rng(seed).integers(0, delay + 1, table.num_rows)
+    order = np.argsort(table["ts"].to_numpy() + jitter, kind="stable")
+    return table.take(pa.array(order))
 
 
 def test_late_events_come_out_and_are_counted(spark, tmp_path):

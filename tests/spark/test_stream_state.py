@@ -19,6 +19,7 @@ from cepheid.runners import stream_state
 from cepheid.runners.shipment import ship
 from cepheid.runners.spark_pack import decoded, encoded
 from cepheid.runners.stream_state import Clock, Step
+from strategies.intervals import ROLES, intervals
 from strategies.models import models
 from strategies.queries import queries, streams
 
@@ -56,8 +57,8 @@ def numbered(table: pa.Table) -> pa.Table:
 
 
 def plan_of(query, table: pa.Table, **options) -> Plan:
-    upper = "upper" if "upper" in table.column_names else None
-    bound = bind(query, Schema.from_arrow(table.schema, lower="ts" if upper else None, upper=upper))
+    roles = ROLES if "upper" in table.column_names else {}
+    bound = bind(query, Schema.from_arrow(table.schema, **roles))
     return Plan(bound, "reference", partition=bound.equivalence, **options)
 
 
@@ -131,14 +132,15 @@ def test_steps_find_what_a_batch_finds_where_events_may_be_missing(data, query, 
 @given(
     st.data(),
     queries(window=True, returns=False, event_window=False, output=False, max_components=3),
-    streams(max_size=5),
+    intervals(max_size=5),
     st.integers(0, 6),
 )
 def test_steps_find_what_a_batch_finds_where_times_are_imprecise(data, query, table, delay):
-    widths = data.draw(st.lists(st.integers(0, 3), min_size=len(table), max_size=len(table)))
-    upper = pa.array([time + width for time, width in zip(table["ts"].to_pylist(), widths, strict=True)], pa.int64())
-    table = numbered(table).append_column("upper", upper)
-    check_steps(data.draw, plan_of(query, table), table, delay)
+    plan = plan_of(query, numbered(table))
+    units = [unit for unit in (1, 2, 3, 5) if plan.bound.window.length % unit == 0]
+    unit = data.draw(st.sampled_from(units))
+    options = {"probabilities": "odds"} if unit == 1 else {"unit": unit}  # odds are those of single steps
+    check_steps(data.draw, replace(plan, options=options), numbered(table), delay)
 
 
 def written(text: str, table: pa.Table) -> Plan:

@@ -18,6 +18,7 @@ from cepheid.runners import spark_batch, spark_slices, spark_stream
 from cepheid.runners.many import check_names
 from cepheid.runners.options import Options
 from cepheid.runners.shipment import needed_columns
+from cepheid.runners.spark_bounds import with_spark_bounds
 from cepheid.runners.spark_session import DataFrame, arrow_schema
 
 OPTIONS = spark_batch.OPTIONS | spark_stream.OPTIONS
@@ -27,6 +28,7 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
     """The matches of a query, or of several with names, in a Spark table, batch or stream."""
     options = Options.from_keywords(keywords, sorted(OPTIONS))
     spark_options = {name: value for name, value in options.hints.items() if name in OPTIONS}
+    df, options, early = with_spark_bounds(df, options)
     schema = arrow_schema(df)
     plans: Plan | dict[str, Plan]
     if isinstance(query, Mapping):
@@ -34,16 +36,15 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
         plans = {name: spark_plan(one, schema, options) for name, one in query.items()}
     else:
         plans = spark_plan(query, schema, options)
-    match_kind = spark_stream.match_stream if df.isStreaming else spark_batch.match_batch
-    return match_kind(df, plans, spark_options)
+    if df.isStreaming:
+        return spark_stream.match_stream(df, plans, spark_options, early)
+    return spark_batch.match_batch(df, plans, spark_options)
 
 
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
     """The plan for events of an Arrow schema, without having seen any."""
-    for name in ("uncertainty", "output"):
-        if name in options.hints:
-            hint = "add columns with the bounds and pass lower and upper" if name == "uncertainty" else "count the rows"
-            raise DataError(f"{name}= is for tables in memory, not for Spark", hint=hint)
+    if "output" in options.hints:
+        raise DataError("output= is for tables in memory, not for Spark", hint="count the rows of the result")
     bound = query.bind(Schema.from_arrow(schema, **options.roles()))
     hints = {name: value for name, value in options.hints.items() if name not in OPTIONS}
     plan, _ = make_plan(bound, engine=options.engine, model=options.model, scoring=options.scoring, hints=hints)
@@ -52,7 +53,7 @@ def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
 
 def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str:
     """What would be done for a query over a Spark table, and how it would be spread over workers."""
-    options = Options.from_keywords(keywords, sorted(OPTIONS))
+    df, options, _ = with_spark_bounds(df, Options.from_keywords(keywords, sorted(OPTIONS)))
     schema = arrow_schema(df)
     plan = spark_plan(query, schema, options)
     original = query.bind(Schema.from_arrow(schema, **options.roles()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from pyspark.util import PythonEvalType
 from cepheid.api import query as parsed
 from cepheid.engine.events import ordered
 from cepheid.errors import DataError
+from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options
 from cepheid.runners.pieces import found, pieces
 from cepheid.runners.pushdown import quoted
@@ -38,6 +39,7 @@ class Analysed(AnalyzeResult):
 
     shipment: Shipment | None = field(default=None)
     events: pa.Schema | None = field(default=None)
+    given: Options = field(default_factory=Options)
 
 
 def table_functions(session: Session, arrow: bool = True) -> tuple[Any, Any]:
@@ -142,19 +144,23 @@ def analysed(
         from cepheid.model import load_model
 
         keywords["model"] = load_model(keywords["model"])
+    given = Options.from_keywords(keywords)
     schema = to_arrow_schema(table.dataType, timezone="UTC")
-    plan = spark_plan(parsed(text), schema, Options.from_keywords(keywords))
+    # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
+    bounded, chosen = with_intervals(schema.empty_table(), given)
+    plan = spark_plan(parsed(text), bounded.schema, chosen)
     needed = needed_columns(plan)
-    shipment = ship(plan, schema)
+    shipment = ship(plan, bounded.schema)
     keys = distribution_keys(plan.bound) if itself else ()
     columns = ", ".join(quoted(name) for name in keys)
     return Analysed(
         schema=spark_schema(shipment.schema),
         withSinglePartition=itself and not keys,
         partitionBy=[PartitioningColumn(f"pmod(xxhash64({columns}), {SHARDS})")] if keys else [],
-        select=[SelectedColumn(quoted(name)) for name in needed],
+        select=[SelectedColumn(quoted(name)) for name in needed if name in schema.names],
         shipment=shipment,
         events=pa.schema([column for column in schema if column.name in needed]),
+        given=replace(given, model=None),
     )
 
 
@@ -174,11 +180,19 @@ def matched(told: Analysed, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.Re
     assert told.events is not None
     shipment = told.shipment
     plan = shipment.unpacked()
-    named = [batch.rename_columns(told.events.names) for batch in batches]
+    named = bounded_batches([batch.rename_columns(told.events.names) for batch in batches], told.given)
     for piece in pieces(named, [plan], ()):
         events = ordered(piece.events, plan.bound.schema)
         matches, _ = found(plan, events, piece, None)
         yield from result_batches(plan.bound, events, matches, shipment.schema)
+
+
+def bounded_batches(batches: Sequence[pa.RecordBatch], given: Options) -> Sequence[pa.RecordBatch]:
+    """The events with the bounds that `uncertainty` asks for, if it does."""
+    if "uncertainty" not in given.hints:
+        return batches
+    parts = [with_intervals(pa.Table.from_batches([batch]), given)[0].to_batches() for batch in batches]
+    return [batch for part in parts for batch in part]
 
 
 def has_partition_by() -> bool:

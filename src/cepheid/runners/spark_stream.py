@@ -42,11 +42,12 @@ class StreamOptions:
 
 
 def match_stream(
-    df: DataFrame, plans: Plan | Mapping[str, Plan], options: Mapping[str, Any] | None = None
+    df: DataFrame, plans: Plan | Mapping[str, Plan], options: Mapping[str, Any] | None = None, early: int | None = None
 ) -> DataFrame:
     """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
 
-    The queries are bound to the stream's columns. Those that are spread alike share one pass and one state.
+    The queries are bound to the stream's columns. Those that are spread alike share one pass and one state. Where
+    bounds were made from a time column (`uncertainty`), they can be `early` steps further apart than the times.
     """
     chosen = stream_options(options or {})
     events = arrow_schema(df)
@@ -60,7 +61,7 @@ def match_stream(
     if chosen.late_events:
         late = [column for column in events if any(column.name in s.plan.bound.schema.names for s in shipments)]
         result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
-    outcomes = [_stepped(df, group, shipments, chosen) for group in spread_alike(shipments)]
+    outcomes = [_stepped(df, group, shipments, chosen, early) for group in spread_alike(shipments)]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
     return _results(outcome, shipments, result, chosen.metrics)
 
@@ -87,11 +88,10 @@ def fingerprint(shipments: Iterable[Shipment], shards: int) -> str:
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def _delay(df: DataFrame, schema: Schema, options: StreamOptions) -> Any:
+def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:
     """The delay that was passed, or that of the stream's own withWatermark."""
     if options.delay is not None:
         return options.delay
-    name = schema.lower or schema.time
     told = df.schema[name].metadata.get("spark.watermarkDelayMs") if name in df.columns else None
     if told is None:
         raise DataError(
@@ -144,7 +144,7 @@ def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
 
 
 def _stepped(
-    df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], options: StreamOptions
+    df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], options: StreamOptions, early: int | None
 ) -> DataFrame:
     """What the shards of some of the plans report, one state for all of these."""
     from cepheid.runners.spark_shard import Shard
@@ -165,7 +165,9 @@ def _stepped(
             raise DataError("idle lets time go on, but one step of the time column may be anything", hint=hint)
         idle = milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
     numbers = tuple(shipments.index(shipment) for shipment in group)
-    step = Step(tuple(group), numbers, steps(_delay(df, schema, options), schema, "delay"))
+    clock = schema.time if early is not None or schema.lower is None else schema.lower
+    delay = steps(_delay(df, clock, options), schema, "delay") + (early or 0)
+    step = Step(tuple(group), numbers, delay)
     shard = Shard(step, fingerprint(group, shards), options.late_events, idle)
     mode = "None" if idle is None else "ProcessingTime"
     return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
