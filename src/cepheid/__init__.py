@@ -1,7 +1,7 @@
 """Complex event processing for Apache Spark, for streams that miss events and clocks that disagree.
 
-    query = cepheid.query("PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
-    matches = query.match(events)        # a pyarrow, pandas, polars or PySpark table, and the same kind back
+query = cepheid.query("PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
+matches = query.match(events)        # a pyarrow, pandas, polars or PySpark table, and the same kind back
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         load_model,
         register_distribution,
     )
+    from cepheid.report.show import show
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "query",
     "register_distribution",
     "seq",
+    "show",
     "var",
 ]
 
@@ -78,6 +80,7 @@ _LATER |= dict.fromkeys(
     ),
     "cepheid.model",
 )
+_LATER["show"] = "cepheid.report.show"
 _SUBMODULES = frozenset({"build", "sql"})
 
 

@@ -10,9 +10,31 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.notebook import query_html
 from cepheid.language.parse import parse
 from cepheid.language.printing import to_text
 from cepheid.language.schema import Schema
+
+
+class Explanation(str):
+    """What `explain` says: a text, which a notebook shows with the drawing of the automaton."""
+
+    syntax: s.QuerySyntax
+
+    def __new__(cls, text: str, syntax: s.QuerySyntax) -> Explanation:
+        explanation = super().__new__(cls, text)
+        explanation.syntax = syntax
+        return explanation
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.syntax
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        _, _, plans = self.partition("\n\n")  # after the query, which the drawing already has
+        return query_html(self.syntax, plans)
 
 
 class Query:
@@ -29,11 +51,11 @@ class Query:
         """The matches of this query; see `cepheid.match`."""
         return match(events, self, **options)
 
-    def explain(self, events: Any = None, **options: Any) -> str:
+    def explain(self, events: Any = None, **options: Any) -> Explanation:
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
         from cepheid.runners.dispatch import explain
 
-        return explain(self, events, **options)
+        return Explanation(explain(self, events, **options), self.syntax)
 
     def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
         """The query over events of a schema; errors point into the text it was written as."""
@@ -44,6 +66,9 @@ class Query:
 
     def __repr__(self) -> str:
         return f"cepheid.query({str(self)!r})"
+
+    def _repr_html_(self) -> str:
+        return query_html(self.syntax)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and (self.syntax, self.parameters) == (other.syntax, other.parameters)

@@ -136,19 +136,33 @@ class Model:
 
         return gap_chart(self.gaps, self.unit)
 
-    def __str__(self) -> str:
+    def _rows(self) -> tuple[list[tuple[str, ...]], list[GapDistribution | None]]:
+        """The model as a table, its head first, and the gap of each row below."""
         losses = self.loss if isinstance(self.loss, Mapping) else {EVERY_OTHER: self.loss}
         named = [name for name in dict.fromkeys([*losses, *self.gaps]) if name != EVERY_OTHER]
-        rows = [("component", "loss", "mean gap", "happens", "gap")]
+        rows: list[tuple[str, ...]] = [("component", "loss", "mean gap", "happens", "gap")]
+        gaps: list[GapDistribution | None] = []
         for name in [*named, *([EVERY_OTHER] if EVERY_OTHER in losses else [])]:
             gap = self.gaps.get(name)
+            gaps.append(gap)
             told = _show_loss(losses[name], self.loss_intervals.get(name)) if name in losses else ""
             shown = (f"{gap.mean:.6g}", f"{gap.happens:.6g}", _show_gap(gap)) if gap is not None else ("", "", "")
             rows.append((name, told, *shown))
+        return rows, gaps
+
+    def _title(self) -> str:
+        return f"loss and gap model (gaps in {self.unit})" if self.unit else "loss and gap model"
+
+    def __str__(self) -> str:
+        rows, _ = self._rows()
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = ["   ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        unit = f" (gaps in {self.unit})" if self.unit else ""
-        return "\n".join([f"loss and gap model{unit}", *lines])
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        from cepheid.model.model_html import model_html
+
+        return model_html(self._title(), *self._rows())
 
 
 def load_model(path: str | Path) -> Model:

@@ -28,7 +28,7 @@ def explain(
         ("Query", to_text(original.syntax).splitlines()),
         ("Logical plan (as written)", _indented(describe(to_logical(original)))),
         ("Logical plan (after the rules)", _indented(describe(logical_plan(original, hints or {})))),
-        ("Physical plan", _physical(plan)),
+        ("Physical plan", physical_lines(plan)),
     ]
     if automaton:
         sections.append(("Automaton", automaton.splitlines()))
@@ -44,7 +44,8 @@ def _indented(lines: list[str]) -> list[str]:
     return [("  " * depth + line) for depth, line in enumerate(lines)]
 
 
-def _physical(plan: Plan) -> list[str]:
+def physical_lines(plan: Plan) -> list[str]:
+    """The engine, why it, and what is done where."""
     bound = plan.bound
     lines = [f"engine      {plan.engine}"]
     lines += [f"because     {reason}" for reason in plan.reasons]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
-from cepheid.language.printing import component_text, expression_text
+from cepheid.language.printing import component_text, expression_text, window_text
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,9 @@ def describe(plan: LogicalPlan) -> list[str]:
 def _window(bound: BoundQuery) -> str:
     if bound.window is None:
         return "no window"
+    asked = bound.syntax.within
+    if asked is not None and asked.unit not in (None, "events") and not isinstance(asked.length, s.Name):
+        return window_text(asked)  # 12 hours says more than so many microseconds
     return (
         f"{bound.window.length} events"
         if bound.window.events

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cepheid.language.bound import BoundQuery
+from cepheid.language.notebook import query_html
 
 
 @dataclass(frozen=True)
@@ -35,3 +36,8 @@ class Plan:
     reasons: tuple[str, ...] = ()  # why this engine and these choices, for explain
     estimates: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # engine hints, such as merge=False
+
+    def _repr_html_(self) -> str:
+        from cepheid.plan.explain import physical_lines
+
+        return query_html(self.bound.syntax, "\n".join(physical_lines(self)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cepheid.language.automaton import Arc
 from cepheid.plan.physical import Plan
-from cepheid.report.automaton import Arc
 
 
 def arcs_of(plan: Plan) -> list[Arc]:

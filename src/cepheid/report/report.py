@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
+from cepheid.language.automaton import Arc, automaton_svg
 from cepheid.language.printing import to_text
 from cepheid.report import charts
-from cepheid.report.automaton import Arc, automaton_svg
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
 from cepheid.report.page import Section, numbers_html, page, table_html
 from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
@@ -147,7 +147,7 @@ def _cell(value: Any, column: pa.Field, start: Any, time: str, hidden: Collectio
         texts = [" ".join(f"{n}={v}" if n else v for n, v in event_parts(e, time, hidden, start)) for e in events]
         if len(texts) > 4:
             texts = [*texts[:2], f"… {len(texts) - 3} more …", texts[-1]]
-        return "<br>".join(escape(text) for text in texts)
+        return "<br/>".join(escape(text) for text in texts)
     if column.name in ("probability", "confidence"):
         return f"{value:.3f}"
     return escape(value_text(value, None if column.name == "match_start" else start))
