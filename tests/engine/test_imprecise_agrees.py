@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import cepheid
 from cepheid.engine import abilities
 from cepheid.engine.find import find
-from cepheid.engine.imprecise.query import MAX_BRANCHES
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.schema import Schema
@@ -32,7 +31,7 @@ SAME_TYPE = {"types": ("A", "B"), "ids": 1}  # so that one event fits several pl
 
 def agree(query: s.QuerySyntax, table: pa.Table, odds: bool, engine: str, **options: Any) -> None:
     bound = bound_to(query, table, **ROLES)
-    assume(not bound.negations or len(bound.branches) <= MAX_BRANCHES)
+    assume(not bound.negations or len(bound.branches) <= abilities.MAX_BRANCHES)
     assert abilities.imprecise(bound) is None
     events = in_order(bound, table)
     options |= {"probabilities": "odds"} if odds else {}

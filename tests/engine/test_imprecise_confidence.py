@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cepheid.engine.imprecise.ambiguous import enumerate_instants, swept
+from cepheid.engine.imprecise.ambiguous import Weighing, enumerate_instants, swept, unweighed
 from cepheid.engine.imprecise.bounds import NO_WINDOW, tighten
 from cepheid.engine.imprecise.exclusive import exclusive
 from cepheid.engine.imprecise.ordered import counted, desk, ordered_within, pairs_before, precedes, triples_before
@@ -54,7 +54,11 @@ def worlds(events: list[Interval]) -> Any:
 
 
 def by_enumeration(
-    events: list[Interval], length: int, window: int, disturbing: list[tuple[int, int]]
+    events: list[Interval],
+    length: int,
+    window: int,
+    disturbing: list[tuple[int, int]],
+    scores: list[list[float] | None] | None = None,
 ) -> tuple[float, int, int]:
     total, earliest, latest = [], 99, -99
     for at, weight in worlds(events):
@@ -63,6 +67,10 @@ def by_enumeration(
             continue
         edges = [last - window, *at[:length], first + window]
         if any(edges[gap] < at[rival] < edges[gap + 1] for rival, gap in disturbing):
+            continue
+        for gap, score in enumerate(scores or ()):
+            weight *= 1.0 if score is None else score[edges[gap + 1] - edges[gap]]
+        if weight == 0.0:
             continue
         total.append(weight)
         earliest, latest = min(earliest, first), max(latest, last)
@@ -120,7 +128,7 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
         return
     low, high = valid
     chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
-    total, first, last, cost = exclusive(timed, chosen, low, high, window, keys, 1e9)
+    total, first, last, cost = exclusive(timed, chosen, low, high, window, keys, unweighed(), 1e9)
     assert cost == 0.0
     assert total == pytest.approx(expected, abs=1e-12)
     assert (total > 0.0) == (expected > 0.0)
@@ -129,9 +137,43 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
     job = task(timed, chosen, low, high, window, keys)
     ways = [swept, enumerate_instants] + ([paired] if job.disturbs.shape[0] == 0 else [])
     for way in ways:
-        found, first, last = way(job)
+        found, first, last = way(job) if way is paired else way(job, unweighed())
         assert found == pytest.approx(expected, abs=1e-12)
         assert expected == 0.0 or (first, last) == (earliest, latest)
+
+
+@given(disturbed(), st.data())
+def test_worlds_are_weighed_by_the_spans_of_their_gaps(
+    case: tuple[list[Interval], int, int, list[tuple[int, int]]], data: st.DataObject
+):
+    events, length, window, pairs = case
+    assume(window < NO_WINDOW)
+    values = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=window + 1, max_size=window + 1)
+    scores = [data.draw(st.none() | values) for _ in range(length + 1)]
+    timed = timed_of(events, False)
+    expected, earliest, latest = by_enumeration(events, length, window, pairs, scores)
+    valid = bounds(timed, length, window)
+    if valid is None:
+        assert expected == 0.0
+        return
+    chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
+    weighing = weighing_of(scores)
+    total, first, last, _ = exclusive(timed, chosen, *valid, window, keys, weighing, 1e9)
+    assert total == pytest.approx(expected, abs=1e-12)
+    assert expected == 0.0 or (first, last) == (earliest, latest)
+    job = task(timed, chosen, *valid, window, keys)
+    for way in (swept, enumerate_instants):
+        found, first, last = way(job, weighing)
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert expected == 0.0 or (first, last) == (earliest, latest)
+
+
+def weighing_of(scores: list[list[float] | None]) -> Weighing:
+    given = [score for score in scores if score is not None]
+    numbers = iter(range(len(given)))
+    table = [-1 if score is None else next(numbers) for score in scores]
+    first, values = np.cumsum([0, *map(len, given)]), list(itertools.chain(*given))
+    return Weighing(np.array(values, np.float64), first.astype(np.int64), np.array(table, np.int64))
 
 
 def test_a_budget_is_kept():
@@ -139,8 +181,8 @@ def test_a_budget_is_kept():
     timed = timed_of(events, True)
     low, high = bounds(timed, 2, NO_WINDOW) or ([], [])
     keys = np.array([2 * 3 + 1])
-    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, 10.0)[3] > 10.0
-    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, 1e6)[3] == 0.0
+    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), 10.0)[3] > 10.0
+    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), 1e6)[3] == 0.0
 
 
 @given(imprecise(), imprecise(), st.integers(-2, 12), st.integers(-2, 12))

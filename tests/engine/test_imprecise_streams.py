@@ -218,6 +218,6 @@ def test_unknown_methods_are_an_error_that_proposes_one():
 )
 def test_what_imprecise_times_cannot_say_is_refused(text: str, why: str):
     table = pa.table({"type": ["A", "A"], "lower": [0, 1], "upper": [3, 4]})
-    for engine in ("intervals", "points"):
+    for engine in ("auto", "intervals", "points"):
         with pytest.raises(EngineError, match=why):
             cepheid.match(table, text, engine=engine, **ROLES)

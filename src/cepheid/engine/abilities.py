@@ -8,6 +8,8 @@ from __future__ import annotations
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 
+MAX_BRANCHES = 12  # disjuncts that negation is judged by at imprecise times: all their subsets are looked at
+
 
 def anything(bound: BoundQuery) -> str | None:
     """The reference runs every query, if slowly."""
@@ -34,12 +36,15 @@ def sequences(bound: BoundQuery) -> str | None:
 
 def missing(bound: BoundQuery) -> str | None:
     """The queues engine: events that nobody saw."""
+    return "its times are points, not intervals" if bound.schema.lower is not None else unseen(bound)
+
+
+def unseen(bound: BoundQuery) -> str | None:
+    """What missing events ask of a query, whatever its times are."""
     if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
         return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
     if bound.window is None or bound.window.events:
         return "missing events need a window of time"
-    if bound.schema.lower is not None:
-        return "its times are points, not intervals"
     from cepheid.engine.queues.clauses import refusal
 
     return refusal(bound)
@@ -53,8 +58,23 @@ def imprecise(bound: BoundQuery) -> str | None:
         return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
     if bound.window is not None and bound.window.events:
         return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
-    if bound.syntax.threshold is not None:
-        return "it does not know missing events (THRESHOLD)"
     if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
         return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
-    return None
+    return imprecise_missing(bound) if bound.syntax.threshold is not None else None
+
+
+def points(bound: BoundQuery) -> str | None:
+    """The same by point events, one for each instant of an event that was seen."""
+    return "it takes every event as seen" if bound.syntax.threshold is not None else imprecise(bound)
+
+
+def imprecise_missing(bound: BoundQuery) -> str | None:
+    """Imprecise times and missing events together: narrower than either alone."""
+    if bound.has_kleene:
+        return "Kleene plus cannot be combined with both missing events and imprecise times"
+    if bound.syntax.output.mode is s.OutputMode.TOP:
+        return "TOP k BY CONFIDENCE is not defined where events are missing: use THRESHOLD or CONFIDENCE"
+    if bound.negations and len(bound.branches) > MAX_BRANCHES:
+        told = f"the condition has {len(bound.branches)} alternatives"
+        return f"{told}; with negation and imprecise time at most {MAX_BRANCHES} are judged"
+    return unseen(bound)

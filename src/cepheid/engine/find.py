@@ -54,7 +54,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("lazy-chain", abilities.sequences, "lazy", "run_chain", "chain_text"),
         Engine("lazy-tree", abilities.sequences, "lazy", "run_tree", "tree_text"),
         Engine("queues", abilities.missing, "queues", automaton="describe_edges"),
-        Engine("points", abilities.imprecise, "imprecise", "run_points"),
+        Engine("points", abilities.points, "imprecise", "run_points"),
         Engine("intervals", abilities.imprecise, "imprecise", "run_intervals"),
     )
 }

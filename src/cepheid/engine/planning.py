@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cepheid.engine import abilities
 from cepheid.engine.events import EventTable
 from cepheid.engine.find import ENGINES
 from cepheid.engine.statistics import measure
@@ -15,7 +16,7 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.rules import optimise
 from cepheid.plan.statistics import Statistics
 
-KNOWS_MISSING = ("reference", "queues")  # engines that a loss model is for
+KNOWS_MISSING = ("reference", "queues", "intervals")  # engines that a loss model is for
 WORTH_MEASURING = 2_000  # events; below this every order is fast
 
 
@@ -32,6 +33,7 @@ def make_plan(
     refusals = {name: known.refuses(bound) for name, known in ENGINES.items()}
     if model is not None:
         refusals |= {name: "it takes every event as seen" for name in ENGINES if name not in KNOWS_MISSING}
+        refusals["intervals"] = refusals["intervals"] or abilities.imprecise_missing(bound)
     statistics = None
     orders_matter = engine in ("auto", "lazy-chain", "lazy-tree") and refusals.get("sequence") is None
     if events is not None and orders_matter and len(bound.positives) > 1 and len(events) >= WORTH_MEASURING:

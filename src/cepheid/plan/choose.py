@@ -94,6 +94,9 @@ def _engine(
             order = cheapest_order(bound, statistics)[0]
         return engine, order, (f"engine '{engine}' was asked for",), {}
     if bound.schema.lower is not None:
+        why = refusals.get("intervals")
+        if why is not None:
+            raise EngineError(f"with imprecise times: {why}", hint="engine='reference' may run it, on a small stream")
         return "intervals", None, ("times are intervals",), {}
     if model is not None or bound.syntax.threshold is not None:
         return "queues", None, ("events may be missing",), {}

@@ -4,9 +4,13 @@ Such a rival has one instant per world, which ties these gaps together. Two exac
 event and remembers which of these ambiguous rivals have already happened (harmlessly), a better recurrence than going
 through their instants (TIME, equation 4); `enumerate_instants` goes through the instants of the match, where all rivals
 are independent. The first is exponential in how many ambiguous rivals overlap, the second in the number of events.
+
+Both can weigh worlds: where events are missing, a gap counts with the score of its span.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -21,6 +25,45 @@ Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 MAX_AMBIGUOUS = 20  # rivals that may have happened or not at one step of the sweep
+
+
+class Weighing(NamedTuple):
+    """What a world counts for: the product of a score for each gap, by its span in instants."""
+
+    score: Float64s  # tables behind each other
+    first: Int64s  # where each begins
+    table: Int64s  # for each gap its table, -1: the score is 1; no gaps at all: every world counts in full
+
+
+WEIGHING = types.NamedTuple((FLOAT64S, INT64S, INT64S), Weighing)
+
+
+@numba.njit(WEIGHING(), cache=True)
+def unweighed() -> Weighing:
+    """Every world counts in full."""
+    return Weighing(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+@numba.njit(types.float64(WEIGHING, types.int64, types.int64), cache=True)
+def weight_of(weighing: Weighing, gap: int, span: int) -> float:
+    """What a gap counts for that spans some instants."""
+    if len(weighing.table) == 0 or weighing.table[gap] < 0:
+        return 1.0
+    return float(weighing.score[weighing.first[weighing.table[gap]] + span])
+
+
+@numba.njit(types.float64(WEIGHING, types.int64, types.int64, types.int64), cache=True)
+def weight_of_edges(weighing: Weighing, window: int, first: int, last: int) -> float:
+    """What the gaps before the first and after the last event count for: both reach over the rest of the window."""
+    span, final = window - (last - first), len(weighing.table) - 1
+    return float(weight_of(weighing, 0, span) * weight_of(weighing, final, span))
+
+
+@numba.njit(types.boolean(TASK, WEIGHING), cache=True)
+def is_tied(job: Task, weighing: Weighing) -> bool:
+    """Does it matter how far the first event is from the last?"""
+    final = len(weighing.table) - 1
+    return bool(job.coupled or (final >= 0 and (weighing.table[0] >= 0 or weighing.table[final] >= 0)))
 
 
 @numba.njit(types.void(TASK, types.int64, types.int64, FLOAT64S), cache=True)
@@ -86,8 +129,8 @@ def settled(job: Task, step: int, which: int) -> bool:
     return last <= job.low[step] and job.disturbs[which, 0] == 0  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(TASK), cache=True)
-def sweep_cost(job: Task) -> float:
+@numba.njit(types.float64(TASK, types.boolean), cache=True)
+def sweep_cost(job: Task, tied: bool) -> float:
     """About how many steps the sweep takes."""
     length = len(job.low)
     slots = np.empty(job.disturbs.shape[0], np.int64)
@@ -106,7 +149,7 @@ def sweep_cost(job: Task) -> float:
                 slots[kept] = slots[index]
                 kept += 1
         count = kept
-    if job.coupled:
+    if tied:
         total *= job.high[0] - job.low[0] + 1.0
     return total
 
@@ -136,13 +179,13 @@ def forget(job: Task, step: int, slots: Int64s, count: int, now: Rows) -> tuple[
 
 
 @numba.njit(
-    types.Tuple((types.float64, types.int64))(TASK, types.int64, types.int64),
+    types.Tuple((types.float64, types.int64))(TASK, WEIGHING, types.boolean, types.int64, types.int64),
     cache=True,
 )
-def sweep(job: Task, first_from: int, first_to: int) -> tuple[float, int]:
+def sweep(job: Task, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
     """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
 
-    If the first event is coupled with the last, it must have one instant only.
+    If the first event is tied to the last, it must have one instant only.
     """
     length, ambiguous = len(job.low), job.disturbs.shape[0]
     slots, moved = np.empty(ambiguous, np.int64), np.empty(ambiguous)
@@ -162,14 +205,15 @@ def sweep(job: Task, first_from: int, first_to: int) -> tuple[float, int]:
     for step in range(1, length):
         before, before_low, before_high, known = now, low, high, 1 << count
         low, high = max(job.low[step], before_low + 1), job.high[step]
-        if job.coupled:
+        if tied:
             high = min(high, first_from + job.window - 1)
         if low > high:
             return 0.0, 0
         count = admit(job, step, slots, count) if ambiguous else 0
         states = 1 << count
         now = np.zeros((high - low + 1, states))
-        if count == 0 and job.singles[step] == job.singles[step + 1]:
+        weighed = len(weighing.table) > 0 and weighing.table[step] >= 0
+        if count == 0 and job.singles[step] == job.singles[step + 1] and not weighed:
             total, reached = 0.0, before_low - 1
             for instant in range(low, high + 1):  # nobody disturbs this gap: a running sum does it
                 while reached < min(instant - 1, before_high):
@@ -190,6 +234,9 @@ def sweep(job: Task, first_from: int, first_to: int) -> tuple[float, int]:
                 high - start + 1,
                 shares,
             )
+            if weighed:
+                for instant in range(start, high + 1):
+                    shares[instant - start] *= weight_of(weighing, step, instant - previous)
             if count == 0:
                 weight = before[previous - before_low, 0]
                 for instant in range(start, high + 1):
@@ -231,27 +278,27 @@ def sweep(job: Task, first_from: int, first_to: int) -> tuple[float, int]:
         for which in range(ambiguous):
             if job.first[base + which] > job.high[length - 1]:  # it comes too late to have had a slot
                 part *= moved[which]
-        if part > 0.0 and job.coupled:
-            part *= edges(job, first_from, instant)
+        if part > 0.0 and tied:
+            part *= edges(job, first_from, instant) * weight_of_edges(weighing, job.window, first_from, instant)
         if part > 0.0:
             latest = instant
             total += part
     return total, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def swept(job: Task) -> tuple[float, int, int]:
+@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK, WEIGHING), cache=True)
+def swept(job: Task, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by sweeping, and the tightest range."""
-    if not job.coupled:
-        total, latest = sweep(job, job.low[0], job.high[0])
+    if not is_tied(job, weighing):
+        total, latest = sweep(job, weighing, False, job.low[0], job.high[0])
         earliest = job.low[0]
         if total > 0.0:
-            while sweep(job, earliest, earliest)[0] == 0.0:
+            while sweep(job, weighing, False, earliest, earliest)[0] == 0.0:
                 earliest += 1
         return total, earliest, latest
     total, earliest, latest = 0.0, job.high[0] + 1, job.low[0] - 1
     for instant in range(job.low[0], job.high[0] + 1):
-        part, last = sweep(job, instant, instant)
+        part, last = sweep(job, weighing, True, instant, instant)
         if part > 0.0:
             total += part
             earliest, latest = min(earliest, instant), max(latest, last)
@@ -270,8 +317,8 @@ def enumeration_cost(job: Task) -> float:
     return total * (1 + len(job.first))
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def enumerate_instants(job: Task) -> tuple[float, int, int]:
+@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK, WEIGHING), cache=True)
+def enumerate_instants(job: Task, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by going through all instants of the match, and the tightest range."""
     length, ambiguous = len(job.low), job.disturbs.shape[0]
     at = np.empty(length, np.int64)
@@ -279,6 +326,7 @@ def enumerate_instants(job: Task) -> tuple[float, int, int]:
     harmless = np.zeros((length, ambiguous))  # P(an ambiguous rival has happened by now without harm)
     moved, base = np.empty(ambiguous), job.singles[length + 1]
     total, earliest, latest = 0.0, job.high[0] + 1, job.low[0] - 1
+    tied = is_tied(job, weighing)
     step = 0
     at[0] = job.low[0] - 1
     while step >= 0:
@@ -293,7 +341,7 @@ def enumerate_instants(job: Task) -> tuple[float, int, int]:
         if step > 0 and weight > 0.0:
             for rival in range(job.singles[step], job.singles[step + 1]):
                 weight *= job.before[rival, came] + job.after[rival, place]
-            weight *= share[step - 1]
+            weight *= share[step - 1] * weight_of(weighing, step, instant - at[step - 1])
         if weight == 0.0:
             continue
         share[step] = weight
@@ -304,8 +352,8 @@ def enumerate_instants(job: Task) -> tuple[float, int, int]:
             step += 1
             at[step] = max(job.low[step], instant + 1) - 1
             continue
-        if job.coupled:
-            weight *= edges(job, at[0], instant)
+        if tied:
+            weight *= edges(job, at[0], instant) * weight_of_edges(weighing, job.window, at[0], instant)
         later(job, at[0], instant, moved)
         for which in range(ambiguous):
             weight *= harmless[step, which] + moved[which]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.imprecise.ambiguous import WEIGHING, Weighing, unweighed
 from cepheid.engine.imprecise.exclusive import exclusive
 from cepheid.engine.imprecise.ordered import DESK, Desk, ordered_within
 from cepheid.engine.imprecise.query import SHAPE, Shape
@@ -133,7 +134,7 @@ def standing_branches(shape: Shape, columns: Columns, predicate: Any, at: Int64s
 
 @numba.njit(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
-        TIMED, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, types.float64
+        TIMED, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, WEIGHING, types.float64
     ),
     cache=True,
 )
@@ -145,9 +146,10 @@ def alternatives(
     window: int,
     found: Rivals,
     standing: int,
+    weighing: Weighing,
     budget: float,
 ) -> Judged:
-    """The probability that nobody disturbs the match in at least one of the standing disjuncts.
+    """The probability that nobody disturbs the match in at least one of the standing disjuncts, worlds being weighed.
 
     By inclusion and exclusion: nobody disturbs it in all disjuncts of a set iff all that disturb it in any one of them
     stay away.
@@ -165,7 +167,7 @@ def alternatives(
             if found.branches[index] & subset != 0:
                 keys[count] = found.keys[index]
                 count += 1
-        share, first, last, cost = exclusive(timed, chosen, low, high, window, keys[:count].copy(), budget)
+        share, first, last, cost = exclusive(timed, chosen, low, high, window, keys[:count].copy(), weighing, budget)
         if cost > 0.0:
             return 0.0, 0, 0, cost
         total += share if members % 2 == 1 else -share
@@ -212,4 +214,4 @@ def judge(
     if shape.branches > 1:
         standing = standing_branches(shape, columns, predicate, at)
     chosen = at[:length].copy()
-    return alternatives(timed, chosen, low, high, shape.window, found, standing, shape.budget)
+    return alternatives(timed, chosen, low, high, shape.window, found, standing, unweighed(), shape.budget)

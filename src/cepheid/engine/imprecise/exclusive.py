@@ -4,7 +4,7 @@ Under skip_till_next_match no event that could have taken a place may lie strict
 one that took it; under negation no event of the negated component may lie in its interval (TIME, equations 2 to 4).
 Gaps are numbered: gap g lies between the events g - 1 and g of the match, gap 0 before the first one (back to a
 window before the last), gap n after the last one (up to a window after the first).
-Everything is a sum over harmless worlds, so that 0 means impossible.
+Everything is a sum over harmless worlds, so that 0 means impossible. Where events are missing, worlds are weighed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.columns import INT64S
-from cepheid.engine.imprecise.ambiguous import enumerate_instants, enumeration_cost, sweep_cost, swept
+from cepheid.engine.imprecise.ambiguous import (
+    WEIGHING,
+    Weighing,
+    enumerate_instants,
+    enumeration_cost,
+    is_tied,
+    sweep_cost,
+    swept,
+)
 from cepheid.engine.imprecise.paired import paired, paired_cost
 from cepheid.engine.imprecise.task import task
 from cepheid.engine.imprecise.timed import TIMED, Timed
@@ -27,12 +35,19 @@ Rows = npt.NDArray[np.float64]
 
 @numba.njit(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
-        TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, types.float64
+        TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, types.float64
     ),
     cache=True,
 )
 def exclusive(
-    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s, budget: float
+    timed: Timed,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    window: int,
+    keys: Int64s,
+    weighing: Weighing,
+    budget: float,
 ) -> tuple[float, int, int, float]:
     """P(the chosen events come in order and within the window, and nobody disturbs them), with the tightest range.
 
@@ -44,17 +59,17 @@ def exclusive(
         if 0 < gap < gaps - 1 and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
             return 0.0, 0, 0, 0.0  # always in the way
     job = task(timed, chosen, low, high, window, keys)
-    if job.disturbs.shape[0] == 0:
+    if job.disturbs.shape[0] == 0 and len(weighing.table) == 0:
         cost = paired_cost(job)
         if cost > budget:
             return 0.0, 0, 0, cost
         total, earliest, latest = paired(job)
         return total, earliest, latest, 0.0
-    sweeping, enumerating = sweep_cost(job), enumeration_cost(job)
+    sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
     if min(sweeping, enumerating) > budget:
         return 0.0, 0, 0, min(sweeping, enumerating)
     if sweeping <= enumerating:
-        total, earliest, latest = swept(job)
+        total, earliest, latest = swept(job, weighing)
     else:
-        total, earliest, latest = enumerate_instants(job)
+        total, earliest, latest = enumerate_instants(job, weighing)
     return total, earliest, latest, 0.0

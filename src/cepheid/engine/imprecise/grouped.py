@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.columns import Columns, fill
 from cepheid.engine.events import EventTable
 from cepheid.engine.imprecise.nodes import Nodes, new_nodes
-from cepheid.engine.imprecise.query import MAX_BRANCHES, Shape, shape_of, too_many_branches
+from cepheid.engine.imprecise.query import Shape, shape_of, too_many_branches
 from cepheid.engine.imprecise.timed import Prepared
 from cepheid.engine.runs.conditions import new_scratch
 from cepheid.engine.runs.program import Program

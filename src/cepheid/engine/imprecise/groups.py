@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.imprecise.ambiguous import unweighed
 from cepheid.engine.imprecise.bounds import tighten
 from cepheid.engine.imprecise.confidence import alternatives
 from cepheid.engine.imprecise.found import COUNTERS, EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, REPORTED
@@ -87,7 +88,7 @@ def judge_groups(
     if simple and len(found.keys) == 0:
         return min(ordered, 1.0), low[0], high[length - 1], 0.0
     stand = standing(program, columns, predicate, nodes, chain[length - 1])
-    return alternatives(timed, chosen, low, high, shape.window, found, stand, shape.budget)
+    return alternatives(timed, chosen, low, high, shape.window, found, stand, unweighed(), shape.budget)
 
 
 @numba.njit(

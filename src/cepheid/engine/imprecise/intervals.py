@@ -25,6 +25,10 @@ METHODS = ("query-order", "any-state", "sorted", "selectivity")
 
 def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until, with confidence and tightest range."""
+    if plan.model is not None or plan.bound.syntax.threshold is not None:
+        from cepheid.engine.imprecise.unseen import run_unseen
+
+        return run_unseen(plan, events, after, until)
     prepared = prepare(plan, events)
     low, high = searched(plan, after, until)
     if plan.bound.has_kleene:

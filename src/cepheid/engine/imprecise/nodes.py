@@ -134,8 +134,9 @@ def joins(
         for row in range(nodes.codes.shape[1]):
             if not agrees(timed.compared[row, event], nodes.codes[node, row]):
                 return False
-    if begins and program.place[place, KLEENE] == 1:  # conditions on the first event alone were tested beforehand
-        if (timed.mask[event] >> (program.places + program.negatives + place)) & 1 == 0:
+    if begins and program.place[place, KLEENE] == 1:
+        can_be_first = timed.mask[event] >> (program.places + program.negatives + place)
+        if can_be_first & 1 == 0:  # by conditions on the first event alone, tested beforehand
             return False
     moment = 3 * place + (BEGIN if begins else TAKE)
     if program.moments[moment] == program.moments[moment + 1]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.candidates import own_conditions
 from cepheid.engine.columns import INT64S
 from cepheid.engine.imprecise.bounds import NO_WINDOW
@@ -22,7 +23,6 @@ from cepheid.plan.physical import Plan
 Int64s = npt.NDArray[np.int64]
 
 ROUNDING = 1e-9  # a confidence that reaches its threshold but for rounding has reached it
-MAX_BRANCHES = 12  # disjuncts that negation is judged by: all their subsets are looked at
 MAX_COST = 1e9  # steps for the confidence of one match
 
 
@@ -144,17 +144,22 @@ def branch_cases(bound: BoundQuery, slot: object) -> list[Case]:
     return cases
 
 
+def window_in_instants(plan: Plan, step: int) -> int:
+    """How many instants the window holds, each being some steps of the time column."""
+    if plan.bound.window is None:
+        return NO_WINDOW
+    window, rest = divmod(plan.bound.window.length, step)
+    if rest:
+        told = f"a window of {plan.bound.window.length} steps is not a whole number of units of {step}"
+        raise DataError(told, hint="choose a unit that divides the window")
+    return window
+
+
 def shape_of(
     plan: Plan, order: Sequence[int], shared: bool, step: int, predicate: Predicate, mentioned: Sequence[int]
 ) -> Shape:
     """The shape of a query; `step` is how many steps of the time column one instant is."""
     bound = plan.bound
-    window = NO_WINDOW
-    if bound.window is not None:
-        window, rest = divmod(bound.window.length, step)
-        if rest:
-            told = f"a window of {bound.window.length} steps is not a whole number of units of {step}"
-            raise DataError(told, hint="choose a unit that divides the window")
     deadline = -1
     if bound.postponed:
         assert bound.window is not None
@@ -162,7 +167,7 @@ def shape_of(
     return Shape(
         len(bound.positives),
         len(bound.negations),
-        window,
+        window_in_instants(plan, step),
         deadline,
         bound.strategy is s.Strategy.SKIP_TILL_NEXT,
         shared,

@@ -20,9 +20,10 @@ from cepheid.language.bound import BoundQuery
 from cepheid.model.loss_model import Model
 from cepheid.model.scores import Scoring, SegmentItem, score
 
-__all__ = ["ROUNDING", "assignments", "check_missing", "find_all", "probability_of"]
+__all__ = ["NEGLIGIBLE", "ROUNDING", "assignments", "check_missing", "find_all", "probability_of"]
 
 ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has reached it
+NEGLIGIBLE = 1e-16  # a score that integration cannot tell from 0: whether a match is possible must not hang on rounding
 
 
 def find_all(bound: BoundQuery, stream: Stream, probability: Probability, missing_last: bool = False) -> list[Found]:
@@ -113,7 +114,8 @@ def probability_of(bound: BoundQuery, model: Model, scoring: Scoring) -> Probabi
 
     @cache
     def gap(inside: tuple[SegmentItem, ...], span: int) -> float:
-        return score(inside, span * scale, scoring) if inside else 1.0
+        found = score(inside, span * scale, scoring) if inside else 1.0
+        return found if found >= NEGLIGIBLE else 0.0
 
     def probability(groups: Groups, stream: Stream) -> float:
         first, last = first_seen(groups), last_seen(groups)

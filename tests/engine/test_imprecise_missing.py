@@ -1,0 +1,237 @@
+"""Missing events and imprecise times together: the expected score is that of enumerating all possible worlds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.engine import abilities
+from cepheid.engine.events import ordered
+from cepheid.engine.find import find
+from cepheid.engine.matches import Matches
+from cepheid.errors import EngineError, LimitError
+from cepheid.language import syntax as s
+from cepheid.language.schema import Schema
+from cepheid.model import Exponential, Gamma, Model, Uniform
+from cepheid.plan.physical import Limits, Plan
+from strategies.agreement import bound_to, cut
+from strategies.intervals import ROLES, assert_same, described, in_order, intervals, run
+from strategies.models import models
+from strategies.queries import queries, streams
+
+WITHIN = 1e-9
+QUERIES = queries(threshold=True, returns=False, output=False, max_window=6)
+THRESHOLDS = st.sampled_from([None, 0.001, 0.05, 0.3, 0.7])
+SCORINGS = st.sampled_from(["exact", "paper", "posterior"])
+MODEL = Model(loss=0.1, gaps={"b": Exponential(mean=20, happens=0.9), "c": Exponential(mean=30)})
+
+pytestmark = pytest.mark.filterwarnings("ignore:THRESHOLD")  # a low threshold is warned of, and many are drawn
+
+Case = tuple[s.QuerySyntax, pa.Table, dict[str, Any]]  # query, stream, and the rest of the plan
+
+
+@st.composite
+def cases(draw: st.DrawFn, tables: st.SearchStrategy[pa.Table] = intervals(max_size=6)) -> Case:  # noqa: B008
+    """A query with or without a threshold, an imprecise stream, a model, a scoring, and options."""
+    query = replace(draw(QUERIES), threshold=draw(THRESHOLDS))
+    if draw(st.integers(0, 3)) == 3:
+        query = replace(query, output=s.Output(s.OutputMode.MAXIMAL))
+    table = draw(tables)
+    options: dict[str, Any] = {"missing_last": draw(st.booleans())}
+    if draw(st.booleans()):
+        options["confidence"] = draw(st.sampled_from([0.1, 0.5]))
+    if "odds" in table.column_names and draw(st.booleans()):
+        options["probabilities"] = "odds"
+    model = draw(models(component.variable for component in query.components))
+    return query, table, {"model": model, "scoring": draw(SCORINGS), "options": options}
+
+
+def planned(case: Case, engine: str = "intervals", **more: Any) -> tuple[Plan, Any]:
+    query, table, rest = case
+    bound = bound_to(query, table, **ROLES)
+    assume(not bound.negations or len(bound.branches) <= abilities.MAX_BRANCHES)
+    assert abilities.imprecise_missing(bound) is None
+    partition = {} if "compared" in more else {"partition": bound.equivalence}
+    return Plan(bound, engine, **partition, **rest, **more), in_order(bound, table)
+
+
+def assert_agree(found: Matches, expected: Matches) -> None:
+    """The same in everything; probabilities and confidences at a limit may fall on either side of it."""
+    assert_same(found, expected)
+    assert found.probability is not None
+    assert expected.probability is not None
+    known = dict(zip(expected.groups(), expected.probability.tolist(), strict=True))
+    for group, probability in zip(found.groups(), found.probability.tolist(), strict=True):
+        assert abs(probability - known[group]) < WITHIN, group
+
+
+@given(cases(), st.booleans())
+def test_it_agrees_with_possible_worlds(case: Case, compared: bool):
+    plan, events = planned(case)
+    if compared:
+        plan = replace(plan, partition=(), compared=plan.bound.equivalence)
+    assert_agree(find(plan, events), find(replace(plan, engine="reference"), events))
+
+
+@given(cases(), st.lists(st.integers(-5, 25), max_size=4))
+def test_intervals_of_completion_can_be_cut_anywhere(case: Case, cuts: list[int]):
+    plan, events = planned(case)
+    pieces = [everything(piece) for piece in cut(plan, events, cuts)]
+    whole = everything(find(plan, events))
+    assert sum(map(len, pieces)) == len(whole)
+    assert {key: value for piece in pieces for key, value in piece.items()} == whole
+
+
+def everything(matches: Matches) -> dict[Any, Any]:
+    assert matches.probability is not None
+    return {
+        group: (*values, probability)
+        for (group, values), probability in zip(described(matches).items(), matches.probability, strict=True)
+    }
+
+
+@given(cases(streams(max_size=8)))
+def test_with_equal_bounds_it_is_the_precise_result_with_confidence_1(case: Case):
+    query, table, rest = case
+    rest["options"].pop("confidence", None)
+    precise = bound_to(query, table)
+    expected = find(Plan(precise, "reference", **rest), ordered(table, precise.schema))
+    bounded = table.append_column("lower", table["ts"]).append_column("upper", table["ts"])
+    found = find(*planned((query, bounded, rest)))
+    assert sorted(zip(found.groups(), found.completion.tolist(), strict=True)) == sorted(
+        zip(expected.groups(), expected.completion.tolist(), strict=True)
+    )
+    assert found.confidence is not None
+    assert (found.confidence == 1.0).all()
+    scores = dict(zip(expected.groups(), expected.probability, strict=True))  # type: ignore[arg-type]
+    for group, probability in zip(found.groups(), found.probability, strict=True):  # type: ignore[arg-type]
+        assert probability == pytest.approx(scores[group], abs=WITHIN)
+
+
+@given(queries(kleene=False, strategy=s.Strategy.SKIP_TILL_ANY, window=True, event_window=False, max_window=6,
+               negation=False, untyped=False, output=False, returns=False), intervals())  # fmt: skip
+def test_without_loss_it_is_the_engine_that_takes_every_event_as_seen(query: s.QuerySyntax, table: pa.Table):
+    bound = bound_to(query, table, **ROLES)
+    events = in_order(bound, table)
+    model = Model(loss=0.0, gaps={component.variable: Exponential(mean=3.0) for component in query.components})
+    found = find(Plan(bound, "intervals", partition=bound.equivalence, model=model), events)
+    assert_same(found, run(bound, events, "intervals"))
+    assert found.probability == pytest.approx(found.confidence)
+
+
+@given(cases(), st.integers(2, 3))
+def test_coarser_instants_agree_with_possible_worlds(case: Case, unit: int):
+    query, table, rest = case
+    assert query.within is not None
+    query = replace(query, within=replace(query.within, length=query.within.length * unit))
+    rest["options"].pop("probabilities", None)
+    rest["options"]["unit"] = unit
+    plan, events = planned((query, table, rest))
+    assert_agree(find(plan, events), find(replace(plan, engine="reference"), events))
+
+
+# --- by hand --------------------------------------------------------------------------------------------------------
+
+SHOP = "PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 100 THRESHOLD {}"
+
+
+def visits(*events: tuple[str, int, int, int]) -> pa.Table:
+    """Readings as (reader, tag, earliest, latest)."""
+    names = ("type", "tag", "lower", "upper")
+    return pa.table({name: [event[index] for event in events] for index, name in enumerate(names)})
+
+
+def not_paid(span: int) -> float:
+    passed = 0.9 * (1 - np.exp(-span / 20))
+    return float((1 - passed) / (0.1 * passed + 1 - passed))
+
+
+def test_the_expectation_is_that_over_the_spans():
+    table = visits(("Shelf", 1, 0, 2), ("Exit", 1, 2, 3))
+    (found,) = cepheid.match(table, SHOP.format(0.3), model=MODEL, **ROLES).to_pylist()
+    spans = [1, 2, 2, 3, 1]  # of six pairs of instants, one comes in no order
+    assert found["probability"] == pytest.approx(sum(map(not_paid, spans)) / 6)
+    assert found["confidence"] == pytest.approx(5 / 6)
+    assert (found["earliest"], found["latest"]) == (0, 3)
+
+
+def test_a_register_reading_kills_only_where_it_lies_between():
+    table = visits(("Shelf", 1, 0, 0), ("Register", 1, 4, 7), ("Exit", 1, 6, 6))
+    (found,) = cepheid.match(table, SHOP.format(0.2), model=MODEL, **ROLES).to_pylist()
+    assert found["confidence"] == pytest.approx(0.5)  # the reading at 6 or 7
+    assert found["probability"] == pytest.approx(0.5 * not_paid(6))
+
+
+@pytest.mark.parametrize("width", [1, 40])
+def test_three_events_far_from_enumeration(width: int):
+    """A recurrence over 40 instants each, against sums over all their combinations."""
+    gaps = {"b": Uniform(1.0, 60.0), "d": Gamma(shape=2.0, scale=9.0)}
+    model = Model(loss=0.2, gaps={**gaps, "a": Exponential(mean=50), "c": Exponential(mean=9)})
+    text = "PATTERN SEQ(A a, B b, C c, D d, E e) WITHIN 150 THRESHOLD 1e-6"
+    table = pa.table({"type": ["A", "C", "E"], "lower": [0, 20, 50], "upper": [width, 20 + width, 50 + width]})
+    (found,) = (
+        match
+        for match in cepheid.match(table, text, model=Model(loss=0.2, gaps={**model.gaps, "e": Uniform(0, 9)}), **ROLES)
+        .to_pylist()
+        if match["a"] and match["c"] and match["e"]
+    )
+    instants = np.arange(width + 1)
+    first, second, third = np.meshgrid(instants, 20 + instants, 50 + instants, indexing="ij")
+    inside = (first < second) & (second < third) & (third - first < 150)
+    score = 0.04 * gaps["b"].cdf(np.maximum(second - first, 0.0)) * gaps["d"].cdf(np.maximum(third - second, 0.0))
+    assert found["probability"] == pytest.approx(float((score * inside).mean()), abs=WITHIN)
+    assert found["confidence"] == pytest.approx(float(((score > 0) & inside).mean()), abs=WITHIN)
+
+
+# --- limits and refusals --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("PATTERN SEQ(A+ a[], A b) WITHIN 9 THRESHOLD 0.1", "Kleene plus cannot be combined"),
+        ("PATTERN SEQ(A a, A b) WITHIN 9 THRESHOLD 0.1 OUTPUT TOP 2 BY CONFIDENCE", "TOP k BY CONFIDENCE"),
+        ("PATTERN SEQ(A a, A b) WHERE skip_till_next_match(a, b) { } WITHIN 9", "skip_till_any_match"),
+        ("PATTERN SEQ(A a, A b)", "a window of time"),
+        ("PATTERN SEQ(A a, A b) WITHIN 3 EVENTS", "WITHIN n EVENTS"),
+        ("PATTERN SEQ(A a, A b) WITHIN 9 OUTPUT NON-OVERLAP", "NON-OVERLAP"),
+    ],
+)
+def test_what_cannot_be_combined_is_refused(text: str, why: str):
+    table = pa.table({"type": ["A", "A"], "lower": [0, 1], "upper": [3, 4]})
+    for engine in ("auto", "intervals"):
+        with pytest.raises(EngineError, match=why):
+            cepheid.match(table, text, engine=engine, model=MODEL, **ROLES)
+    with pytest.raises(EngineError, match="it takes every event as seen"):
+        cepheid.match(table, "PATTERN SEQ(A a, A b) WITHIN 9 THRESHOLD 0.1", engine="points", model=MODEL, **ROLES)
+
+
+def test_a_window_of_too_many_instants_is_refused():
+    text = "PATTERN SEQ(A a, A b) WITHIN 1000000 THRESHOLD 0.1"
+    table = pa.table({"type": ["A", "A"], "lower": [0, 1], "upper": [3, 4]})
+    model = Model(loss=0.2, gaps={"b": Exponential(mean=5000.0)})
+    with pytest.raises(LimitError, match=r"may hold 200,000 instants, not 1,000,000.*unit="):
+        cepheid.match(table, text, model=model, **ROLES)
+    assert cepheid.match(table, text, model=model, unit=100, **ROLES).num_rows == 2
+
+
+def test_limits_are_kept():
+    size = 8
+    table = pa.table({"type": ["A", "B"] * (size // 2), "lower": range(size), "upper": [t + 9 for t in range(size)]})
+    text = "PATTERN SEQ(A a, !(B n), A b, A c) WITHIN 20 THRESHOLD 0.0001"
+    gap = Exponential(mean=3.0)
+    bound = cepheid.query(text).bind(Schema.from_arrow(table.schema, **ROLES))
+    plan = Plan(bound, "intervals", model=Model(loss=0.3, gaps=dict.fromkeys("anbc", gap)))
+    events = in_order(bound, table)
+    assert len(find(plan, events)) > 20
+    with pytest.raises(LimitError, match="max_matches=7"):
+        find(replace(plan, limits=Limits(max_matches=7)), events)
+    with pytest.raises(EngineError, match=r"needs about .* steps"):
+        find(replace(plan, options={"max_cost": 50.0}), events)
