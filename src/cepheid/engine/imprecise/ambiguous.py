@@ -19,6 +19,7 @@ from numba import types
 
 from cepheid.engine.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.imprecise.task import TASK, Task, edges, undisturbed
+from cepheid.engine.lean import lean
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -44,7 +45,7 @@ def unweighed() -> Weighing:
     return Weighing(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@numba.njit(types.float64(WEIGHING, types.int64, types.int64), cache=True)
+@lean(types.float64(WEIGHING, types.int64, types.int64), inline=True)
 def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     """What a gap counts for that spans some instants."""
     if len(weighing.table) == 0 or weighing.table[gap] < 0:
@@ -52,7 +53,7 @@ def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     return float(weighing.score[weighing.first[weighing.table[gap]] + span])
 
 
-@numba.njit(types.float64(WEIGHING, types.int64, types.int64, types.int64), cache=True)
+@lean(types.float64(WEIGHING, types.int64, types.int64, types.int64))
 def weight_of_edges(weighing: Weighing, window: int, first: int, last: int) -> float:
     """What the gaps before the first and after the last event count for: both reach over the rest of the window."""
     span, final = window - (last - first), len(weighing.table) - 1
@@ -221,7 +222,7 @@ def sweep(job: Task, weighing: Weighing, tied: bool, first_from: int, first_to: 
                     total += before[reached - before_low, 0]
                 now[instant - low, 0] = total * job.weight[job.offset[step] + instant]
             continue
-        shares, scratch = np.empty(high - low + 1), np.empty(states)
+        shares, scratch, scores = np.empty(high - low + 1), np.empty(states), weighing.score
         for previous in range(before_low, min(before_high, high - 1) + 1):
             start = max(low, previous + 1)
             undisturbed(
@@ -235,8 +236,9 @@ def sweep(job: Task, weighing: Weighing, tied: bool, first_from: int, first_to: 
                 shares,
             )
             if weighed:
+                shift = weighing.first[weighing.table[step]] - previous
                 for instant in range(start, high + 1):
-                    shares[instant - start] *= weight_of(weighing, step, instant - previous)
+                    shares[instant - start] *= scores[shift + instant]
             if count == 0:
                 weight = before[previous - before_low, 0]
                 for instant in range(start, high + 1):

@@ -18,7 +18,8 @@ from cepheid.engine.imprecise.ambiguous import Weighing, unweighed
 from cepheid.engine.imprecise.confidence import RIVALS, Rivals, alternatives
 from cepheid.engine.imprecise.ordered import DESK, Desk, ordered_within
 from cepheid.engine.imprecise.spans import SPANS, Spans, always_possible, score_of
-from cepheid.engine.imprecise.timed import TIMED, Timed, at_instant
+from cepheid.engine.imprecise.timed import TIMED, Timed
+from cepheid.engine.lean import lean
 from cepheid.engine.queues.edges import CERTAIN
 
 Int64s = npt.NDArray[np.int64]
@@ -26,14 +27,14 @@ Int64s = npt.NDArray[np.int64]
 Worth = tuple[float, float, int, int, float]  # probability, confidence, earliest, latest; above 0: too many steps
 
 
-@numba.njit(types.boolean(INT64S, INT64S, INT64S, types.int64), cache=True)
+@lean(types.boolean(INT64S, INT64S, INT64S, types.int64))
 def reaches_around(low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(low) - 1
     return table[0] != CERTAIN or table[final + 1] != CERTAIN or high[final] - low[0] >= window  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(INT64S, INT64S, INT64S, types.int64), cache=True)
+@lean(types.float64(INT64S, INT64S, INT64S, types.int64))
 def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> float:
     """About how many steps the expectation takes."""
     total, width = 0.0, high[0] - low[0] + 1.0
@@ -45,10 +46,14 @@ def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> floa
     return total
 
 
-@numba.njit(
-    types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64),
-    cache=True,
-)
+@lean(types.float64(TIMED, types.int64, types.int64), inline=True)
+def chance(timed: Timed, event: int, instant: int) -> float:
+    """P(T = instant), for an instant within the event's bounds."""
+    base = timed.base[event]
+    return float(timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]])
+
+
+@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64))
 def expected_pair(
     timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int
 ) -> float:
@@ -61,10 +66,7 @@ def expected_pair(
     return total * timed.share[chosen[0]] * timed.share[chosen[1]]  # type: ignore[no-any-return]
 
 
-@numba.njit(
-    types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, DESK),
-    cache=True,
-)
+@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, DESK))
 def expected(
     timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int, room: Desk
 ) -> float:
@@ -80,7 +82,7 @@ def expected(
     for opening in range(low[0], (high[0] if tied else low[0]) + 1):
         first, last = opening, opening if tied else high[0]
         for instant in range(first, last + 1):
-            now[instant - first] = at_instant(timed, chosen[0], instant)
+            now[instant - first] = chance(timed, chosen[0], instant)
         for step in range(1, length):
             bottom, top = max(low[step], first + 1), high[step]
             if tied:
@@ -95,7 +97,7 @@ def expected(
                     running, base = 0.0, spans.first[table[step]] + instant
                     for previous in range(first, min(instant - 1, last) + 1):
                         running += now[previous - first] * spans.score[base - previous]
-                then[instant - bottom] = running * at_instant(timed, chosen[step], instant)
+                then[instant - bottom] = running * chance(timed, chosen[step], instant)
             first, last = bottom, top
             now, then = then, now
         for instant in range(first, last + 1):
@@ -107,7 +109,7 @@ def expected(
     return total
 
 
-@numba.njit(types.boolean(SPANS, INT64S, INT64S, INT64S, types.int64), cache=True)
+@lean(types.boolean(SPANS, INT64S, INT64S, INT64S, types.int64))
 def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
     """Is the score above 0 whatever the instants are?"""
     final = len(low) - 1

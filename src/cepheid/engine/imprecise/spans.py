@@ -11,12 +11,12 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from typing import NamedTuple, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.columns import FLOAT64S, INT64S
+from cepheid.engine.lean import lean
 from cepheid.engine.losses import check_missing, gap_scale
 from cepheid.engine.queues.edges import CERTAIN, FALLS, RISES, Edges, build_edges
 from cepheid.engine.reference.missing import NEGLIGIBLE
@@ -91,13 +91,13 @@ def spans_of(edges: Edges) -> Spans:
     return Spans(first, score, tables.logs, highest, possible.astype(np.int64), (score > 0.0).astype(np.float64))
 
 
-@numba.njit(types.float64(SPANS, types.int64, types.int64), cache=True)
+@lean(types.float64(SPANS, types.int64, types.int64), inline=True)
 def score_of(spans: Spans, number: int, span: int) -> float:
     """The score of an edge over a span."""
     return 1.0 if number == CERTAIN else float(spans.score[spans.first[number] + span])
 
 
-@numba.njit(types.float64(SPANS, types.int64, types.int64, types.int64, types.int64), cache=True)
+@lean(types.float64(SPANS, types.int64, types.int64, types.int64, types.int64))
 def best_of(spans: Spans, number: int, monotone: int, shortest: int, longest: int) -> float:
     """An upper bound of the log score over some spans; exact where the score is monotone."""
     if number == CERTAIN:
@@ -110,7 +110,7 @@ def best_of(spans: Spans, number: int, monotone: int, shortest: int, longest: in
     return spans.highest[first + longest]  # type: ignore[no-any-return]
 
 
-@numba.njit(types.boolean(SPANS, types.int64, types.int64, types.int64), cache=True)
+@lean(types.boolean(SPANS, types.int64, types.int64, types.int64))
 def always_possible(spans: Spans, number: int, shortest: int, longest: int) -> bool:
     """Do all spans from `shortest` (at least 1) to `longest` score above 0?"""
     if number == CERTAIN:

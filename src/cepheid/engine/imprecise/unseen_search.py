@@ -36,6 +36,7 @@ from cepheid.engine.imprecise.found import (
 from cepheid.engine.imprecise.ordered import desk, precedes
 from cepheid.engine.imprecise.spans import SPANS, Spans, best_of
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching, widest
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import MISSING
 from cepheid.engine.queues.edges import CLOSED
 from cepheid.engine.queues.generate import between as places_between
@@ -79,9 +80,7 @@ class Steps(NamedTuple):
 STEPS = types.NamedTuple((INT64_ROWS, INT64_ROWS, FLOAT64S, FLOAT64S, INT64S, INT64S, INT64S), Steps)
 
 
-@numba.njit(
-    types.boolean(LOSSY, COLUMNS, FUNCTION, PATH, types.int64, types.int64, types.int64, types.int64), cache=True
-)
+@lean(types.boolean(LOSSY, COLUMNS, FUNCTION, PATH, types.int64, types.int64, types.int64, types.int64))
 def conditions_hold(
     query: Lossy, columns: Columns, predicate: Any, path: Path, missing: int, above: int, known: int, depth: int
 ) -> bool:
@@ -96,9 +95,7 @@ def conditions_hold(
     return True
 
 
-@numba.njit(
-    types.boolean(LOSSY, COLUMNS, FUNCTION, PATH, types.int64, types.int64, types.int64, types.int64), cache=True
-)
+@lean(types.boolean(LOSSY, COLUMNS, FUNCTION, PATH, types.int64, types.int64, types.int64, types.int64))
 def disjunct_holds(
     query: Lossy, columns: Columns, predicate: Any, path: Path, owner: int, branch: int, missing: int, depth: int
 ) -> bool:
@@ -111,7 +108,7 @@ def disjunct_holds(
     return True
 
 
-@numba.njit(types.boolean(TIMED, PATH, types.int64, types.int64), cache=True)
+@lean(types.boolean(TIMED, PATH, types.int64, types.int64))
 def joins(timed: Timed, path: Path, depth: int, event: int) -> bool:
     """Is the event none of those chosen, and equal to all of them in the compared attributes?"""
     for entry in range(depth + 1):
@@ -134,6 +131,7 @@ def joins(timed: Timed, path: Path, depth: int, event: int) -> bool:
         INT64S,
         INT64S,
         types.int64,
+        RIVALS,
     ),
     cache=True,
 )
@@ -150,9 +148,10 @@ def killers(
     low: Int64s,
     high: Int64s,
     window: int,
+    nobody: Rivals,
 ) -> Rivals:
     """Every seen event of a negated component that could lie between its seen neighbours and pass its conditions."""
-    keys, branches = np.empty(16, np.int64), np.empty(16, np.int64)
+    keys, branches = nobody.keys, nobody.branches
     found, length = 0, depth + 1
     for negation in range(query.negatives):
         row, slot = query.positives + negation, 4 * query.positives + negation
@@ -174,10 +173,14 @@ def killers(
                     bits |= 1 << branch
             if bits == 0:
                 continue
-            if found == len(keys):
+            if found == 0:
+                keys, branches = np.empty(16, np.int64), np.empty(16, np.int64)
+            elif found == len(keys):
                 keys, branches = grown(keys), grown(branches)
             keys[found], branches[found] = event * (length + 1) + gap, bits
             found += 1
+    if found < 2:
+        return Rivals(keys[:found], branches[:found])
     keys, branches = merged(keys[:found], branches[:found])
     return Rivals(keys, branches)
 
@@ -192,7 +195,7 @@ def bounded(timed: Timed, steps: Steps, path: Path, places: Int64s, depth: int, 
     return bool(tighten(places, low, high, depth + 1, depth + 1, window))
 
 
-@numba.njit(types.void(PATH, STEPS, types.int64, types.int64, types.int64, types.int64), cache=True)
+@lean(types.void(PATH, STEPS, types.int64, types.int64, types.int64, types.int64))
 def extend(path: Path, steps: Steps, depth: int, place: int, event: int, missing: int) -> None:
     """Puts an event at the path's beginning; what comes next is whether the match begins with it."""
     path.place[depth], path.event[depth] = place, event
@@ -353,7 +356,19 @@ def search_unseen(
                     rivals = nobody
                     if query.negatives > 0:
                         rivals = killers(
-                            timed, query, stacks, columns, predicate, path, unseen, depth, part, low, high, window
+                            timed,
+                            query,
+                            stacks,
+                            columns,
+                            predicate,
+                            path,
+                            unseen,
+                            depth,
+                            part,
+                            low,
+                            high,
+                            window,
+                            nobody,
                         )
                     probability, confidence, earliest, latest, cost = worth(
                         timed,
