@@ -4,6 +4,7 @@
 # make lint      lint, types and layers only
 # make format    rewrite the sources in the project's format
 # make bench     run the benchmarks
+# make docs      build the documentation as a site in build/site
 # make clean     remove everything that was built
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ READY := .venv/.ready
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test test-all lint format bench clean tools kernels
+.PHONY: demo test test-all lint format bench docs clean tools kernels
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -44,6 +45,10 @@ lint: tools
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(READY)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in build/site: open build/site/index.html in a browser."
 
 bench: tools
 	$(BIN)/python -m bench
