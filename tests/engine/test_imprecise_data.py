@@ -41,7 +41,9 @@ def read(table: pa.Table, **options: Any) -> Any:
         (table_of([1, 2], [2, 20_000]), {}, "upper", 1, "19,999 instants; at most 10,000"),
         (table_of([1, 2], [2, 9]), {"max_width": 5}, "upper", 1, "8 instants; at most 5"),
         (table_of([0], [1], odds=[[0.5, 0.4]]), {"probabilities": "odds"}, "odds", 0, "sum to 0.9"),
-        (table_of([0], [1], odds=[[0.5, 0.500002]]), {"probabilities": "odds"}, "odds", 0, "sum to 1"),
+        (table_of([0], [1], odds=[[0.5, 0.500002]]), {"probabilities": "odds"}, "odds", 0, "sum to 1.000002"),
+        (table_of([0, 2**62], [1, 2**62]), {}, "lower", 1, "out of reach"),
+        (table_of([-(2**63)], [2**63 - 1]), {}, "lower", 0, "the time -9223372036854775808 is out of reach"),
         (
             table_of([0, 0], [1, 1], odds=[None, [1.5, -0.5]]),
             {"probabilities": "odds"},
@@ -59,6 +61,46 @@ def test_bad_input_names_column_and_row(table: pa.Table, options: Any, column: s
         read(table, **options)
     assert (raised.value.column, raised.value.row) == (column, row)
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "odds", "told"),
+    [
+        ([4, 5, 1], [4, 4, 2], [None] * 3, "column 'lower', row 1: the lower bound 5 is above the upper bound 4"),
+        ([4, None, 1], [4, 4, 2], [None] * 3, "column 'lower', row 1: .*NULL in 1 of 3 rows"),
+        ([4, 3, 1], [4, None, 2], [None] * 3, "column 'upper', row 1: .*NULL in 1 of 3 rows"),
+        ([4, 3, 1], [4, 90_000, 2], [None] * 3, "column 'upper', row 1: an interval of 89,998 instants; at most"),
+        ([4, 3, 1], [4, 4, 2], [None, [0.6, 0.5], None], "column 'odds', row 1: the probabilities sum to 1.1"),
+        ([4, 3, 1], [4, 4, 2], [None, [0.6], None], "column 'odds', row 1: 1 probabilities for 2 instants"),
+        ([4, 3, 1], [4, 4, 2], [None, [0.6, None], None], "column 'odds', row 1: a probability that is NULL"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["auto", "points", "reference"])
+def test_a_call_with_bad_input_names_the_row_as_the_caller_counts_it(
+    lower: list[Any], upper: list[Any], odds: list[Any], told: str, engine: str
+):
+    table = table_of(lower, upper, odds=pa.array(odds, pa.list_(pa.float64())))
+    with pytest.raises(DataError, match=told):
+        cepheid.match(table, "PATTERN SEQ(A a, A b) WITHIN 7", engine=engine, probabilities="odds", **ROLES)
+
+
+def test_an_uncertainty_for_an_unknown_type_is_an_error():
+    table = pa.table({"ts": [1, 2], "type": ["CPU", "Start"]})
+    text = "PATTERN SEQ(Start a, Stop b) WITHIN 7"
+    assert cepheid.match(table, text, uncertainty={"CPU": 2, "Stop": 1}).num_rows == 0
+    with pytest.raises(DataError, match=r"uncertainty names the type 'Strat', .* did you mean 'Start'"):
+        cepheid.match(table, text, uncertainty={"Strat": 2})
+    with pytest.raises(DataError, match=r"uncertainty names the type 7, .* the types are CPU, Start, Stop"):
+        cepheid.match(table, text, uncertainty={7: 2})
+
+
+def test_times_at_the_edge_of_64_bits_are_an_error_where_they_would_not_fit():
+    with pytest.raises(DataError, match=r"column 'ts', row 1: the time .* is out of reach"):
+        with_bounds(pa.table({"ts": [0, 2**63 - 1]}), 3)
+    with pytest.raises(DataError, match="longer than any stream"):
+        with_bounds(pa.table({"ts": [0]}), 2**63)
+    with pytest.raises(DataError, match="longer than any stream"):
+        cepheid.match(table_of([0], [1]), f"PATTERN SEQ(A a, A b) WITHIN {2**62}", **ROLES)
 
 
 def test_probabilities_may_be_off_by_rounding():

@@ -65,6 +65,11 @@ class Prepared:
 
 def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
     """Binds the query to the table, puts the events in order and chooses a plan."""
+    if "uncertainty" in options.hints:
+        from cepheid.engine.imprecise.instants import check_types
+
+        named = [name for component in query.syntax.components for name in component.types or ()]
+        check_types(table, options.hints["uncertainty"], options.type, named)
     table, options = with_intervals(table, options)
     bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
     if bound.schema.lower is not None:

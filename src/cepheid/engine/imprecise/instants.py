@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.events import times_of
-from cepheid.errors import DataError
+from cepheid.errors import DataError, closest
 from cepheid.language.schema import DataType, Schema, data_type
 from cepheid.language.units import UNITS, unit_named
 
@@ -28,6 +28,7 @@ Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
 SUM_WITHIN = 1e-6  # how far the probabilities of an event's instants may be from summing to one
+FARTHEST = 2**61  # steps of the time column from 0
 MAX_WIDTH = 10_000  # instants in one interval, unless the caller says otherwise with max_width
 _LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]*)\s*\Z")
 
@@ -85,7 +86,9 @@ def with_bounds(
     steps_are = _unit_of_column(table, time, time_unit)
     step = step_of(unit, steps_are)
     half = _half_widths(table, uncertainty, type, steps_are, step)
-    instant = np.floor_divide(times_of(table, time) + step // 2, step)
+    given = times_of(table, time)
+    _check_far(given, time)
+    instant = np.floor_divide(given + step // 2, step)
     for name, values in zip(names, (instant - half, instant + half), strict=True):
         table = table.append_column(name, _like_time(values * step, table.schema.field(time).type))
     return Bounded(table, *names, step)
@@ -116,7 +119,34 @@ def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are:
 
 
 def _instants_in(given: Any, steps_are: str | None, step: int) -> int:
-    return math.ceil(length_in_steps(given, steps_are, "uncertainty") / step)
+    half = math.ceil(length_in_steps(given, steps_are, "uncertainty") / step)
+    if half * step > FARTHEST:
+        raise DataError(f"uncertainty={given!r} is longer than any stream")
+    return half
+
+
+def check_types(table: pa.Table, uncertainty: Any, type: str | None, named: Collection[str]) -> None:
+    """An error if an uncertainty is given for a type that neither the events have nor the query names."""
+    if not isinstance(uncertainty, Mapping) or type is None or type not in table.column_names or not table.num_rows:
+        return
+    occurring = [name for name in pc.unique(table.column(type)).to_pylist() if name is not None]
+    known = dict.fromkeys([*occurring, *named])
+    for name in uncertainty:
+        if name in known:
+            continue
+        guess = closest(str(name), map(str, known))
+        hint = f"did you mean {guess!r}?" if guess else f"the types are {', '.join(map(str, known))}"
+        told = f"uncertainty names the type {name!r}, which neither the events have nor the query names"
+        raise DataError(told, column=type, hint=hint)
+
+
+def _check_far(times: Int64s, column: str) -> None:
+    """Times and windows are added up in 64 bits."""
+    far = np.flatnonzero((times > FARTHEST) | (times < -FARTHEST))
+    if len(far):
+        row = int(far[0])
+        told = f"the time {times[row]} is out of reach: imprecise times lie between -2^61 and 2^61"
+        raise DataError(told, column=column, row=row)
 
 
 def step_of(unit: Any, steps_are: str | None) -> int:
@@ -190,6 +220,8 @@ def instants_of(table: pa.Table, schema: Schema, options: Mapping[str, Any]) -> 
         raise DataError(told, hint="leave tiebreak out")
     step = step_of(options.get("unit"), schema.time_unit)
     lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
+    _check_far(lower, schema.lower)
+    _check_far(upper, schema.upper)
     wrong = np.flatnonzero(lower > upper)
     if len(wrong):
         row = int(wrong[0])
@@ -240,6 +272,6 @@ def _weights(table: pa.Table, name: str, widths: Int64s) -> tuple[Float64s, Int6
     off = np.flatnonzero(given & ~(np.abs(totals - 1.0) <= SUM_WITHIN))
     if len(off):
         row = int(off[0])
-        told = f"the probabilities sum to {totals[row]:g}"
+        told = f"the probabilities sum to {totals[row]:.9g}"
         raise DataError(told, column=name, row=row, hint="they must be at least 0 and sum to 1")
     return weights / totals[row_of], offsets

@@ -195,6 +195,6 @@ def _checked(given: Sequence[float | None], width: int, column: str | None, row:
         raise DataError(told, column=column, row=row, hint="give one for each instant from lower to upper")
     total = math.fsum(known)
     if min(known) < 0.0 or not abs(total - 1.0) <= SUM_WITHIN:
-        told = f"the probabilities sum to {total:g}" if min(known) >= 0.0 else f"a probability of {min(known):g}"
+        told = f"the probabilities sum to {total:.9g}" if min(known) >= 0.0 else f"a probability of {min(known):g}"
         raise DataError(told, column=column, row=row, hint="they must be at least 0 and sum to 1")
     return tuple(weight / total for weight in known)
