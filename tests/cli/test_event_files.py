@@ -97,6 +97,16 @@ def test_the_only_time_column_is_proposed(tmp_path: Path) -> None:
         read(path)
 
 
+def test_what_lies_elsewhere_is_read_by_spark() -> None:
+    files = find_files(["hdfs:///readings/day.parquet"])
+    assert (files.format, files.addresses) == ("parquet", ["hdfs:///readings/day.parquet"])
+    with pytest.raises(CepheidError, match="not on this machine.*--master"):
+        read_events(files)
+    with pytest.raises(CepheidError, match="say it with --format"):
+        find_files(["s3a://bucket/readings"])
+    assert find_files(["s3a://bucket/readings"], "csv").addresses == ["s3a://bucket/readings"]
+
+
 def test_mixed_and_unknown_inputs(tmp_path: Path) -> None:
     write_table(EVENTS, tmp_path / "a.csv")
     write_table(EVENTS, tmp_path / "b.parquet")

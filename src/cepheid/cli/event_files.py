@@ -27,6 +27,7 @@ SUFFIXES = {
 }
 FORMATS = ("parquet", "csv", "jsonl", "arrow", "delta")
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
+_ELSEWHERE = re.compile(r"\w[\w+.-]+://")  # hdfs://, s3a:// and the like, which Spark knows
 _LARGEST_BLOCK = 256 * 2**20  # pyarrow infers the types of CSV and JSON columns from the first block
 
 
@@ -39,6 +40,11 @@ class EventFiles:
     given: tuple[str, ...]
 
     @property
+    def addresses(self) -> list[str]:
+        """What Spark reads: the files here, or what was given where that lies elsewhere."""
+        return [str(path) for path in self.paths] or list(self.given)
+
+    @property
     def size(self) -> int:
         """Bytes on disk."""
         return sum(path.stat().st_size for path in self.paths if path.is_file())
@@ -49,6 +55,12 @@ def find_files(given: Sequence[str], format: str | None = None) -> EventFiles:
     if format is not None and format not in FORMATS:
         near = closest(format, FORMATS)
         raise CepheidError(f"no format '{format}'", hint=f"choose {near or 'one of ' + ', '.join(FORMATS)}")
+    if any(_ELSEWHERE.match(item) for item in given):
+        formats = {format or SUFFIXES.get(_suffix(Path(item))) for item in given}
+        found = formats.pop()
+        if formats or found is None:
+            raise CepheidError(f"the format of {given[0]} is not clear", hint="say it with --format, as in parquet")
+        return EventFiles((), found, tuple(given))
     paths = [path for item in given for path in _expanded(item)]
     if format == "delta" or (format is None and all((path / "_delta_log").is_dir() for path in paths)):
         return EventFiles(tuple(paths), "delta", tuple(given))
@@ -115,6 +127,9 @@ def format_of(path: Path) -> str:
 
 def read_events(files: EventFiles, *, time: str = "ts", time_format: str | None = None) -> pa.Table:
     """All events in one table; times written as text are read by `time_format`."""
+    if not files.paths:
+        hint = "add --master, for example --master 'local[*]'"
+        raise CepheidError(f"--input {files.given[0]} is not on this machine, so Spark has to read it", hint=hint)
     if files.format == "delta":
         tables = [_read_delta(path) for path in files.paths]
     elif files.format == "parquet":

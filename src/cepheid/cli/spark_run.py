@@ -91,7 +91,7 @@ def rows_in(files: EventFiles) -> int | None:
     """How many events there are, where the files tell without being read."""
     from pyarrow import parquet
 
-    if files.format != "parquet":
+    if files.format != "parquet" or not files.paths:
         return None
     return sum(int(parquet.read_metadata(path).num_rows) for path in files.paths)
 

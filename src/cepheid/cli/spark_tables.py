@@ -23,21 +23,21 @@ _PATTERN = {
 def read_table(session: Any, files: EventFiles, time: str, time_format: str | None) -> Any:
     """The files as a table."""
     reader = _with_options(session.read.format(_spark_format(files.format)), files.format)
-    return _with_time(reader.load([str(path) for path in files.paths]), time, time_format)
+    return _with_time(reader.load(files.addresses), time, time_format)
 
 
 def read_stream(
     session: Any, files: EventFiles, time: str, time_format: str | None, files_per_batch: int | None
 ) -> Any:
     """A directory as a stream of the files that come into it; those that are there tell the columns."""
-    (folder,) = [Path(item) for item in files.given] if len(files.given) == 1 else [None]
-    if folder is None or not folder.is_dir():
+    folder = files.given[0]
+    if len(files.given) > 1 or (files.paths and not Path(folder).is_dir()):
         raise CepheidError(f"--stream watches one directory, not {', '.join(files.given)}", hint="give its path")
-    schema = _with_options(session.read.format(_spark_format(files.format)), files.format).load(str(folder)).schema
+    schema = _with_options(session.read.format(_spark_format(files.format)), files.format).load(folder).schema
     reader = _with_options(session.readStream.format(_spark_format(files.format)).schema(schema), files.format)
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
-    return _with_time(reader.load(str(folder)), time, time_format)
+    return _with_time(reader.load(folder), time, time_format)
 
 
 def _spark_format(format: str) -> str:
