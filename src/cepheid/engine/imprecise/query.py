@@ -152,8 +152,6 @@ def window_in_instants(plan: Plan, step: int) -> int:
     if rest:
         told = f"a window of {plan.bound.window.length} steps is not a whole number of units of {step}"
         raise DataError(told, hint="choose a unit that divides the window")
-    if plan.bound.window.length > NO_WINDOW:
-        raise DataError(f"a window of {plan.bound.window.length} steps is longer than any stream", hint="leave it out")
     return window
 
 
