@@ -100,7 +100,7 @@ def test_the_only_time_column_is_proposed(tmp_path: Path) -> None:
 def test_what_lies_elsewhere_is_read_by_spark() -> None:
     files = find_files(["hdfs:///readings/day.parquet"])
     assert (files.format, files.addresses) == ("parquet", ["hdfs:///readings/day.parquet"])
-    with pytest.raises(CepheidError, match="not on this machine.*--master"):
+    with pytest.raises(CepheidError, match=r"not on this machine.*--master"):
         read_events(files)
     with pytest.raises(CepheidError, match="say it with --format"):
         find_files(["s3a://bucket/readings"])

@@ -56,11 +56,7 @@ def find_files(given: Sequence[str], format: str | None = None) -> EventFiles:
         near = closest(format, FORMATS)
         raise CepheidError(f"no format '{format}'", hint=f"choose {near or 'one of ' + ', '.join(FORMATS)}")
     if any(_ELSEWHERE.match(item) for item in given):
-        formats = {format or SUFFIXES.get(_suffix(Path(item))) for item in given}
-        found = formats.pop()
-        if formats or found is None:
-            raise CepheidError(f"the format of {given[0]} is not clear", hint="say it with --format, as in parquet")
-        return EventFiles((), found, tuple(given))
+        return _elsewhere(given, format)
     paths = [path for item in given for path in _expanded(item)]
     if format == "delta" or (format is None and all((path / "_delta_log").is_dir() for path in paths)):
         return EventFiles(tuple(paths), "delta", tuple(given))
@@ -73,6 +69,14 @@ def find_files(given: Sequence[str], format: str | None = None) -> EventFiles:
         what = "is empty" if len(files) == 1 else f"and {len(files) - 1} more are empty"
         raise DataError(f"{files[0]} {what}", hint="a file of events has at least the names of its columns")
     return EventFiles(tuple(full), formats.pop(), tuple(given))
+
+
+def _elsewhere(given: Sequence[str], format: str | None) -> EventFiles:
+    """Files that cannot be looked at from here."""
+    told = {format or SUFFIXES.get(_suffix(Path(item)), "") for item in given}
+    if len(told) > 1 or "" in told:
+        raise CepheidError(f"the format of {given[0]} is not clear", hint="say it with --format, as in parquet")
+    return EventFiles((), told.pop(), tuple(given))
 
 
 def _expanded(item: str) -> list[Path]:
