@@ -121,7 +121,7 @@ def in_our_words(error: Exception, log: str = "") -> CepheidError:
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _NO_REASON.match(line)]
     first = _CLASS.sub("", lines[0]) if lines else type(error).__name__
     if "DATA_SOURCE_NOT_FOUND" in text and "delta" in text:
-        hint = "pass --conf spark.jars.packages=io.delta:delta-spark_2.13:4.3.0"
+        hint = "pass --conf spark.jars.packages=io.delta:delta-spark_2.13:..., in the version made for this Spark"
         return CepheidError("Spark comes without its connector for Delta", hint=hint)
     if "KAFKA_DATA_SOURCE_NOT_ENABLED" in text:
         hint = "pass --conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
