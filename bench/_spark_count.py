@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import LongType, StructType
 
 from cepheid.runners.spark_pack import decoded
 
@@ -15,7 +16,7 @@ class Count(StatefulProcessor):
     """Keeps a number per shard."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.seen = handle.getValueState("seen", "number bigint")
+        self.seen = handle.getValueState("seen", StructType().add("number", LongType()))
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         stored = self.seen.get()

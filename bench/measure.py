@@ -47,10 +47,10 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def save(name: str, numbers: Mapping[str, Any]) -> None:
+def save(name: str, numbers: Mapping[str, Any], cores: int = 1) -> None:
     """Keeps the numbers of a run, with what they were measured on."""
     RESULTS.mkdir(exist_ok=True)
-    facts = {"python": platform.python_version(), "machine": platform.machine(), "cores": 1}
+    facts = {"python": platform.python_version(), "machine": platform.machine(), "cores": cores}
     (RESULTS / f"{name}.json").write_text(json.dumps({"measured_on": facts, **numbers}, indent=2) + "\n")
 
 

@@ -99,6 +99,14 @@ def described(plan: Plan, rows: list[dict]) -> list:
     return found
 
 
+def by_query(plans: dict[str, Plan], rows: list[dict]) -> dict[str, list]:
+    """The same, of rows of the common result of several queries."""
+    found: dict[str, list] = {name: [] for name in plans}
+    for row in rows:
+        found[row["query"]] += described(plans[row["query"]], [row[row["query"]]])
+    return {name: sorted(matches) for name, matches in found.items()}
+
+
 def chosen(plan: Plan):
     """What `described` needs of a result on Spark, in columns of its own; results of several plans can be united."""
     from pyspark.sql import functions as F

@@ -10,7 +10,7 @@ from hypothesis import given
 import cepheid
 from cepheid.runners.spark import match_spark
 from cepheid.runners.spark_batch import match_batch
-from spark.packed import collected, expected, keyed_cases, keyless_cases, packed, plan_of
+from spark.packed import by_query, collected, expected, keyed_cases, keyless_cases, packed, plan_of
 
 
 @given(cases=keyed_cases())
@@ -35,6 +35,16 @@ def check_plans_all_ways(spark, plans, table, ways):
     df = spark.createDataFrame(table)
     found = collected([(plan, match_batch(df, plan, options)) for options in ways for plan in plans])
     assert found == [expected(plan, table) for plan in plans] * len(ways)
+
+
+@given(cases=keyed_cases())
+@packed
+def test_several_queries_in_one_pass_find_what_each_finds(spark, cases):
+    queries, table = cases
+    plans = {f"q{number}": plan_of(query, table) for number, query in enumerate(queries)}
+    result = match_batch(spark.createDataFrame(table), plans)
+    found = by_query(plans, result.toArrow().to_pylist())
+    assert found == {name: expected(plan, table) for name, plan in plans.items()}
 
 
 @given(cases=keyed_cases(window=True, max_streams=3))

@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 
-from cepheid.engine.events import ordered
+from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.find import find
 from cepheid.language.bind import bind
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
+from cepheid.runners.many import events_of_each
 from cepheid.runners.pieces import Piece, can_cut, cut_by_time, found, key_hashes, pieces
 from cepheid.runners.spark_batch import distribution_keys
 from strategies.queries import queries, streams
@@ -50,6 +52,21 @@ def test_intervals_find_what_the_whole_finds(query, table, parts):
     plan = Plan(bound, "reference", partition=bound.equivalence)
     if can_cut(table, [plan]):
         assert signatures(plan, cut_by_time(table, [plan], parts)) == signatures(plan, [Piece(table)])
+
+
+@given(st.lists(queries(returns=False), min_size=2, max_size=3), streams(max_size=14, ids=3))
+def test_a_query_finds_in_its_own_events_what_it_finds_in_all(drawn, table):
+    table = numbered(table)
+    bounds = [bind(query, Schema.from_arrow(table.schema)) for query in drawn]
+    events = ordered(table, bounds[0].schema)
+    for bound, own in zip(bounds, events_of_each(bounds, events), strict=True):
+        plan = Plan(bound, "reference", partition=bound.equivalence)
+        assert found_in(plan, own) == found_in(plan, events)
+
+
+def found_in(plan: Plan, events: EventTable) -> list:
+    ids = events.table["event"].to_pylist()
+    return sorted([sorted(ids[row] for row in group) for group in match] for match in find(plan, events).groups())
 
 
 def test_equal_keys_have_equal_hashes():

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.runners.spark_stream import match_stream
-from spark.packed import described, expected, keyed_cases, packed, plan_of
+from spark.packed import by_query, expected, keyed_cases, packed, plan_of
 
 FAR = 10**6
 
@@ -99,12 +99,8 @@ def check_stream(spark, folder, plans, table, cuts, delay):
     put(folder / "in", len(files), pa.table(end, schema=table.schema))
     result = match_stream(reading(spark, folder / "in", schema), plans, {"delay": delay, "shards": 3})
     run(result, folder)
-    found = {name: [] for name in plans}
-    for row in spark.read.parquet(str(folder / "out")).toArrow().to_pylist():
-        found[row["query"]] += described(plans[row["query"]], [row[row["query"]]])
-    assert {name: sorted(matches) for name, matches in found.items()} == {
-        name: expected(plan, table) for name, plan in plans.items()
-    }
+    found = by_query(plans, spark.read.parquet(str(folder / "out")).toArrow().to_pylist())
+    assert found == {name: expected(plan, table) for name, plan in plans.items()}
 
 
 def in_an_order_allowed(table: pa.Table, delay: int, seed=0) -> pa.Table:

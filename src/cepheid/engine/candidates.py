@@ -55,7 +55,7 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
     table = events.table.select(_columns_needed(bound)) if rows is not None else events.table
     if rows is None:
         rows = np.arange(len(events))
-    elif len(table.column_names):
+    elif len(table.column_names) and len(rows) < len(events):
         table = table.take(pa.array(rows))
     mask = _mask(bound, table, rows, codes, components)
     partitioned, compared, wild = plan.partition, plan.compared, False
@@ -67,8 +67,10 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
     if wild:
         partitioned, compared = (), bound.equivalence
     key, kept = _partition_codes(table, partitioned, mask != 0)
-    rows, mask, table = rows[kept], mask[kept], _some(table, kept)
-    order, starts = group_by_code(key[kept], int(key.max(initial=-1)) + 1)
+    partitions = int(key.max(initial=-1)) + 1
+    if not kept.all():
+        rows, mask, key, table = rows[kept], mask[kept], key[kept], _some(table, kept)
+    order, starts = group_by_code(key, partitions)
     codes_compared = [_codes(table.column(name), WILD) for name in compared]
     if not wild:
         valid = np.ones(len(rows), bool)
@@ -118,13 +120,24 @@ def _of_some_type(
     """The rows whose type occurs in the query, with the number of their type; None where any type will do."""
     if bound.schema.type is None or all(component.types is None for component in components):
         return None, None
-    column = table.column(bound.schema.type)
-    found = pc.fill_null(pc.index_in(column, value_set=_type_names(components, column.type)), -1)
-    codes = found.to_numpy().astype(np.int32, copy=False)
+    codes = _type_codes(table.column(bound.schema.type), components)
     if any(component.types is None for component in components):
         return None, codes
     rows = np.flatnonzero(codes >= 0)
     return rows, codes[rows]
+
+
+def _type_codes(column: pa.ChunkedArray, components: list[s.Component]) -> npt.NDArray[np.int32]:
+    """For each row which of the query's types it has; -1: none of them."""
+    names = _type_names(components, column.type)
+    if not pa.types.is_dictionary(column.type):
+        found = pc.fill_null(pc.index_in(column, value_set=names), -1)
+        return found.to_numpy().astype(np.int32, copy=False)  # type: ignore[no-any-return]
+    encoded = column.combine_chunks()
+    known = pc.fill_null(pc.index_in(encoded.dictionary, value_set=names), -1).to_numpy()
+    places = pc.fill_null(encoded.indices.cast(pa.int32()), len(known)).to_numpy()
+    codes: npt.NDArray[np.int32] = np.append(known, -1).astype(np.int32)[places]
+    return codes
 
 
 def _type_names(components: list[s.Component], kind: pa.DataType) -> pa.Array:
@@ -155,16 +168,16 @@ def _mask(
         return columns[node.name]
 
     names = list(dict.fromkeys(name for component in components for name in component.types or ()))
-    mask = np.zeros(len(rows), np.int64)
+    of_type = np.zeros(len(names) + 1, np.int64)  # the components that take each type; the last one is any other
     for place, component in enumerate(components):
-        fits = np.ones(len(rows), bool)
-        if component.types is not None:
-            assert codes is not None
-            fits = np.isin(codes, [names.index(name) for name in component.types])
+        taken = [names.index(name) for name in component.types] if component.types is not None else slice(None)
+        of_type[taken] |= 1 << place
+    mask: Int64s = of_type[codes] if codes is not None else np.full(len(rows), of_type[-1])
+    for place, component in enumerate(components):
         for part in own_conditions(bound, component):
             passed = condition(part, resolve, component.any)
-            fits &= passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
-        mask |= fits.astype(np.int64) << place
+            fits = passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
+            mask = np.where(fits, mask, mask & ~(1 << place))
     return mask
 
 

@@ -21,6 +21,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from cepheid.runners import pushdown, spark_slices
+from cepheid.runners.many import events_of_each, with_type_codes
 from cepheid.runners.pieces import MEMORY, found, pieces
 from cepheid.runners.shipment import Shipment, as_named, common_result, result_batches, result_rows, ship
 from cepheid.runners.spark_session import DataFrame, arrow_schema, spark_schema
@@ -151,10 +152,12 @@ def worker(
         ended: list[Ended | None] = [None] * len(plans)
         for piece in pieces(named, plans, parted, memory):
             for part in slices.parts(piece) if slices is not None else [piece]:
-                events = ordered(part.events, plans[0].bound.schema)
-                for number, (shipment, plan) in enumerate(zip(shipments, plans, strict=True)):
-                    matches, ended[number] = found(plan, events, part, ended[number])
-                    for batch in result_batches(plan.bound, events, matches, shipment.schema):
+                schema = plans[0].bound.schema
+                events = ordered(with_type_codes(part.events, schema.type), schema)
+                of_each = events_of_each([plan.bound for plan in plans], events)
+                for number, (shipment, plan, own) in enumerate(zip(shipments, plans, of_each, strict=True)):
+                    matches, ended[number] = found(plan, own, part, ended[number])
+                    for batch in result_batches(plan.bound, own, matches, shipment.schema):
                         yield result_rows(shipment, batch, result)
 
     return work

@@ -24,6 +24,7 @@ from cepheid.engine.retain import reach, retained
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
+from cepheid.runners.many import events_of_each
 from cepheid.runners.shipment import Shipment, result_batches
 from cepheid.runners.spark_pack import decoded, encoded
 
@@ -175,14 +176,15 @@ class Step:
         if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
             inside = pa.array(self.begins(events.table) <= until)
             released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
-        for number, shipment, plan in zip(self.numbers, self.shipments, self.plans, strict=True):
+        of_each = events_of_each([plan.bound for plan in self.plans], released)
+        for number, shipment, plan, own in zip(self.numbers, self.shipments, self.plans, of_each, strict=True):
             ended = None
             if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
                 ended = read_ended(store.ended(number))
-            matches = find(plan, released, after, until, ended)
+            matches = find(plan, own, after, until, ended)
             if ended is not None:
-                store.end(number, write_ended(plan, {**ended, **last_ends(plan, released, matches)}, until))
-            for batch in result_batches(plan.bound, released, matches, shipment.schema):
+                store.end(number, write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until))
+            for batch in result_batches(plan.bound, own, matches, shipment.schema):
                 yield number, batch
 
     def stored(
