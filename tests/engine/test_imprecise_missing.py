@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.engine import abilities
-from cepheid.engine.events import ordered
+from cepheid.engine.events import EventTable, ordered
 from cepheid.engine.find import find
+from cepheid.engine.imprecise.instants import with_bounds
 from cepheid.engine.matches import Matches
 from cepheid.errors import EngineError, LimitError
 from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import Schema
 from cepheid.model import Exponential, Gamma, Model, Uniform
 from cepheid.plan.physical import Limits, Plan
+from cepheid.simulate.gaps import Gap
+from cepheid.simulate.retail import retail_visits
 from strategies.agreement import bound_to, cut
 from strategies.intervals import ROLES, assert_same, described, in_order, intervals, run
 from strategies.models import models
@@ -188,6 +192,41 @@ def test_three_events_far_from_enumeration(width: int):
     score = 0.04 * gaps["b"].cdf(np.maximum(second - first, 0.0)) * gaps["d"].cdf(np.maximum(third - second, 0.0))
     assert found["probability"] == pytest.approx(float((score * inside).mean()), abs=WITHIN)
     assert found["confidence"] == pytest.approx(float(((score > 0) & inside).mean()), abs=WITHIN)
+
+
+# --- a store --------------------------------------------------------------------------------------------------------
+
+TO_EXIT = Gap("exponential", mean=20.0)
+STORE = Model(loss=0.1, gaps={"y": Gamma(shape=2.0, scale=10.0), "z": Exponential(mean=20.0)})
+
+
+def store(tags: int, half_width: int, **roles: str) -> tuple[BoundQuery, EventTable]:
+    """Visits of some minutes, whose readings may be off by some seconds."""
+    to_register = Gap("gamma", mean=20.0, shape=2.0)
+    visits = retail_visits(tags, loss=0.1, exit_clock="shelf", to_register=to_register, to_exit=TO_EXIT, seed=3)
+    table = with_bounds(visits.events, half_width).table
+    text = "PATTERN SEQ(Shelf x, !(Register y), Exit z) WHERE [tag_id] WITHIN 240 THRESHOLD 0.02"
+    bound = cepheid.query(text).bind(Schema.from_arrow(table.schema, **roles))
+    return bound, ordered(table, bound.schema)
+
+
+@pytest.mark.parametrize("scoring", ["exact", "posterior"])
+def test_a_store_agrees_with_possible_worlds(scoring: str):
+    bound, events = store(60, 2, lower="ts_lower", upper="ts_upper")
+    plan = Plan(bound, "intervals", partition=("tag_id",), model=STORE, scoring=scoring)
+    found = find(plan, events)
+    assert len(found) > 30
+    assert_agree(found, find(replace(plan, engine="reference"), events))
+
+
+def test_a_store_of_exact_readings_is_what_the_engine_for_missing_events_finds():
+    bound, events = store(4000, 0, lower="ts_lower", upper="ts_upper")
+    found = find(Plan(bound, "intervals", partition=("tag_id",), model=STORE), events)
+    bound, events = store(4000, 0)
+    expected = find(Plan(bound, "queues", partition=("tag_id",), model=STORE), events)
+    scores = dict(zip(expected.groups(), expected.probability.tolist(), strict=True))  # type: ignore[union-attr]
+    assert len(scores) > 1500
+    assert dict(zip(found.groups(), found.probability.tolist(), strict=True)) == pytest.approx(scores, abs=1e-6)  # type: ignore[union-attr]
 
 
 # --- limits and refusals --------------------------------------------------------------------------------------------

@@ -33,15 +33,18 @@ ENGINES = st.sampled_from([("intervals", method) for method in METHODS] + [("poi
 # --- exact times ----------------------------------------------------------------------------------------------------
 
 
-@given(queries(**SHORT), streams(max_size=8), st.sampled_from(["intervals", "points"]))
+@given(queries(**SHORT), streams(max_size=8), ENGINES)
 def test_with_equal_bounds_it_is_the_precise_result_with_confidence_1(
-    query: s.QuerySyntax, table: pa.Table, engine: str
+    query: s.QuerySyntax, table: pa.Table, engine: tuple[str, str | None]
 ):
+    name, method = engine
+    if any(component.kleene for component in query.components):
+        method = None  # groups are built in the order of the pattern
     precise = bound_to(query, table)
     expected = find(Plan(precise, "reference"), ordered(table, precise.schema))
     bounded = table.append_column("lower", table["ts"]).append_column("upper", table["ts"])
     bound = bound_to(query, bounded, **ROLES)
-    found = run(bound, in_order(bound, bounded), engine)
+    found = run(bound, in_order(bound, bounded), name, method=method)
     assert everything(found) == everything(expected)
     assert (found.confidence == 1.0).all()
     first, last = found.chosen[0].first(), found.chosen[-1].last()
@@ -147,6 +150,62 @@ def test_all_methods_agree_on_the_cluster_query():
     assert len(expected) > 10
     for method in METHODS:
         assert_same(run(bound, events, "intervals", method=method), expected)
+
+
+def mixed(events: int, half_width: int, odds: bool) -> pa.Table:
+    """Four types and three keys, in random order and at random times; with odds, some instants are impossible."""
+    random = np.random.default_rng(7)
+    times = np.sort(random.integers(0, events, events))
+    before, after = random.integers(0, half_width + 1, (2, events))
+    lower, upper = times - before, times + after
+    weights = [random.integers(0, 3, width) + np.eye(width, dtype=int)[0] for width in upper - lower + 1]
+    return pa.table(
+        {
+            "type": random.choice(list("ABCD"), events, p=[0.3, 0.3, 0.3, 0.1]),
+            "id": random.integers(0, 3, events),
+            "x": random.integers(0, 10, events),
+            "lower": lower,
+            "upper": upper,
+            "odds": pa.array([(w / w.sum()).tolist() if odds else None for w in weights], pa.list_(pa.float64())),
+        }
+    )
+
+
+@pytest.mark.parametrize("odds", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, !(D n), B b, C c) WHERE [id] AND a.x < c.x WITHIN 40",
+        "PATTERN SEQ(A a, !(D n), B b) WHERE skip_till_next_match(a, n, b) { [id] AND n.x > a.x } WITHIN 30",
+        "PATTERN SEQ(A a, B b, !(D n)) WHERE skip_till_next_match(a, b, n) { [id] AND a.x < b.x } WITHIN 25",
+        "PATTERN SEQ(!(D n), A a, B b) WHERE [id] AND (n.x < a.x OR n.x = b.x) WITHIN 20",
+    ],
+)
+def test_all_methods_agree_where_others_may_be_in_the_way(text: str, odds: bool):
+    table = mixed(260, 4, odds)
+    bound = cepheid.query(text).bind(Schema.from_arrow(table.schema, **ROLES))
+    events, options = in_order(bound, table), {"probabilities": "odds"}
+    expected = run(bound, events, "intervals", **options)
+    assert len(expected) > 30
+    for method in METHODS:
+        assert_same(run(bound, events, "intervals", method=method, **options), expected)
+    assert_same(run(bound, events, "points", **options), expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A+ a[], B b) WHERE skip_till_next_match(a[], b) { [id] AND a[i].x >= a[i-1].x } WITHIN 16",
+        "PATTERN SEQ(A a, B+ b[], !(D n)) WHERE [id] AND b[i].x > a.x AND sum(b[..i-1].x) < 12 WITHIN 24",
+    ],
+)
+def test_groups_agree_with_points_on_longer_streams(text: str):
+    table = mixed(200, 2, odds=True)
+    bound = cepheid.query(text).bind(Schema.from_arrow(table.schema, **ROLES))
+    events, options = in_order(bound, table), {"probabilities": "odds"}
+    expected = run(bound, events, "intervals", **options)
+    assert len(expected) > 20
+    assert_same(run(bound, events, "points", **options), expected)
 
 
 def test_a_confidence_prunes_early():
