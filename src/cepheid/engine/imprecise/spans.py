@@ -46,12 +46,12 @@ class Spans(NamedTuple):
 SPANS = types.NamedTuple((INT64S, FLOAT64S, FLOAT64S, FLOAT64S, INT64S, FLOAT64S), Spans)
 
 
-def edges_in_instants(plan: Plan, step: int) -> tuple[Edges, Spans]:
-    """What may be missing between which components, with scores by instants of `step` steps of the time column."""
-    bound = plan.bound
-    scale = gap_scale(bound, check_missing(bound, plan.model))
-    assert bound.window is not None
-    count = bound.window.length // step
+def edges_in_instants(plan: Plan, count: int, step: int) -> tuple[Edges, Spans]:
+    """What may be missing between which components, scored over spans of up to `count` instants.
+
+    An instant is `step` steps of the time column.
+    """
+    scale = gap_scale(plan.bound, check_missing(plan.bound, plan.model))
     if count > MAX_WINDOW:
         raise LimitError(
             f"with missing events and imprecise times a window may hold {MAX_WINDOW:,} instants, not {count:,}",

@@ -30,11 +30,12 @@ def run_unseen(plan: Plan, events: EventTable, after: int, until: int) -> Matche
     bound = plan.bound
     assert bound.window is not None
     prepared = prepare(plan, events)
-    edges, spans = edges_in_instants(plan, prepared.step)
+    window = window_in_instants(plan, prepared.step)
+    edges, spans = edges_in_instants(plan, window, prepared.step)
     clauses = compile_clauses(bound)
     columns = fill(clauses.predicate.layout, events.table, prepared.rows, bound.schema)
     aim = Aim(
-        window_in_instants(plan, prepared.step),
+        window,
         bound.window.length,
         (bound.syntax.threshold or 0.0) - ROUNDING,
         least_confidence(plan),
