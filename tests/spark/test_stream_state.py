@@ -3,12 +3,15 @@
 from dataclasses import dataclass, field, replace
 
 import hypothesis.strategies as st
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 
 from cepheid.engine.events import ordered
 from cepheid.engine.find import find
+from cepheid.engine.retain import reach
 from cepheid.errors import DataError
 from cepheid.language.bind import bind
 from cepheid.language.check import check
@@ -179,6 +182,28 @@ def test_a_step_rewrites_little_of_a_large_state(monkeypatch):
     assert outcome.retained <= 220
     assert sum(map(len, store.chunks.values())) <= 11 * len(encoded(ticking(20)))
     assert store.written < 1.5 * 30 * len(encoded(ticking(20)))
+
+
+@pytest.mark.parametrize("arriving", [20, 1_000])
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(A a, B b, !(C c))"])
+def test_state_is_little_more_than_the_events_that_matter(pattern, arriving):
+    rng = np.random.default_rng(0)
+    count = 100 * arriving
+    kinds = rng.choice(["A", "B", "C", "D"], count)
+    table = pa.table({"ts": np.arange(count), "type": kinds, "x": rng.integers(0, 9, count)})
+    plan = written(f"PATTERN {pattern} WHERE a.x > b.x + 9 WITHIN {25 * arriving}", table)
+    step = replace(Step((ship(plan, table.schema),), (0,), 0), plans=(replace(plan, engine="sequence"),))
+    clock, store = Clock(), Memory()
+    wanted = pa.array([component.types[0] for component in plan.bound.components])
+    for start in range(0, count, arriving):
+        outcome = run(step, clock, store, table.slice(start, arriving))
+        clock = outcome.clock
+        seen = table.slice(0, start + arriving)
+        matter = pc.and_(pc.greater(seen["ts"], clock.until - reach(plan)), pc.is_in(seen["type"], wanted))
+        schemas = (stream_state.MANY + 2) * 1_000  # a chunk begins with its schema
+        assert outcome.state_bytes <= 2 * seen.filter(matter).nbytes + schemas
+    matter = pc.is_in(table["type"], wanted)
+    assert store.written <= 3 * table.filter(matter).nbytes + 300 * 1_000
 
 
 def test_many_small_chunks_are_joined():

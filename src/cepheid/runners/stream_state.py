@@ -29,7 +29,7 @@ from cepheid.runners.shipment import Shipment, result_batches
 from cepheid.runners.spark_pack import decoded, encoded
 
 VERSION = 1  # of the format of the state
-SMALL = 1 << 20  # bytes; smaller chunks are joined...
+SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
 LARGE = 8 << 20  # bytes; a longer table makes several chunks
 CHUNK = "__chunk"
@@ -130,8 +130,8 @@ class Step:
                 late, arrived = arrived.filter(pa.array(behind)), arrived.filter(pa.array(~behind))
         count = sum(table.num_rows for table in fresh)
         moved = until != clock.until
-        crowded = sum(chunk.size < SMALL for chunk in clock.chunks) > MANY
-        held = clock.chunks if moved or crowded else ()
+        joined = to_join(clock.chunks)
+        held = clock.chunks if moved else joined
         events, chunks = self.gathered(store, held, arrived)
         clock = replace(clock, newest=newest)
         if events is None or until is None:
@@ -140,7 +140,7 @@ class Step:
         keep = np.zeros(len(events), bool)
         for plan in self.plans:
             keep |= retained(plan, events, until)
-        stored = tuple(self.stored(store, clock, held, events, chunks, keep, crowded))
+        stored = tuple(self.stored(store, clock, held, events, chunks, keep, joined))
         clock = replace(clock, until=until, chunks=stored)
         return Outcome(clock, results, late, events=count, retained=_rows(stored))
 
@@ -195,13 +195,13 @@ class Step:
         events: EventTable,
         chunks: Int64s,
         keep: npt.NDArray[np.bool_],
-        crowded: bool,
+        joined: Sequence[Chunk],
     ) -> Iterator[Chunk]:
         """The chunks after a step: those that stay, and new ones for the rest of the retained events."""
         moving = {FRESH}
         for chunk in clock.chunks:
             left = int(keep[chunks == chunk.number].sum()) if chunk in held else chunk.rows
-            if left == 0 or 2 * left < chunk.rows or (crowded and chunk.size < SMALL):
+            if left == 0 or 2 * left < chunk.rows or chunk in joined:
                 moving.add(chunk.number)
                 store.remove(chunk.number)
             else:
@@ -216,6 +216,25 @@ class Step:
             store.write(number, packed)
             yield Chunk(number, part.num_rows, len(packed))
             number += 1
+
+
+def to_join(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """Where there are many small chunks, those to write as one: the smallest, and larger ones up to twice their sum.
+
+    So an event is written again only when its chunk has grown by half, and not whenever a few bytes have come.
+
+    >>> sizes = [9000, *[10] * MANY, 25]
+    >>> [chunk.size for chunk in to_join([Chunk(number, 1, size) for number, size in enumerate(sizes)])]
+    [10, 10, 10, 10, 10, 10, 10, 10, 25]
+    """
+    small = sorted((chunk for chunk in chunks if chunk.size < SMALL), key=lambda chunk: chunk.size)
+    if len(small) <= MANY:
+        return ()
+    count, total = 2, small[0].size + small[1].size
+    while count < len(small) and small[count].size <= 2 * total:
+        total += small[count].size
+        count += 1
+    return tuple(small[:count])
 
 
 def write_ended(plan: Plan, ended: Ended, until: int) -> bytes:
