@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.imprecise.ambiguous import WEIGHING, Weighing, unweighed
 from cepheid.engine.imprecise.exclusive import exclusive
@@ -48,10 +49,7 @@ def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
     return one[:found].copy(), bits[:found].copy()
 
 
-@numba.njit(
-    RIVALS(TIMED, SHAPE, STACKS, COLUMNS, types.FunctionType(PREDICATE), types.int64, INT64S, INT64S, INT64S),
-    cache=True,
-)
+@apart(RIVALS(TIMED, SHAPE, STACKS, COLUMNS, types.FunctionType(PREDICATE), types.int64, INT64S, INT64S, INT64S))
 def rivals(
     timed: Timed,
     shape: Shape,
@@ -132,11 +130,10 @@ def standing_branches(shape: Shape, columns: Columns, predicate: Any, at: Int64s
     return standing
 
 
-@numba.njit(
+@apart(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
         TIMED, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, WEIGHING, types.float64
-    ),
-    cache=True,
+    )
 )
 def alternatives(
     timed: Timed,
@@ -178,11 +175,10 @@ def alternatives(
     return min(max(total, most), 1.0), earliest, latest, 0.0
 
 
-@numba.njit(
+@apart(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
         TIMED, SHAPE, STACKS, COLUMNS, types.FunctionType(PREDICATE), types.int64, INT64S, INT64S, INT64S, DESK
-    ),
-    cache=True,
+    )
 )
 def judge(
     timed: Timed,

@@ -9,11 +9,11 @@ Everything is a sum over harmless worlds, so that 0 means impossible. Where even
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import INT64S
 from cepheid.engine.imprecise.ambiguous import (
     WEIGHING,
@@ -32,12 +32,13 @@ Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
+SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
 
-@numba.njit(
+
+@apart(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
         TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, types.float64
-    ),
-    cache=True,
+    )
 )
 def exclusive(
     timed: Timed,
@@ -68,7 +69,7 @@ def exclusive(
     sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
     if min(sweeping, enumerating) > budget:
         return 0.0, 0, 0, min(sweeping, enumerating)
-    if sweeping <= enumerating:
+    if sweeping <= SLOWER * enumerating:
         total, earliest, latest = swept(job, weighing)
     else:
         total, earliest, latest = enumerate_instants(job, weighing)

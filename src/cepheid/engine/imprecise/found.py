@@ -10,6 +10,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.columns import FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.lean import lean
 from cepheid.engine.sequence import grown, grown_rows
 
 Int64s = npt.NDArray[np.int64]
@@ -69,7 +70,7 @@ def with_room(found: Found) -> Found:
     )
 
 
-@numba.njit(types.void(FOUND, INT64S, types.int64, types.float64, types.int64, types.int64), cache=True)
+@lean(types.void(FOUND, INT64S, types.int64, types.float64, types.int64, types.int64))
 def put(found: Found, at: Int64s, completion: int, confidence: float, earliest: int, latest: int) -> None:
     """One more match; there must be room for it."""
     size = found.size[0]

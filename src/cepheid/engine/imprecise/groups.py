@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.imprecise.ambiguous import unweighed
 from cepheid.engine.imprecise.bounds import tighten
@@ -43,7 +44,7 @@ Int64s = npt.NDArray[np.int64]
 TAKING, BEGINNING, NOTHING = range(3)  # what is tried after a node: to take another event, to begin the next component
 
 
-@numba.njit(
+@apart(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
         TIMED,
         SHAPE,
@@ -58,8 +59,7 @@ TAKING, BEGINNING, NOTHING = range(3)  # what is tried after a node: to take ano
         INT64S,
         INT64S,
         types.float64,
-    ),
-    cache=True,
+    )
 )
 def judge_groups(
     timed: Timed,

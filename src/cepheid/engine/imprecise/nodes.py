@@ -14,11 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.candidates import WILD
 from cepheid.engine.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.imprecise.confidence import RIVALS, Rivals, merged
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
+from cepheid.engine.lean import lean
 from cepheid.engine.predicates import PREDICATE
 from cepheid.engine.runs.buffer import EVENT, LEFT, RIGHT
 from cepheid.engine.runs.conditions import SCRATCH, Scratch, absorb, agrees, holds
@@ -71,7 +73,7 @@ def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratc
     )
 
 
-@numba.njit(NODES(NODES), cache=True)
+@apart(NODES(NODES))
 def more_nodes(nodes: Nodes) -> Nodes:
     """The same nodes with room for as many again."""
     running = np.zeros((2 * nodes.running.shape[0], nodes.running.shape[1]), np.float64)
@@ -87,7 +89,7 @@ def more_nodes(nodes: Nodes) -> Nodes:
     )
 
 
-@numba.njit(types.void(NODES, types.int64), cache=True)
+@lean(types.void(NODES, types.int64))
 def load(nodes: Nodes, node: int) -> None:
     """Copies a node's registers to where conditions read them; -1: those of no match yet."""
     scratch = nodes.scratch
@@ -104,7 +106,7 @@ def load(nodes: Nodes, node: int) -> None:
         scratch.running[column] = nodes.running[node, column]
 
 
-@numba.njit(
+@apart(
     types.boolean(
         TIMED,
         PROGRAM,
@@ -115,8 +117,7 @@ def load(nodes: Nodes, node: int) -> None:
         types.int64,
         types.int64,
         types.boolean,
-    ),
-    cache=True,
+    )
 )
 def joins(
     timed: Timed,
@@ -152,7 +153,7 @@ def joins(
     return bool(holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node))
 
 
-@numba.njit(
+@apart(
     types.void(
         TIMED,
         PROGRAM,
@@ -164,8 +165,7 @@ def joins(
         types.int64,
         types.int64,
         types.boolean,
-    ),
-    cache=True,
+    )
 )
 def add_node(
     timed: Timed,
@@ -203,7 +203,7 @@ def add_node(
                 nodes.closed[node] = 0
 
 
-@numba.njit(types.boolean(INT64S, types.int64, types.int64), cache=True)
+@lean(types.boolean(INT64S, types.int64, types.int64))
 def holds_event(chosen: Int64s, length: int, event: int) -> bool:
     """Is the event among the first few chosen?"""
     for index in range(length):
@@ -255,7 +255,7 @@ def killing(
     return bits
 
 
-@numba.njit(
+@apart(
     RIVALS(
         TIMED,
         SHAPE,
@@ -269,8 +269,7 @@ def killing(
         INT64S,
         INT64S,
         INT64S,
-    ),
-    cache=True,
+    )
 )
 def rivals_of(
     timed: Timed,
@@ -337,7 +336,7 @@ def rivals_of(
     return Rivals(keys, branches)
 
 
-@numba.njit(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64), cache=True)
+@apart(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64))
 def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, node: int) -> int:
     """The disjuncts whose positive part a complete match satisfies, as bits."""
     if not program.judged:

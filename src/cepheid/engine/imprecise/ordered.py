@@ -17,6 +17,7 @@ from numba import types
 from cepheid.engine.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.imprecise.bounds import NO_WINDOW
 from cepheid.engine.imprecise.timed import TIMED, Timed, at_instant, between
+from cepheid.engine.lean import lean
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -49,7 +50,7 @@ def desk(width: int, length: int) -> Desk:
     )
 
 
-@numba.njit(types.float64(types.int64, types.int64, types.int64, types.int64), cache=True)
+@lean(types.float64(types.int64, types.int64, types.int64, types.int64))
 def pairs_before(first_low: int, first_high: int, second_low: int, second_high: int) -> float:
     """How many pairs of instants, one from each interval, come in order.
 
@@ -66,9 +67,7 @@ def pairs_before(first_low: int, first_high: int, second_low: int, second_high: 
     return pairs
 
 
-@numba.njit(
-    types.float64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64), cache=True
-)
+@lean(types.float64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
 def triples_before(
     low: int, high: int, mid_low: int, mid_high: int, last_low: int, last_high: int, window: int
 ) -> float:
@@ -88,10 +87,7 @@ def triples_before(
     return triples
 
 
-@numba.njit(
-    types.float64(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64_ROWS, INT64_ROWS, types.int64, types.int64),
-    cache=True,
-)
+@lean(types.float64(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
 def counted(
     lower: Int64s,
     upper: Int64s,
@@ -143,7 +139,7 @@ def counted(
     return total
 
 
-@numba.njit(types.float64(TIMED, types.int64, types.int64), cache=True)
+@lean(types.float64(TIMED, types.int64, types.int64))
 def precedes(timed: Timed, first: int, second: int) -> float:
     """P(the first event happens before the second)."""
     low, high = timed.lower[first], timed.upper[first]
@@ -158,7 +154,7 @@ def precedes(timed: Timed, first: int, second: int) -> float:
     return total
 
 
-@numba.njit(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S), cache=True)
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
 def forwards(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, sums: Float64s, spare: Float64s
 ) -> float:
@@ -184,7 +180,7 @@ def forwards(
     return total
 
 
-@numba.njit(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S), cache=True)
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
 def backwards(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, parts: Float64s, spare: Float64s
 ) -> float:
@@ -208,7 +204,7 @@ def backwards(
     return total
 
 
-@numba.njit(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK), cache=True)
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
 def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, room: Desk) -> float:
     """P(chosen[first:last + 1] in order, each within low .. high)."""
     if first == last:
@@ -220,10 +216,7 @@ def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int,
     return forwards(timed, chosen, low, high, first, last, room.one, room.two)
 
 
-@numba.njit(
-    types.float64(TIMED, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64),
-    cache=True,
-)
+@lean(types.float64(TIMED, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
 def apart_within(
     timed: Timed, one: int, two: int, one_low: int, one_high: int, two_low: int, two_high: int, window: int
 ) -> float:
@@ -239,7 +232,7 @@ def apart_within(
     return total
 
 
-@numba.njit(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK), cache=True)
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
 def overlapping_within(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Desk
 ) -> float:
@@ -296,7 +289,7 @@ def overlapping_within(
     return total
 
 
-@numba.njit(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK), cache=True)
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
 def ordered_within(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Desk
 ) -> float:

@@ -14,12 +14,13 @@ from numba import types
 
 from cepheid.engine.columns import FLOAT64_ROWS, FLOAT64S
 from cepheid.engine.imprecise.task import TASK, Task, edges, undisturbed
+from cepheid.engine.lean import lean
 
 Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 
-@numba.njit(types.float64(TASK), cache=True)
+@lean(types.float64(TASK))
 def paired_cost(job: Task) -> float:
     """About how many steps it takes."""
     total, width = 0.0, job.high[0] - job.low[0] + 1.0

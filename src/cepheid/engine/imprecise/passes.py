@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.imprecise.bounds import tighten
 from cepheid.engine.imprecise.confidence import judge
@@ -37,6 +38,7 @@ from cepheid.engine.imprecise.ordered import desk
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.search import completion_of, likely, next_by
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, widest
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
 from cepheid.engine.sequence import equal_codes, grown, grown_rows
@@ -45,7 +47,7 @@ Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
 
 
-@numba.njit(
+@apart(
     types.boolean(
         TIMED,
         SHAPE,
@@ -61,8 +63,7 @@ Int64Rows = npt.NDArray[np.int64]
         INT64S,
         INT64S,
         INT64S,
-    ),
-    cache=True,
+    )
 )
 def joins(
     timed: Timed,
@@ -119,7 +120,7 @@ def joins(
     return True
 
 
-@numba.njit(types.int64(SHAPE, INT64S, INT64S, types.int64), cache=True)
+@lean(types.int64(SHAPE, INT64S, INT64S, types.int64))
 def lives_until(shape: Shape, places: Int64s, high: Int64s, count: int) -> int:
     """The last instant at which an event may begin that a run still can use (time to live, unmatched prefix)."""
     last = int(high[0]) + shape.window - 1
@@ -248,7 +249,7 @@ def any_state(
     return found, counters, 0.0
 
 
-@numba.njit(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64), cache=True)
+@apart(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64))
 def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[Int64s, Int64s, Int64s]:
     """The candidates of a partition in query order: events, the places they go for, and the least lower bound to come.
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
 from cepheid.engine.events import EventTable
 from cepheid.engine.imprecise.bounds import tighten
@@ -56,6 +57,7 @@ from cepheid.engine.imprecise.timed import (
     up_to,
 )
 from cepheid.engine.imprecise.written import WRITTEN, Written, nothing_written, write
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER, Matches
 from cepheid.engine.runs.buffer import EVENT, LEFT, RIGHT
 from cepheid.engine.runs.program import KLEENE, PROGRAM, Program
@@ -144,7 +146,7 @@ def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
     return Points(begin, instants, events, chance)
 
 
-@numba.njit(types.int64(INT64S, types.int64, types.int64, types.int64), cache=True)
+@lean(types.int64(INT64S, types.int64, types.int64, types.int64))
 def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
     """The first index in low .. high - 1 whose instant exceeds the bound."""
     while low < high:
@@ -156,7 +158,7 @@ def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
     return low
 
 
-@numba.njit(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64), cache=True)
+@lean(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
 def calm(timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int) -> float:
     """P(no rival disturbs events at these instants, in any disjunct of a subset)."""
     gaps, final = length + 1, length - 1
@@ -177,7 +179,7 @@ def calm(timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, 
     return total
 
 
-@numba.njit(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64), cache=True)
+@lean(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
 def undisturbed(
     timed: Timed, keys: Int64s, branches: Int64s, stand: int, at: Int64s, length: int, window: int
 ) -> float:
@@ -232,7 +234,7 @@ def no_signatures() -> Signatures:
     )
 
 
-@numba.njit(SIGNATURES(SIGNATURES, types.int64), cache=True)
+@apart(SIGNATURES(SIGNATURES, types.int64))
 def with_room(known: Signatures, keys: int) -> Signatures:
     """The same with room for one more node and some more keys."""
     if known.size[0] == len(known.nearest):
@@ -278,7 +280,7 @@ def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
     return chain, chosen, places
 
 
-@numba.njit(
+@apart(
     SIGNATURES(
         TIMED,
         SHAPE,
@@ -291,8 +293,7 @@ def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
         types.int64,
         types.int64,
         types.int64,
-    ),
-    cache=True,
+    )
 )
 def describe(
     timed: Timed,
@@ -355,7 +356,7 @@ class Table(NamedTuple):
 TABLE = types.NamedUniTuple(INT64S, 2, Table)
 
 
-@numba.njit(types.int64(INT64S, types.int64), cache=True)
+@lean(types.int64(INT64S, types.int64))
 def place_of(keys: Int64s, key: int) -> int:
     """Where a key is, or where it would go."""
     mask = len(keys) - 1

@@ -34,6 +34,7 @@ from cepheid.engine.imprecise.found import (
 from cepheid.engine.imprecise.ordered import counted, desk, precedes
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, widest
+from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
 from cepheid.engine.sequence import equal_codes
@@ -42,7 +43,7 @@ Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
 
-@numba.njit(types.int64(TIMED, SHAPE, types.int64, types.int64), cache=True)
+@lean(types.int64(TIMED, SHAPE, types.int64, types.int64))
 def completion_of(timed: Timed, shape: Shape, first: int, last: int) -> int:
     """When a match is known: once no event that begins later can be in it or in its way."""
     if shape.deadline >= 0:
@@ -50,7 +51,7 @@ def completion_of(timed: Timed, shape: Shape, first: int, last: int) -> int:
     return timed.until[last]  # type: ignore[no-any-return]
 
 
-@numba.njit(types.boolean(TIMED, SHAPE, types.int64, types.int64, types.int64), cache=True)
+@lean(types.boolean(TIMED, SHAPE, types.int64, types.int64, types.int64))
 def likely(timed: Timed, shape: Shape, before: int, event: int, after: int) -> bool:
     """Could a match in which these are neighbours (-1: none) be confident enough? An upper bound from pairs."""
     if before >= 0 and precedes(timed, before, event) < shape.least:
@@ -58,7 +59,7 @@ def likely(timed: Timed, shape: Shape, before: int, event: int, after: int) -> b
     return not (after >= 0 and precedes(timed, event, after) < shape.least)
 
 
-@numba.njit(types.int64(TIMED, STACKS, types.int64, types.int64, types.int64), cache=True)
+@lean(types.int64(TIMED, STACKS, types.int64, types.int64, types.int64))
 def next_by(timed: Timed, stacks: Stacks, part: int, place: int, instant: int) -> int:
     """By when some event that begins after an instant has surely taken a place, if any event of its stack can."""
     end = stacks.begin[place, part + 1]

@@ -11,6 +11,7 @@ from numba import types
 
 from cepheid.engine.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.imprecise.timed import TIMED, Timed
+from cepheid.engine.lean import lean
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -64,7 +65,7 @@ TASK = types.NamedTuple(
 )
 
 
-@numba.njit(types.void(TIMED, types.int64, INT64S, INT64S, FLOAT64S), cache=True)
+@lean(types.void(TIMED, types.int64, INT64S, INT64S, FLOAT64S))
 def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float64s) -> None:
     """P(T = t) for all t in low[0] .. high[0], low[1] .. high[1] and so on."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
@@ -78,7 +79,7 @@ def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float
             index += 1
 
 
-@numba.njit(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S), cache=True)
+@lean(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
 def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
     """P(T <= t + shift) for the same instants."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
@@ -94,7 +95,7 @@ def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: in
             index += 1
 
 
-@numba.njit(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S), cache=True)
+@lean(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
 def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
     """P(T >= t + shift) for the same instants."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
@@ -181,7 +182,7 @@ def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, k
     )
 
 
-@numba.njit(
+@lean(
     types.void(
         FLOAT64_ROWS,
         FLOAT64_ROWS,
@@ -191,8 +192,7 @@ def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, k
         types.int64,
         types.int64,
         FLOAT64S,
-    ),
-    cache=True,
+    )
 )
 def undisturbed(
     before: Rows, after: Rows, rival_from: int, rival_to: int, start: int, stop: int, size: int, shares: Float64s
@@ -206,7 +206,7 @@ def undisturbed(
             shares[index] *= happened + after[rival, stop + index]
 
 
-@numba.njit(types.float64(TASK, types.int64, types.int64), cache=True)
+@lean(types.float64(TASK, types.int64, types.int64))
 def edges(job: Task, first: int, last: int) -> float:
     """The same for the gaps before the first and after the last event of the match, and their instants."""
     final = len(job.low) - 1

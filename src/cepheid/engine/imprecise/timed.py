@@ -18,6 +18,7 @@ from cepheid.engine.candidates import Candidates, candidates
 from cepheid.engine.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.events import EventTable
 from cepheid.engine.imprecise.instants import Instants, instants_of
+from cepheid.engine.lean import lean
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]
@@ -209,7 +210,7 @@ def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s) -> tup
     return reach, ahead
 
 
-@numba.njit(types.int64(TIMED), cache=True)
+@lean(types.int64(TIMED))
 def widest(timed: Timed) -> int:
     """The number of instants of the widest interval."""
     width = 1
@@ -221,7 +222,7 @@ def widest(timed: Timed) -> int:
 # --- questions about one event ----------------------------------------------------------------------------------
 
 
-@numba.njit(types.float64(TIMED, types.int64, types.int64), cache=True)
+@lean(types.float64(TIMED, types.int64, types.int64))
 def at_instant(timed: Timed, event: int, instant: int) -> float:
     """P(T = instant)."""
     if instant < timed.lower[event] or instant > timed.upper[event]:
@@ -230,7 +231,7 @@ def at_instant(timed: Timed, event: int, instant: int) -> float:
     return timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(TIMED, types.int64, types.int64), cache=True)
+@lean(types.float64(TIMED, types.int64, types.int64))
 def up_to(timed: Timed, event: int, instant: int) -> float:
     """P(T <= instant)."""
     if instant < timed.lower[event]:
@@ -241,7 +242,7 @@ def up_to(timed: Timed, event: int, instant: int) -> float:
     return (past + 1) * timed.share[event] if base < 0 else timed.below[base + past]  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(TIMED, types.int64, types.int64), cache=True)
+@lean(types.float64(TIMED, types.int64, types.int64))
 def onwards(timed: Timed, event: int, instant: int) -> float:
     """P(T >= instant)."""
     if instant > timed.upper[event]:
@@ -254,7 +255,7 @@ def onwards(timed: Timed, event: int, instant: int) -> float:
     return timed.above[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(TIMED, types.int64, types.int64, types.int64), cache=True)
+@lean(types.float64(TIMED, types.int64, types.int64, types.int64))
 def between(timed: Timed, event: int, first: int, last: int) -> float:
     """P(first <= T <= last)."""
     lower, upper = timed.lower[event], timed.upper[event]
@@ -278,7 +279,7 @@ def between(timed: Timed, event: int, first: int, last: int) -> float:
     return difference  # type: ignore[no-any-return]
 
 
-@numba.njit(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64), cache=True)
+@lean(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64))
 def first_beyond(stacks: Stacks, lower: Int64s, low: int, high: int, bound: int) -> int:
     """The first entry of member[low:high] whose lower bound exceeds `bound`."""
     while low < high:
@@ -290,7 +291,7 @@ def first_beyond(stacks: Stacks, lower: Int64s, low: int, high: int, bound: int)
     return low
 
 
-@numba.njit(types.int64(STACKS, types.int64, types.int64, types.int64), cache=True)
+@lean(types.int64(STACKS, types.int64, types.int64, types.int64))
 def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
     """The first entry of member[low:high] such that it or one before it can still happen at `bound`."""
     while low < high:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.imprecise.found import grown_numbers
 from cepheid.engine.sequence import grown, grown_rows
@@ -47,10 +48,7 @@ def nothing_written(places: int) -> Written:
     )
 
 
-@numba.njit(
-    WRITTEN(WRITTEN, INT64S, INT64S, types.int64, types.float64, types.int64, types.int64),
-    cache=True,
-)
+@apart(WRITTEN(WRITTEN, INT64S, INT64S, types.int64, types.float64, types.int64, types.int64))
 def write(
     written: Written, chosen: Int64s, places: Int64s, completion: int, confidence: float, earliest: int, latest: int
 ) -> Written:
