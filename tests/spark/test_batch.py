@@ -104,6 +104,30 @@ def test_the_filter_reaches_the_files(spark, tmp_path):
     assert text.count("Exchange") == 1
 
 
+def test_of_a_wide_table_only_what_is_needed_is_read_and_moved(spark, tmp_path):
+    wide = [f"x + {number} AS wide{number}" for number in range(150)]
+    spark.createDataFrame(skewed(300)).selectExpr("*", *wide).write.parquet(str(tmp_path / "events"))
+    df = spark.read.parquet(str(tmp_path / "events"))
+    text = QUERY.replace("a.x > 20", "a.wide7 > 27") + " RETURN a.ts AS first, c.wide99 AS w"
+    result = cepheid.match(df, text)
+    plan = result._jdf.queryExecution().executedPlan().toString()
+    read = plan[plan.index("ReadSchema: struct<") :].split("\n")[0]
+    assert sorted(part.split(":")[0] for part in read.split("<")[1].rstrip(">").split(",")) == sorted(
+        ["id", "ts", "type", "wide7", "wide99", "x"]
+    )
+    local = cepheid.match(pa.Table.from_batches(df.toArrow().to_batches()), text)
+    assert rows(result.toArrow()) == rows(local)
+    assert local.num_rows > 0
+
+
+def test_tiebreakers_order_what_time_does_not(spark):
+    table = pa.table({"ts": [1, 1, 1, 5], "n": [2, 1, 3, 1], "type": ["A", "B", "B", "A"], "id": [1] * 4})
+    df = spark.createDataFrame(table).repartition(3)
+    text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 RETURN a.ts AS first, b.type AS what"
+    assert cepheid.match(df, text).count() == 0  # events of one instant are concurrent, whatever order they come in
+    assert cepheid.match(df, text, tiebreak="n").collect() == [(1, 1, 1, "B")]
+
+
 def test_contiguity_sees_every_event(spark):
     table = skewed(500)
     text = "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) { [id] AND a.x > 10 } WITHIN 400"

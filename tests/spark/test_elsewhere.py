@@ -13,7 +13,7 @@ import pyspark
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.xdist_group("spark")]
-AGREES = ["batch agrees", "slices agrees", "sql agrees", "stream agrees"]
+AGREES = ["batch agrees", "slices agrees", "sql agrees", "stream agrees", "cache agrees"]
 DRIVER = Path(__file__).with_name("elsewhere.py")
 
 

@@ -76,6 +76,24 @@ def test_results_are_tables_again(spark, events):
     assert rows(spark.sql(outer).toArrow()) == rows(expected)
 
 
+FILE = """
+-- what was taken and not paid for
+CREATE OR REPLACE TEMPORARY VIEW pairs AS
+SELECT a.id AS id, match_start
+FROM match_table(TABLE(events), 'PATTERN SEQ(A a, B b) WHERE [id] AND a.x > b.x WITHIN 30');
+SELECT id, count(*) AS n FROM pairs GROUP BY id;
+"""
+
+
+def test_files_of_statements(spark, events, tmp_path):
+    (tmp_path / "pairs.sql").write_text(FILE)
+    statements = [part for part in (tmp_path / "pairs.sql").read_text().split(";") if part.strip()]
+    *_, last = [spark.sql(statement) for statement in statements]
+    found = {row["id"]: row["n"] for row in last.collect()}
+    local = cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE [id] AND a.x > b.x WITHIN 30 RETURN a.id AS id")
+    assert found == {count["values"]: count["counts"] for count in local["id"].value_counts().to_pylist()}
+
+
 def test_errors_point_into_the_query(spark, events):
     with pytest.raises(Exception, match=r"no attribute 'prize'(.|\n)*\^\^\^") as error:
         spark.sql("SELECT * FROM match_table(TABLE(events), 'PATTERN SEQ(A a, B b) WHERE a.prize > 3')")

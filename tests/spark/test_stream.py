@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.streaming import StreamingQueryListener
 
 import cepheid
 from cepheid.runners.spark_stream import match_stream
@@ -148,6 +149,40 @@ def test_the_delay_of_withwatermark_is_taken(spark, tmp_path):
     known = cepheid.match(table.slice(0, 50), "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 50 seconds")
     assert found.num_rows == known.num_rows > 0
     assert query.exception() is None
+
+
+def test_spark_drops_no_late_event_unseen(spark, tmp_path):
+    """With a watermark of Spark's own before the match, too."""
+    table = events(60)
+    table = table.set_column(0, "ts", pa.array(range(60), pa.int64()).cast(pa.timestamp("s", "UTC")))
+    for number, part in enumerate([table.slice(20, 20), table.slice(40), table.slice(3, 4)]):
+        put(tmp_path / "in", number, part)
+    df = reading(spark, tmp_path / "in", "ts timestamp, type string, id long, x long").withWatermark("ts", "2 seconds")
+    text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 50 seconds"
+    told: list[int] = []
+
+    class Watch(StreamingQueryListener):
+        def onQueryStarted(self, event): ...
+        def onQueryIdle(self, event): ...
+        def onQueryTerminated(self, event): ...
+
+        def onQueryProgress(self, event):
+            numbers = event.progress.observedMetrics.get("watched")
+            if numbers is not None and numbers["late"] is not None:
+                told.append(numbers["late"])
+
+    watch = Watch()
+    spark.streams.addListener(watch)
+    try:
+        run(cepheid.match(df, text, late_events=True, metrics="watched"), tmp_path)
+        late = spark.read.parquet(str(tmp_path / "out")).where("late_event IS NOT NULL").count()
+        wanted = sum(kind in "AB" for kind in table.slice(3, 4)["type"].to_pylist())
+        deadline = time.time() + 60
+        while sum(told) < wanted and time.time() < deadline:  # listeners hear of it some time later
+            time.sleep(0.2)
+    finally:
+        spark.streams.removeListener(watch)
+    assert late == sum(told) == wanted > 0
 
 
 def test_silence_does_not_stop_the_clock(spark, tmp_path):
