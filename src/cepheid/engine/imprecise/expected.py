@@ -8,11 +8,11 @@ the window; where they count, each first instant is followed on its own.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import INT64S
 from cepheid.engine.imprecise.ambiguous import Weighing, unweighed
 from cepheid.engine.imprecise.confidence import RIVALS, Rivals, alternatives
@@ -126,11 +126,10 @@ def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, 
     return True
 
 
-@numba.njit(
+@apart(
     types.Tuple((types.float64, types.float64, types.int64, types.int64, types.float64))(
         TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, types.float64, DESK
-    ),
-    cache=True,
+    )
 )
 def worth(
     timed: Timed,

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.apart import apart
 from cepheid.engine.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
 from cepheid.engine.imprecise.bounds import tighten
 from cepheid.engine.imprecise.confidence import RIVALS, Rivals, merged
@@ -117,7 +118,7 @@ def joins(timed: Timed, path: Path, depth: int, event: int) -> bool:
     return True
 
 
-@numba.njit(
+@apart(
     RIVALS(
         TIMED,
         LOSSY,
@@ -132,8 +133,7 @@ def joins(timed: Timed, path: Path, depth: int, event: int) -> bool:
         INT64S,
         types.int64,
         RIVALS,
-    ),
-    cache=True,
+    )
 )
 def killers(
     timed: Timed,
@@ -185,7 +185,7 @@ def killers(
     return Rivals(keys, branches)
 
 
-@numba.njit(types.boolean(TIMED, STEPS, PATH, INT64S, types.int64, types.int64), cache=True)
+@lean(types.boolean(TIMED, STEPS, PATH, INT64S, types.int64, types.int64))
 def bounded(timed: Timed, steps: Steps, path: Path, places: Int64s, depth: int, window: int) -> bool:
     """Gives the events of the path their valid bounds, once entry `depth` is new; False if no world is left."""
     low, high, event = steps.low[depth], steps.high[depth], path.event[depth]
