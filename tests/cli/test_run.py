@@ -70,6 +70,15 @@ def test_limits(cepheid_command: Cepheid, shop: Path) -> None:
     assert "cut short" in cut.err
 
 
+def test_matches_can_be_counted_only(cepheid_command: Cepheid, shop: Path) -> None:
+    every = "PATTERN SEQ(ANY(Shelf, Register, Exit) a, ANY(Shelf, Register, Exit) b) WITHIN 10"
+    counted = cepheid_command("run", every, "-i", shop, "--option", "output=count")
+    assert (counted.code, counted.out) == (0, "10\n")
+    refused = cepheid_command("run", every, "-i", shop, "--option", "output=compressed")
+    assert refused.code == 1
+    assert "output=count" in refused.err
+
+
 def test_a_long_kleene_group_is_cut_in_the_table(cepheid_command: Cepheid, tmp_path: Path) -> None:
     path = tmp_path / "ticks.csv"
     path.write_text("ts,type,price\n" + "".join(f"{t},S,{t}\n" for t in range(6)) + "6,E,0\n")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -153,6 +154,26 @@ def test_a_stream_goes_on_with_its_own_checkpoint_only(
     ran = cepheid_command("run", DAY.query, "-i", incoming, *flags)
     assert ran.code == 1
     assert "was written by a stream with another checkpoint" in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_interrupting_the_start_leaves_no_java_behind(incoming: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cepheid.cli", "run", DAY.query, "-i", str(incoming), *SETTINGS],
+        stdout=subprocess.PIPE,  # which a Java that lives on would keep open
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    while not list(tmp_path.glob("cepheid-spark-*.log")):  # made when Java is about to be started
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=180)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    assert not list(tmp_path.glob("cepheid-spark-*.log"))
 
 
 @pytest.mark.slow

@@ -111,6 +111,8 @@ def matched(query: cepheid.Query, events: pa.Table, given: dict[str, Any], local
         with stages.timed("match"), explaining_delay():
             found: pa.Table = cepheid.match(events, query, **given)
         return found
+    with stages.timed("prepare"), explaining_delay():
+        cepheid.match(events.slice(0, 100), query, **given)  # compiles what is not yet, once and not in each worker
     out.print(
         f"The afternoon arrives as a stream, in {FILES} files, and Spark matches it as it comes ...", style="bold"
     )

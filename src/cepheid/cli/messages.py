@@ -57,18 +57,20 @@ def explaining_delay() -> Iterator[None]:
         def on_end(self, _: object) -> None:
             pass
 
-    def tell() -> None:
-        if Compilations.seen > _OF_A_QUERY:
-            note("compiling the engine for this machine; this takes a minute or two, once ...")
+    done = threading.Event()
 
-    slow = threading.Timer(_PATIENCE, tell)
-    slow.daemon = True
-    slow.start()
+    def tell() -> None:
+        while not done.wait(_PATIENCE):
+            if Compilations.seen > _OF_A_QUERY:
+                note("compiling the engine for this machine; this takes a minute or two, once ...")
+                return
+
+    threading.Thread(target=tell, daemon=True).start()
     try:
         with event.install_listener("numba:compile", Compilations()):
             yield
     finally:
-        slow.cancel()
+        done.set()
 
 
 def note(text: str) -> None:

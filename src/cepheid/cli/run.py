@@ -185,7 +185,9 @@ def _is_large(inputs: list[str], format: str | None) -> bool:
 
 
 def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
-    """All matches in files, found in this process."""
+    """All matches in files, found in this process, or how many there are."""
+    if task.given.get("output") == "compressed":
+        raise CepheidError("output=compressed is for Python", hint="output=count tells how many matches there are")
     if task.output is not None:
         check_output(task.output)
         check_nothing_lost(task.output, task.inputs)
@@ -195,6 +197,9 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
         events = read_events(files, time=roles.lower or roles.time, time_format=options.time_format)
     with stages.timed("match"), explaining_delay():
         result = cepheid.match(events, task.query, **roles.arguments(), **task.given)
+    if isinstance(result, int):
+        out.print(f"{result}")
+        return Ran(None, result, events.num_rows)
     unknown = unknown_name(task, events) if result.num_rows == 0 else None
     return Ran(result, result.num_rows, events.num_rows, unknown=unknown)
 

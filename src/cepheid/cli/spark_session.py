@@ -36,7 +36,7 @@ def spark_session(master: str, settings: list[str], stages: Stages) -> Iterator[
     handle, name = tempfile.mkstemp(prefix="cepheid-spark-", suffix=".log")
     session, keep = None, False
     try:
-        with stages.timed("start"), _stderr_to(handle):  # the Java process keeps it for good
+        with stages.timed("start"), _late_interrupts(), _stderr_to(handle):  # the Java process keeps it for good
             session = start_session(master, **{**_SETTINGS, **parse_settings(settings)})
         with _plain_interrupts():
             yield session
@@ -54,6 +54,22 @@ def spark_session(master: str, settings: list[str], stages: Stages) -> Iterator[
             session.stop()
         if not keep:
             Path(name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _late_interrupts() -> Iterator[None]:
+    """Ctrl-C waits until Java is up: PySpark would leave a Java behind that is interrupted while it starts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    struck: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: struck.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if struck:
+        raise KeyboardInterrupt
 
 
 @contextmanager
