@@ -17,6 +17,7 @@ from cepheid.engine.events import EventTable, ordered
 from cepheid.engine.find import find
 from cepheid.engine.imprecise.instants import with_bounds
 from cepheid.engine.matches import Matches
+from cepheid.engine.retain import retained
 from cepheid.errors import EngineError, LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -91,6 +92,34 @@ def test_intervals_of_completion_can_be_cut_anywhere(case: Case, cuts: list[int]
     whole = everything(find(plan, events))
     assert sum(map(len, pieces)) == len(whole)
     assert {key: value for piece in pieces for key, value in piece.items()} == whole
+
+
+@given(cases(), st.lists(st.integers(-5, 20), max_size=3))
+def test_retained_events_are_enough(case: Case, cuts: list[int]):
+    """A stream that keeps only what `retained` says finds what a table holds, with the same probabilities."""
+    query, table, rest = case
+    table = table.append_column("number", pa.array(range(table.num_rows)))
+    plan, events = planned((query, table, rest))
+    state, found, before = events.table.slice(0, 0), {}, -100
+    for until in [*sorted(set(cuts)), 100]:
+        arriving = (events.time > before) & (events.time <= until)
+        now = ordered(pa.concat_tables([state, events.table.filter(pa.array(arriving))]), plan.bound.schema)
+        piece = by_number(find(plan, now, before, until), now)
+        assert not found.keys() & piece.keys()
+        found |= piece
+        state, before = now.table.filter(pa.array(retained(plan, now, until))), until
+    whole = by_number(find(plan, events), events)
+    assert found.keys() == whole.keys()
+    for key, values in whole.items():
+        assert found[key] == pytest.approx(values)
+
+
+def by_number(matches: Matches, events: EventTable) -> dict[Any, Any]:
+    numbers = events.table["number"].to_pylist()
+    return {
+        tuple(tuple(numbers[row] for row in group) for group in groups): values
+        for groups, values in everything(matches).items()
+    }
 
 
 def everything(matches: Matches) -> dict[Any, Any]:

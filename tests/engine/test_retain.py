@@ -16,6 +16,7 @@ from cepheid.language.bind import bind
 from cepheid.language.check import check
 from cepheid.language.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.model import Exponential, Model
 from cepheid.plan.physical import Plan
 from strategies.models import models
 from strategies.queries import SCHEMA, queries, streams
@@ -135,6 +136,16 @@ def test_what_no_component_takes_is_not_kept():
     assert retained(plan, events, 4).tolist() == [True, False, False, True]
     assert retained(plan, events, 9).tolist() == [True, False, False, True]
     assert retained(plan, events, 10).tolist() == [False, False, False, True]
+
+
+def test_a_late_decision_looks_back_from_the_first_event_seen():
+    """The first event is missing, so the negated one is looked for back to the window's opening."""
+    table = numbered(pa.table({"ts": [1, 9], "type": ["B", "C"]}))
+    text = "PATTERN SEQ(A a, !(B n), C c, !(D d)) WITHIN 10 THRESHOLD 0.001"
+    bound = bind(check(parse(text), text), Schema.from_arrow(table.schema))
+    plan = Plan(bound, "reference", model=Model(loss=0.3, gaps=dict.fromkeys("ancd", Exponential(mean=3.0))))
+    assert found_in_cuts(plan, table, [12]) == []
+    assert found_in_cuts(plan, table.slice(1), [12]) == [((), (1,))]
 
 
 def test_what_never_forgets_says_why():

@@ -36,7 +36,9 @@ def windows_back(plan: Plan) -> int:
     bound, mode = plan.bound, plan.bound.syntax.output.mode
     if not decides_late(plan):
         return 1
-    before_first = any(negation.after is None for negation in bound.negations)
+    # Where events may be missing, any negated component but one at the end may stand before the first event seen.
+    unseen = plan.model is not None or bound.syntax.threshold is not None
+    before_first = any(n.after is None or (unseen and n.before is not None) for n in bound.negations)
     return 2 if before_first or mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.MAXIMAL) else 1
 
 
