@@ -70,6 +70,14 @@ def test_limits(cepheid_command: Cepheid, shop: Path) -> None:
     assert "cut short" in cut.err
 
 
+def test_a_file_of_the_input_is_not_written_over(cepheid_command: Cepheid, shop: Path) -> None:
+    before = shop.read_text()
+    for given in (shop.parent, shop.parent / "*.csv"):
+        ran = cepheid_command("run", THEFT, "-i", given, "-o", shop)
+        assert (ran.code, shop.read_text()) == (1, before)
+        assert "is the input, which would be lost" in ran.err
+
+
 def test_matches_can_be_counted_only(cepheid_command: Cepheid, shop: Path) -> None:
     every = "PATTERN SEQ(ANY(Shelf, Register, Exit) a, ANY(Shelf, Register, Exit) b) WITHIN 10"
     counted = cepheid_command("run", every, "-i", shop, "--option", "output=count")

@@ -154,6 +154,8 @@ def test_a_stream_goes_on_with_its_own_checkpoint_only(
     ran = cepheid_command("run", DAY.query, "-i", incoming, *flags)
     assert ran.code == 1
     assert "was written by a stream with another checkpoint" in ran.err
+    inside = (*flags[:-3], incoming / "found.parquet", *flags[-2:])
+    assert "is watched for events" in cepheid_command("run", DAY.query, "-i", incoming, *inside).err
 
 
 @pytest.mark.slow

@@ -144,6 +144,8 @@ def run(
     stages = Stages()
     if stream:
         ran = run_stream(task, options, lambda found: deliver(found, None, show, roles, limit), stages)
+    elif (topic := next((item for item in input if kafka_topic(item) is not None), None)) is not None:
+        raise CepheidError(f"--input {topic} is a stream", hint="add --stream and --delay")
     elif master is not None or _is_large(input, format):
         ran = run_batch(task, options, stages)
     else:
@@ -171,9 +173,6 @@ def say_why(ran: Ran) -> None:
 
 
 def _is_large(inputs: list[str], format: str | None) -> bool:
-    for item in inputs:
-        if kafka_topic(item) is not None:
-            raise CepheidError(f"--input {item} is a stream", hint="add --stream and --delay")
     if find_files(inputs, format).size < _LARGE:
         return False
     from cepheid.runners.spark_session import java_problem
@@ -188,12 +187,12 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     """All matches in files, found in this process, or how many there are."""
     if task.given.get("output") == "compressed":
         raise CepheidError("output=compressed is for Python", hint="output=count tells how many matches there are")
+    files = find_files(task.inputs, options.format)
     if task.output is not None:
         check_output(task.output)
-        check_nothing_lost(task.output, task.inputs)
+        check_nothing_lost(task.output, files.addresses)
     roles = task.roles
     with stages.timed("read"):
-        files = find_files(task.inputs, options.format)
         events = read_events(files, time=roles.lower or roles.time, time_format=options.time_format)
     with stages.timed("match"), explaining_delay():
         result = cepheid.match(events, task.query, **roles.arguments(), **task.given)

@@ -66,9 +66,9 @@ class Ran:
 def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     """All matches in files, found by Spark."""
     kind = output_format(task.output) if task.output is not None else None
-    if task.output is not None:
-        check_nothing_lost(task.output, task.inputs)
     files = find_files(task.inputs, options.format)
+    if task.output is not None:
+        check_nothing_lost(task.output, [*task.inputs, *files.addresses])
     with spark_session(options.master, options.settings, stages) as session:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
@@ -104,6 +104,7 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
         raise CepheidError("--stream with --output needs a checkpoint", hint=hint)
     if task.output is not None and options.checkpoint is not None:
         check_nothing_lost(task.output, task.inputs)
+        _check_other_place(task.output, task.inputs)
         _check_same_stream(task.output, options.checkpoint)
     with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
         events = _source(session, task, options)
@@ -126,6 +127,12 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
             watch.wait()
         numbers = watch.numbers
         return Ran(None, numbers.matches, numbers.events, numbers.late)
+
+
+def _check_other_place(output: Path, inputs: list[str]) -> None:
+    if any(Path(item).resolve() in output.resolve().parents for item in inputs):
+        hint = "name a place outside it"
+        raise CepheidError(f"--output {output} lies in the directory that is watched for events", hint=hint)
 
 
 def _check_same_stream(output: Path, checkpoint: Path) -> None:
