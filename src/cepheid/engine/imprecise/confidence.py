@@ -198,7 +198,7 @@ def judge(
     for place in range(length):
         holes |= timed.holes[at[place]]
     total = ordered_within(timed, at, low, high, length, shape.window, room)
-    if total < shape.least:
+    if total < shape.least[0]:
         return 0.0, 0, 0, 0.0
     simple = holes == 0 and total > 0.0
     if simple and not shape.next and shape.negatives == 0:

@@ -38,7 +38,7 @@ def compile_grouped(plan: Plan, events: EventTable, prepared: Prepared) -> Group
     codes = prepared.timed.compared.shape[0]
     scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, codes)
     return Grouped(
-        shape_of(plan, range(len(plan.bound.positives)), True, prepared.step, compiled.predicate, ()),
+        shape_of(plan, range(len(plan.bound.positives)), True, prepared.step, codes, compiled.predicate, ()),
         program,
         fill(compiled.layout, events.table, prepared.rows, plan.bound.schema),
         compiled.predicate.call,

@@ -34,6 +34,7 @@ from cepheid.engine.imprecise.ordered import desk, ordered_within
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.search import completion_of
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, widest
+from cepheid.engine.imprecise.top import begin_partition, raise_bar
 from cepheid.engine.imprecise.written import WRITTEN, Written, nothing_written, write
 from cepheid.engine.matches import NEVER
 from cepheid.engine.runs.program import KLEENE, PROGRAM, Program
@@ -160,6 +161,7 @@ def search_groups(
     trying = np.zeros(size + 1, np.int64)
     nodes = more_nodes(nodes)
     for part in range(stacks.begin.shape[1] - 1):
+        begin_partition(shape)
         depth = 0  # how many events are chosen; cursor[depth] goes over what may come next
         cursor[0], stop[0] = stacks.begin[0, part], stacks.begin[0, part + 1]
         trying[0], nearest[0] = BEGINNING, NEVER
@@ -206,9 +208,9 @@ def search_groups(
                 continue
             chosen[depth], filled[depth] = event, goal
             ordered = -1.0
-            if shape.least > 0.0:
+            if shape.least[0] > 0.0:
                 ordered = ordered_within(timed, chosen, low[depth], high[depth], depth + 1, shape.window, room)
-                if ordered < shape.least:
+                if ordered < shape.least[0]:
                     continue
             if depth == len(nodes.closed):
                 nodes = more_nodes(nodes)
@@ -238,13 +240,14 @@ def search_groups(
                     )
                     if cost > 0.0:
                         return written, counters, cost
-                    if confidence > 0.0 and confidence >= shape.least:
+                    if confidence > 0.0 and confidence >= shape.least[0]:
                         if counters[REPORTED] == limit:
                             counters[OVERFLOW] = 1
                             return written, counters, 0.0
                         written = write(
                             written, chosen[: depth + 1], filled[: depth + 1], known, confidence, earliest, latest
                         )
+                        raise_bar(shape, confidence)
                         counters[REPORTED] += 1
             kleene = program.place[goal, KLEENE] == 1
             if goal == places - 1 and not kleene:

@@ -36,7 +36,8 @@ def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Mat
     positives = len(plan.bound.positives)
     method = chosen_method(plan, prepared)
     order = search_order(plan, prepared, method)
-    compiled = compile_query(plan, order, shares_events(prepared, positives), prepared.step)
+    compared = prepared.timed.compared.shape[0]
+    compiled = compile_query(plan, order, shares_events(prepared, positives), prepared.step, compared)
     columns = fill(compiled.predicate.layout, events.table, prepared.rows, plan.bound.schema)
     found, counters, cost = evaluate(method, prepared, compiled, columns, low, high, plan)
     return picked(plan, events, matches_of(plan, prepared, found, counters, cost), until)

@@ -38,6 +38,7 @@ from cepheid.engine.imprecise.ordered import desk
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.search import completion_of, likely, next_by
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, widest
+from cepheid.engine.imprecise.top import begin_partition, raise_bar
 from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
@@ -113,7 +114,7 @@ def joins(
         adjoins = slot + 1 < count and places[slot + 1] == place + 1 and shape.tested[place + 1] == 0
         if adjoins and low[slot + 1] > next_by(timed, stacks, part, place + 1, high[slot]):
             return False
-    if shape.least > 0.0:
+    if shape.least[0] > 0.0:
         before = at[places[slot - 1]] if slot > 0 else -1
         after = at[places[slot + 1]] if slot + 1 < count else -1
         return likely(timed, shape, before, event, after)
@@ -169,6 +170,7 @@ def any_state(
     at = np.zeros(length + shape.negatives, np.int64)
     places, low, high = np.zeros(length, np.int64), np.zeros(length, np.int64), np.zeros(length, np.int64)
     for part in range(len(starts) - 1):
+        begin_partition(shape)
         size = 0
         for event in range(starts[part], starts[part + 1]):
             bits = timed.mask[event] & everything
@@ -218,7 +220,7 @@ def any_state(
                         )
                         if cost > 0.0:
                             return found, counters, cost
-                        if confidence <= 0.0 or confidence < shape.least:
+                        if confidence <= 0.0 or confidence < shape.least[0]:
                             continue
                         if counters[REPORTED] == limit:
                             counters[OVERFLOW] = 1
@@ -226,6 +228,7 @@ def any_state(
                         if found.size[0] == len(found.completion):
                             found = with_room(found)
                         put(found, at, known, confidence, earliest, latest)
+                        raise_bar(shape, confidence)
                         counters[REPORTED] += 1
                         continue
                     count = 0
@@ -327,6 +330,7 @@ def sorted_pass(
     for part in range(stacks.begin.shape[1] - 1):
         events, goals, least = query_order(timed, stacks, length, part)
         sizes[:] = 0
+        begin_partition(shape)
         for index in range(len(events)):
             event, place = events[index], goals[index]
             run = 0
@@ -382,7 +386,7 @@ def sorted_pass(
                 )
                 if cost > 0.0:
                     return found, counters, cost
-                if confidence <= 0.0 or confidence < shape.least:
+                if confidence <= 0.0 or confidence < shape.least[0]:
                     continue
                 if counters[REPORTED] == limit:
                     counters[OVERFLOW] = 1
@@ -390,6 +394,7 @@ def sorted_pass(
                 if found.size[0] == len(found.completion):
                     found = with_room(found)
                 put(found, at, known, confidence, earliest, latest)
+                raise_bar(shape, confidence)
                 counters[REPORTED] += 1
             counters[PEAK] = max(counters[PEAK], sizes.sum())
     return found, counters, 0.0

@@ -515,7 +515,7 @@ def search_points(
             counters[PEAK] = max(counters[PEAK], known.size[0])
             for node in range(known.size[0]):
                 confidence = min(known.confidence[node], 1.0)
-                if confidence <= 0.0 or confidence < shape.least:
+                if confidence <= 0.0 or confidence < shape.least[0]:
                     continue
                 if counters[REPORTED] == limit:
                     counters[OVERFLOW] = 1

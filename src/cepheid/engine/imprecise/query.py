@@ -12,7 +12,7 @@ from numba import types
 
 from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.candidates import own_conditions
-from cepheid.engine.columns import INT64S
+from cepheid.engine.columns import FLOAT64S, INT64S
 from cepheid.engine.imprecise.bounds import NO_WINDOW
 from cepheid.engine.predicates import Case, Predicate, compile_cases
 from cepheid.errors import DataError, EngineError
@@ -21,6 +21,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # a confidence that reaches its threshold but for rounding has reached it
 MAX_COST = 1e9  # steps for the confidence of one match
@@ -35,7 +36,8 @@ class Shape(NamedTuple):
     deadline: int  # the window in steps of the time column, if matches are known only when it has passed; else -1
     next: bool  # skip_till_next_match
     shared: bool  # can one event fill several places?
-    least: float  # the smallest confidence to report
+    least: Float64s  # [0]: the smallest confidence to report, which TOP k raises; [1]: where it begins
+    best: Float64s  # for TOP k room for the k best confidences of a partition, see `top`
     budget: float  # how many steps the confidence of one match may take
     order: Int64s  # the order in which places are filled
     tested: Int64s  # per case: 1 if there is a condition to test
@@ -55,7 +57,8 @@ SHAPE = types.NamedTuple(
         types.int64,
         types.boolean,
         types.boolean,
-        types.float64,
+        FLOAT64S,
+        FLOAT64S,
         types.float64,
         INT64S,
         INT64S,
@@ -82,8 +85,22 @@ def least_confidence(plan: Plan) -> float:
     return float(given or 0.0) - ROUNDING
 
 
-def compile_query(plan: Plan, order: Sequence[int], shared: bool, step: int) -> Compiled:
-    """Compiles the conditions of a query without Kleene plus, for places filled in some order."""
+def competing(plan: Plan, compared: int) -> int:
+    """How many matches of a partition get to be reported, where that can be told while it is searched; else 0.
+
+    TOP counts by the values of the equivalence test: partitions must be at least as fine, and no attribute be compared.
+    """
+    output = plan.bound.syntax.output
+    if output.mode is not s.OutputMode.TOP or compared > 0 or not set(plan.bound.equivalence) <= set(plan.partition):
+        return 0
+    return output.count or 1
+
+
+def compile_query(plan: Plan, order: Sequence[int], shared: bool, step: int, compared: int) -> Compiled:
+    """Compiles the conditions of a query without Kleene plus, for places filled in some order.
+
+    `compared` is how many attributes of the equivalence test are compared event by event.
+    """
     bound = plan.bound
     count = len(bound.positives)
     slots = {component.variable: place for place, component in enumerate(bound.positives)}
@@ -108,7 +125,7 @@ def compile_query(plan: Plan, order: Sequence[int], shared: bool, step: int) -> 
     cases += branch_cases(bound, slot)
     any_variables = frozenset(component.variable for component in bound.components if component.any)
     predicate = compile_cases(cases, bound.schema, any_variables)
-    return Compiled(shape_of(plan, order, shared, step, predicate, mentioned), predicate)
+    return Compiled(shape_of(plan, order, shared, step, compared, predicate, mentioned), predicate)
 
 
 def negative_conditions(bound: BoundQuery) -> list[list[s.Expression]]:
@@ -156,7 +173,13 @@ def window_in_instants(plan: Plan, step: int) -> int:
 
 
 def shape_of(
-    plan: Plan, order: Sequence[int], shared: bool, step: int, predicate: Predicate, mentioned: Sequence[int]
+    plan: Plan,
+    order: Sequence[int],
+    shared: bool,
+    step: int,
+    compared: int,
+    predicate: Predicate,
+    mentioned: Sequence[int],
 ) -> Shape:
     """The shape of a query; `step` is how many steps of the time column one instant is."""
     bound = plan.bound
@@ -171,7 +194,8 @@ def shape_of(
         deadline,
         bound.strategy is s.Strategy.SKIP_TILL_NEXT,
         shared,
-        least_confidence(plan),
+        np.full(2, least_confidence(plan)),
+        np.zeros(competing(plan, compared)),
         float(plan.options.get("max_cost", MAX_COST)),
         np.array(order, np.int64),
         np.array(predicate.cases, np.int64),

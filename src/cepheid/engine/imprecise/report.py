@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -109,32 +108,29 @@ def most_confident(plan: Plan, events: EventTable, matches: Matches, count: int)
     keys = (-events.instant[first], events.instant[last], matches.latest, -np.round(matches.confidence, 9), part)
     order = np.lexsort(keys)
     ranked = part[order]
-    edges = [0, *(np.flatnonzero(ranked[1:] != ranked[:-1]) + 1), len(order)]
-    kept: list[int] = []
-    for low, high in pairwise(edges):
-        kept += _first_of(plan, events, matches, [key[order[low:high]] for key in keys[:4]], order[low:high], count)
-    return matches.take(np.array(sorted(kept), np.int64))
+    begins = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])) if len(order) else order
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff([*begins, len(order)]))
+    kept = rank < count
+    # Where the last that is kept and the first that is not tie, their events decide.
+    last = np.flatnonzero(rank == count) - 1
+    same = np.ones(len(last), bool)
+    for key in keys:
+        same &= key[order[last]] == key[order[last + 1]]
+    for place in last[same]:
+        here = order[place - rank[place] : np.searchsorted(ranked, ranked[place], "right")]
+        tied = np.flatnonzero(np.all([key[here] == key[order[place]] for key in keys], axis=0))
+        among = sorted(tied, key=lambda each: _by_events(plan, events, matches, int(here[each])))
+        kept[place - rank[place] + tied] = False
+        kept[place - rank[place] + np.array(among[: count - tied[0]])] = True
+    return matches.take(np.sort(order[kept]))
 
 
-def _first_of(
-    plan: Plan, events: EventTable, matches: Matches, keys: Sequence[Any], order: Any, count: int
-) -> list[int]:
-    """The first few of one partition; those that tie for the last places are told apart by their events."""
-    if len(order) <= count:
-        return [int(match) for match in order]
-    edge = [key[count - 1] for key in keys]
-    tied = np.all([key == value for key, value in zip(keys, edge, strict=True)], axis=0)
-    low, high = int(np.argmax(tied)), len(tied) - int(np.argmax(tied[::-1]))
+def _by_events(plan: Plan, events: EventTable, matches: Matches, match: int) -> tuple[Any, ...]:
+    """The instants of a match's events, then their values: what tells matches apart that tie otherwise."""
     names = sorted(plan.bound.schema.names)
-
-    def rank(match: int) -> tuple[Any, ...]:
-        groups = matches.take(np.array([match])).groups()[0]
-        instants = [tuple(int(events.instant[row]) for row in group) for group in groups]
-        values = [[sortable(_values(events, names, row)) for row in group] for group in groups]
-        return instants, values
-
-    among = sorted((int(match) for match in order[low:high]), key=rank)
-    return [int(match) for match in order[:low]] + among[: count - low]
+    groups = matches.take(np.array([match])).groups()[0]
+    instants = [tuple(int(events.instant[row]) for row in group) for group in groups]
+    return instants, [[sortable(_values(events, names, row)) for row in group] for group in groups]
 
 
 def _values(events: EventTable, names: Sequence[str], row: int) -> list[Any]:

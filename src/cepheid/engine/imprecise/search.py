@@ -34,6 +34,7 @@ from cepheid.engine.imprecise.found import (
 from cepheid.engine.imprecise.ordered import counted, desk, precedes
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, widest
+from cepheid.engine.imprecise.top import begin_partition, raise_bar
 from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
@@ -54,9 +55,9 @@ def completion_of(timed: Timed, shape: Shape, first: int, last: int) -> int:
 @lean(types.boolean(TIMED, SHAPE, types.int64, types.int64, types.int64))
 def likely(timed: Timed, shape: Shape, before: int, event: int, after: int) -> bool:
     """Could a match in which these are neighbours (-1: none) be confident enough? An upper bound from pairs."""
-    if before >= 0 and precedes(timed, before, event) < shape.least:
+    if before >= 0 and precedes(timed, before, event) < shape.least[0]:
         return False
-    return not (after >= 0 and precedes(timed, event, after) < shape.least)
+    return not (after >= 0 and precedes(timed, event, after) < shape.least[0])
 
 
 @lean(types.int64(TIMED, STACKS, types.int64, types.int64, types.int64))
@@ -112,6 +113,7 @@ def search(
             empty = empty or stacks.begin[place, part] == stacks.begin[place, part + 1]
         if empty:
             continue
+        begin_partition(shape)
         step = 0
         cursor[0], stop[0] = stacks.begin[order[0], part], stacks.begin[order[0], part + 1]
         nearest[0] = NEVER
@@ -159,7 +161,7 @@ def search(
                 passed = slot < step and places[step, slot + 1] == place + 1 and simple[place + 1]
                 if passed and low[step, slot + 1] > next_by(timed, stacks, part, place + 1, high[step, slot]):
                     continue
-            if shape.least > 0.0 and step > 0:
+            if shape.least[0] > 0.0 and step > 0:
                 left = at[places[step, slot - 1]] if slot > 0 else -1
                 right = at[places[step, slot + 1]] if slot < step else -1
                 if not likely(timed, shape, left, event, right):
@@ -194,7 +196,7 @@ def search(
                 )
                 if cost > 0.0:
                     return found, counters, cost
-            if confidence <= 0.0 or confidence < shape.least:
+            if confidence <= 0.0 or confidence < shape.least[0]:
                 continue
             if counters[REPORTED] == limit:
                 counters[OVERFLOW] = 1
@@ -202,5 +204,6 @@ def search(
             if found.size[0] == len(found.completion):
                 found = with_room(found)
             put(found, at, known, confidence, earliest, latest)
+            raise_bar(shape, confidence)
             counters[REPORTED] += 1
     return found, counters, 0.0
