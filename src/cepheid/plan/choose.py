@@ -97,7 +97,8 @@ def _engine(
         why = refusals.get("intervals")
         if why is not None:
             raise EngineError(f"with imprecise times: {why}", hint="engine='reference' may run it, on a small stream")
-        return "intervals", None, ("times are intervals",), {}
+        lossy = model is not None or bound.syntax.threshold is not None
+        return "intervals", None, ("times are intervals" + (", and events may be missing" if lossy else ""),), {}
     if model is not None or bound.syntax.threshold is not None:
         return "queues", None, ("events may be missing",), {}
     if refusals.get("sequence") is not None:
