@@ -1,7 +1,7 @@
 """Events in every format, as files, directories and globs, give the same table."""
 
 import gzip
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,6 +62,22 @@ def test_times_in_a_format_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not written as %Y"):
         read(path, time="when", time_format="%Y")
     assert read(path, time="when", time_format="%d/%m/%Y %H:%M")["when"][0].as_py() == datetime(2024, 12, 31, 23, 59)
+
+
+def test_iso_times_with_a_zone_are_instants(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"ts": "2024-05-04T09:00:00.25+02:00"}\n{"ts": "2024-05-04T09:02:00+02:00"}\n')
+    assert read(path)["ts"][0].as_py() == datetime(2024, 5, 4, 7, 0, 0, 250_000, UTC)
+
+
+def test_seconds_since_1970(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type\n1714813200.5,A\n")
+    with pytest.raises(DataError, match="--time-format unix"):
+        read(path)
+    assert read(path, time_format="unix")["ts"][0].as_py() == datetime(2024, 5, 4, 9, 0, 0, 500_000)
+    path.write_text("ts,type\n1714813200,A\n")
+    assert read(path, time_format="unix")["ts"][0].as_py() == datetime(2024, 5, 4, 9)
 
 
 def test_iso_times_need_no_format(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ SUFFIXES = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
+UNIX = "unix"  # as --time-format: seconds since 1970
 FORMATS = ("parquet", "csv", "jsonl", "arrow", "delta")
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 _ELSEWHERE = re.compile(r"\w[\w+.-]+://")  # hdfs://, s3a:// and the like, which Spark knows
@@ -248,16 +249,37 @@ def _with_time_parsed(table: pa.Table, time: str, time_format: str | None) -> pa
         return table
     index = table.column_names.index(time)
     column = table.column(time)
+    if pa.types.is_floating(column.type) or (time_format == UNIX and pa.types.is_integer(column.type)):
+        return table.set_column(index, time, _unix_times(column, time, time_format))
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return table
     if time_format is None:
-        first = next((value for value in column.to_pylist() if value is not None), "")
-        raise DataError(
-            f"column '{time}' holds the time, but it is text such as '{first}'",
-            hint="say how it is written, for example --time-format '%d/%m/%Y %H:%M'",
-        )
+        return table.set_column(index, time, _iso_times(column, time))
     try:
         parsed = pc.strptime(column, format=time_format, unit="us")
     except pa.ArrowInvalid as error:
         raise DataError(f"column '{time}' is not written as {time_format}: {_first_line(error)}") from None
     return table.set_column(index, time, parsed)
+
+
+def _unix_times(column: pa.ChunkedArray, time: str, time_format: str | None) -> pa.ChunkedArray:
+    """Seconds since 1970, perhaps with a fraction, as timestamps; numbers with a fraction are no time otherwise."""
+    if time_format != UNIX:
+        hint = f"pass --time-format {UNIX} if it counts seconds since 1970"
+        raise DataError(f"column '{time}' holds the time, but it is a number with a fraction", hint=hint)
+    microseconds = pc.round(pc.multiply(pc.cast(column, pa.float64()), 1e6))
+    return pc.cast(microseconds, pa.int64()).cast(pa.timestamp("us"))
+
+
+def _iso_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
+    """Times written as ISO 8601 says, all with a zone or all without."""
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        try:
+            return pc.cast(column, kind)
+        except pa.ArrowInvalid:
+            continue
+    first = next((value for value in column.to_pylist() if value is not None), "")
+    raise DataError(
+        f"column '{time}' holds the time, but it is text such as '{first}'",
+        hint="say how it is written, for example --time-format '%d/%m/%Y %H:%M'",
+    )

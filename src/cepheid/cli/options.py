@@ -28,7 +28,9 @@ InputFormat: TypeAlias = Annotated[
 ]
 TimeFormat: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="FORMAT", help="How times are written where they are text, such as '%d/%m/%Y %H:%M'."),
+    typer.Option(
+        metavar="FORMAT", help="How times are written: such as '%d/%m/%Y %H:%M', or unix for seconds since 1970."
+    ),
 ]
 Time: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the time.")]
 Type: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the event type.")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cepheid.cli.event_files import EventFiles
+from cepheid.cli.event_files import UNIX, EventFiles
 from cepheid.cli.result_files import check_output
 from cepheid.errors import CepheidError
 
@@ -53,10 +53,15 @@ def _with_options(reader: Any, format: str) -> Any:
 
 
 def _with_time(table: Any, time: str, time_format: str | None) -> Any:
-    if time_format is None or time not in table.columns:
+    if time not in table.columns:
         return table
     from pyspark.sql import functions as F
 
+    kind = dict(table.dtypes)[time]
+    if time_format == UNIX:
+        return table.withColumn(time, F.col(f"`{time}`").cast("double").cast("timestamp"))
+    if time_format is None:
+        return table.withColumn(time, F.to_timestamp(time)) if kind == "string" else table
     return table.withColumn(time, F.to_timestamp(time, java_pattern(time_format)))
 
 
