@@ -12,7 +12,7 @@ import cepheid
 from cepheid.engine.events import late_arrivals
 from cepheid.engine.find import find
 from cepheid.engine.imprecise.instants import instants_of, with_bounds
-from cepheid.errors import DataError
+from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from strategies.intervals import ROLES, described, in_order
@@ -82,6 +82,37 @@ def test_a_call_with_bad_input_names_the_row_as_the_caller_counts_it(
     table = table_of(lower, upper, odds=pa.array(odds, pa.list_(pa.float64())))
     with pytest.raises(DataError, match=told):
         cepheid.match(table, "PATTERN SEQ(A a, A b) WITHIN 7", engine=engine, probabilities="odds", **ROLES)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"confidence": 2}, "confidence=2 is not a number from 0 to 1"),
+        ({"confidence": "sure"}, "confidence='sure' is not a number from 0 to 1"),
+        ({"max_width": 0}, "max_width=0 is not a number of at least 1"),
+        ({"max_cost": "much"}, "max_cost='much' is not a number of at least 1"),
+        ({"unit": 0}, "unit=0 is not a whole number of steps"),
+        ({"lower": None, "upper": None, "confidence": 0.5}, "confidence is for imprecise times; pass lower="),
+        ({"lower": None, "upper": None, "probabilities": "odds"}, "probabilities is for imprecise times"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], told: str):
+    table = pa.table({"ts": [1, 2], "type": ["A", "A"], "lower": [1, 2], "upper": [1, 2]})
+    with pytest.raises(CepheidError, match=told):
+        cepheid.match(table, "PATTERN SEQ(A a, A b) WITHIN 7", **{**ROLES, **options})
+
+
+def test_the_bounds_are_of_one_kind():
+    table = table_of([1], [NOON])
+    with pytest.raises(DataError, match="bounds of two kinds: column 'lower' is int64, column 'upper' is timestamp"):
+        cepheid.match(table, "PATTERN SEQ(A a, A b)", **ROLES)
+
+
+@pytest.mark.parametrize("engine", ["auto", "sequence", "reference"])
+def test_the_most_confident_are_asked_for_at_imprecise_times_only(engine: str):
+    table = pa.table({"ts": [1, 2], "type": ["A", "A"]})
+    with pytest.raises(QueryError, match="TOP k BY CONFIDENCE needs imprecise times"):
+        cepheid.match(table, "PATTERN SEQ(A a, A b) WITHIN 7 OUTPUT TOP 1 BY CONFIDENCE", engine=engine)
 
 
 def test_an_uncertainty_for_an_unknown_type_is_an_error():

@@ -5,10 +5,18 @@ Each function says why an engine cannot run a query, or None if it can.
 
 from __future__ import annotations
 
+from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 
 MAX_BRANCHES = 12  # disjuncts that negation is judged by at imprecise times: all their subsets are looked at
+
+
+def check_top(bound: BoundQuery) -> None:
+    """TOP k BY CONFIDENCE says nothing where every match is certain."""
+    if bound.syntax.output.mode is s.OutputMode.TOP and bound.schema.lower is None:
+        hint = "pass lower='...' and upper='...', or leave OUTPUT out"
+        raise QueryError("TOP k BY CONFIDENCE needs imprecise times", hint=hint, code="top-without-confidence")
 
 
 def anything(bound: BoundQuery) -> str | None:

@@ -30,6 +30,7 @@ def make_plan(
     hints: Mapping[str, Any] | None = None,
 ) -> tuple[Plan, Statistics | None]:
     """The plan for a query, with the statistics it was chosen by, if any were measured."""
+    abilities.check_top(bound)
     refusals = {name: known.refuses(bound) for name, known in ENGINES.items()}
     if model is not None:
         refusals |= {name: "it takes every event as seen" for name in ENGINES if name not in KNOWS_MISSING}

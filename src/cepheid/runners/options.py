@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 from cepheid.errors import CepheidError, closest
@@ -28,6 +30,10 @@ HINTS = (
     "max_cost",
     "learn",
 )
+
+# Options that say something of imprecise times only, and the numbers among them with what they may be.
+IMPRECISE = ("probabilities", "unit", "confidence", "max_width", "max_cost")
+RANGES = {"confidence": (0.0, 1.0), "max_width": (1.0, math.inf), "max_cost": (1.0, math.inf)}
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,21 @@ class Options:
         if isinstance(given.get("tiebreak"), str):
             given["tiebreak"] = (given["tiebreak"],)
         given["tiebreak"] = tuple(given.get("tiebreak", ()))
-        return cls(**given, hints={name: value for name, value in keywords.items() if name not in roles})
+        options = cls(**given, hints={name: value for name, value in keywords.items() if name not in roles})
+        options.check_imprecise()
+        return options
+
+    def check_imprecise(self) -> None:
+        """Options for imprecise times: are they numbers that make sense, and are there imprecise times?"""
+        given = {name: self.hints[name] for name in IMPRECISE if self.hints.get(name) is not None}
+        for name, (least, most) in RANGES.items():
+            value = given.get(name, least)
+            if not isinstance(value, Real) or isinstance(value, bool) or not least <= value <= most:
+                wanted = f"from {least:g} to {most:g}" if most < math.inf else f"of at least {least:g}"
+                raise CepheidError(f"{name}={value!r} is not a number {wanted}")
+        if given and self.lower is None and self.upper is None and self.hints.get("uncertainty") is None:
+            hint = "pass lower='...' and upper='...', or uncertainty=..."
+            raise CepheidError(f"{next(iter(given))} is for imprecise times", hint=hint)
 
     def roles(self) -> dict[str, Any]:
         """The roles of columns, as Schema.from_arrow takes them."""

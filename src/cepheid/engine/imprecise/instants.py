@@ -219,6 +219,10 @@ def instants_of(table: pa.Table, schema: Schema, options: Mapping[str, Any]) -> 
         told = "tiebreak orders events of one instant, but with lower and upper no order is certain"
         raise DataError(told, hint="leave tiebreak out")
     step = step_of(options.get("unit"), schema.time_unit)
+    kinds = [table.schema.field(name).type for name in (schema.lower, schema.upper)]
+    if data_type(kinds[0]) is not data_type(kinds[1]):
+        told = f"bounds of two kinds: column '{schema.lower}' is {kinds[0]}, column '{schema.upper}' is {kinds[1]}"
+        raise DataError(told, hint="cast one of them")
     lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
     _check_far(lower, schema.lower)
     _check_far(upper, schema.upper)

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from cepheid.engine.abilities import check_top
 from cepheid.engine.events import EventTable
 from cepheid.engine.matches import Matches, from_groups
 from cepheid.engine.reference import missing, output, precise, worlds
@@ -100,9 +101,7 @@ def check_output(plan: Plan) -> None:
     if mode is s.OutputMode.NON_OVERLAP and imprecise:
         told = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
         raise QueryError(told, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
-    if mode is s.OutputMode.TOP and not imprecise:
-        hint = "pass lower='...' and upper='...', or leave OUTPUT out"
-        raise QueryError("TOP k BY CONFIDENCE needs imprecise times", hint=hint, code="top-without-confidence")
+    check_top(plan.bound)
 
 
 def reported(
