@@ -74,7 +74,7 @@ class Options:
         given = {name: self.hints[name] for name in IMPRECISE if self.hints.get(name) is not None}
         for name, (least, most) in RANGES.items():
             value = given.get(name, least)
-            if not isinstance(value, Real) or isinstance(value, bool) or not least <= value <= most:
+            if not isinstance(value, Real) or isinstance(value, bool) or not least <= float(value) <= most:
                 wanted = f"from {least:g} to {most:g}" if most < math.inf else f"of at least {least:g}"
                 raise CepheidError(f"{name}={value!r} is not a number {wanted}")
         if given and self.lower is None and self.upper is None and self.hints.get("uncertainty") is None:
