@@ -7,6 +7,7 @@ from typing import Any
 
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
+from cepheid.language.automaton import automaton_svg
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
@@ -56,6 +57,10 @@ class Query:
         from cepheid.runners.dispatch import explain
 
         return Explanation(explain(self, events, **options), self.syntax)
+
+    def svg(self) -> str:
+        """The automaton as a drawing, in the colours of where it is shown."""
+        return automaton_svg(self.syntax)
 
     def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
         """The query over events of a schema; errors point into the text it was written as."""

@@ -45,8 +45,9 @@ EVENTS = pa.table(
 
 
 def test_a_query_shows_its_text_and_its_automaton() -> None:
-    html = shown(cepheid.query("PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 12 hours"))
-    assert "<svg" in html
+    query = cepheid.query("PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 12 hours")
+    html = shown(query)
+    assert query.svg() in html
     assert "WITHIN 12 hours" in html
     assert "no Register b" in html
 
