@@ -13,6 +13,7 @@ from console import as_on_a_terminal, run_block
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```([^\n]*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -38,6 +39,14 @@ def test_examples(
         else:
             exec(compile("\n" * line + block[2], str(page), "exec"), names)
     assert runner.failures == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_example_hides_from_the_tests(page: Path) -> None:
+    """python and console blocks run here, py blocks with Spark in tests/spark, the others are not ours to run."""
+    known = {"python", "console", "py", "sql", "text", "sh", "java"}
+    assert set(FENCE.findall(page.read_text(encoding="utf-8"))) <= known
+    assert page.name == "spark.md" or "```py\n" not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
