@@ -54,9 +54,12 @@ def test_intervals_find_what_the_whole_finds(query, table, parts):
         assert signatures(plan, cut_by_time(table, [plan], parts)) == signatures(plan, [Piece(table)])
 
 
-@given(st.lists(queries(returns=False), min_size=2, max_size=3), streams(max_size=14, ids=3))
-def test_a_query_finds_in_its_own_events_what_it_finds_in_all(drawn, table):
-    table = numbered(table)
+KINDS = [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+
+
+@given(st.lists(queries(returns=False), min_size=2, max_size=3), streams(max_size=14, ids=3), st.sampled_from(KINDS))
+def test_a_query_finds_in_its_own_events_what_it_finds_in_all(drawn, table, kind):
+    table = numbered(table).set_column(1, "type", table["type"].cast(kind))
     bounds = [bind(query, Schema.from_arrow(table.schema)) for query in drawn]
     events = ordered(table, bounds[0].schema)
     for bound, own in zip(bounds, events_of_each(bounds, events), strict=True):

@@ -59,7 +59,7 @@ def events_of_each(queries: Sequence[BoundQuery], events: EventTable) -> Iterato
 
 def with_type_codes(events: pa.Table, name: str | None) -> pa.Table:
     """The events with their types as numbers, which are quicker to compare and to move than texts."""
-    if name is None or not pa.types.is_string(events.schema.field(name).type):
+    if name is None or pa.types.is_dictionary(events.schema.field(name).type):
         return events
     kinds = pc.dictionary_encode(events.column(name))
     return events.set_column(events.column_names.index(name), name, kinds)
