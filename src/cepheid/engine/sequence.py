@@ -16,34 +16,29 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.candidates import WILD, Candidates, candidates, own_conditions
+from cepheid.engine.candidates import candidates
+from cepheid.engine.cases import any_variables, branch_cases, negative_conditions, slots_of
 from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fill
 from cepheid.engine.events import EventTable
-from cepheid.engine.lean import lean
 from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import Chosen, Int64s, Matches
 from cepheid.engine.predicates import PREDICATE, Case, Predicate, compile_cases
+from cepheid.engine.stacks import (
+    EVENT_WINDOW,
+    EVENTS,
+    NO_WINDOW,
+    TIME_WINDOW,
+    Events,
+    equal_codes,
+    first_above,
+    grown,
+    grown_rows,
+    kernel_events,
+)
 from cepheid.language import syntax as s
-from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
-NO_WINDOW, TIME_WINDOW, EVENT_WINDOW = 0, 1, 2
 SCANNED, STACKED, EVALUATED, CONSTRUCTED, KILLED, OVERFLOW = range(6)
-
-
-class Events(NamedTuple):
-    """The candidates, as a kernel sees them."""
-
-    time: Int64s
-    instant: Int64s
-    position: Int64s
-    due: Int64s  # when a match that starts here is decided, if decisions wait for the window to pass
-    mask: Int64s
-    starts: Int64s
-    compared: npt.NDArray[np.int64]
-
-
-EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT64S, INT64S, INT64_ROWS), Events)
 
 
 class Shape(NamedTuple):
@@ -128,19 +123,6 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     )
 
 
-def kernel_events(prepared: Candidates) -> Events:
-    """The candidates as arrays."""
-    return Events(
-        prepared.time,
-        prepared.instant,
-        prepared.position,
-        prepared.due,
-        prepared.mask,
-        prepared.starts,
-        prepared.compared,
-    )
-
-
 # --- what the kernel needs to know of a query -------------------------------------------------------------------
 
 
@@ -152,27 +134,16 @@ def compile_query(plan: Plan) -> Compiled:
     """
     bound = plan.bound
     count = len(bound.positives)
-    slots = {component.variable: place for place, component in enumerate(bound.positives)}
-    slots |= {negation.component.variable: count + j for j, negation in enumerate(bound.negations)}
-
-    def slot(reference: s.Reference) -> str:
-        return f"at[{slots[reference.variable]}]"
-
+    slots, slot = slots_of(bound)
     by_place: list[list[s.Expression]] = [[] for _ in range(count)]
     for conjunct in bound.conjuncts:
         if not (conjunct.own and len(conjunct.variables) == 1):
             # Construction walks backwards: all is known when the earliest component is chosen.
             place = min((slots[name] for name in conjunct.variables), default=0) if plan.push_predicates else 0
             by_place[place].append(conjunct.expression)
-    single = len(bound.branches) == 1
-    negative = [_cross_conditions(bound, negation.component) if single else [] for negation in bound.negations]
-    cases = [Case(tuple(parts), slot) for parts in [*by_place, *negative]]
-    if not single:
-        for branch in bound.branches:
-            cases.append(Case(branch.positive, slot))
-            cases += [Case(branch.passed_by(n.component.variable), slot) for n in bound.negations]
-    any_variables = frozenset(component.variable for component in bound.components if component.any)
-    predicate = compile_cases(cases, bound.schema, any_variables)
+    negative = negative_conditions(bound)
+    cases = [Case(tuple(parts), slot) for parts in [*by_place, *negative]] + branch_cases(bound, slot)
+    predicate = compile_cases(cases, bound.schema, any_variables(bound))
     window = bound.window
     shape = Shape(
         count,
@@ -191,11 +162,6 @@ def compile_query(plan: Plan) -> Compiled:
     return Compiled(shape, predicate)
 
 
-def _cross_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expression]:
-    own = own_conditions(bound, component)
-    return [part for part in bound.branches[0].passed_by(component.variable) if part not in own]
-
-
 def _negation_place(plan: Plan, index: int, parts: list[s.Expression], slots: dict[str, int]) -> int:
     negation = plan.bound.negations[index]
     if negation.after is None or negation.before is None or not plan.push_predicates:
@@ -205,32 +171,6 @@ def _negation_place(plan: Plan, index: int, parts: list[s.Expression], slots: di
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------
-
-
-@lean(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64))
-def first_above(stack: Int64s, low: int, high: int, values: Int64s, bound: int) -> int:
-    """The first index in stack[low:high] whose value exceeds the bound; values rise along the stack."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[stack[middle]] > bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@lean(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64))
-def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int, event: int) -> bool:
-    """Does the event agree with at[low:high] on every compared attribute? A wild code agrees with all."""
-    for row in range(compared.shape[0]):
-        own = compared[row, event]
-        if own == WILD:
-            continue
-        for place in range(low, high):
-            other = compared[row, at[place]]
-            if other not in (own, WILD):
-                return False
-    return True
 
 
 @numba.njit(types.boolean(EVENTS, SHAPE, INT64S, types.int64, types.int64), cache=True)
@@ -328,22 +268,6 @@ def stands(
         if not killed:
             return True
     return False
-
-
-@numba.njit(INT64S(INT64S), cache=True)
-def grown(values: Int64s) -> Int64s:
-    """The same values with room for as many again."""
-    larger = np.empty(2 * len(values), np.int64)
-    larger[: len(values)] = values
-    return larger
-
-
-@numba.njit(INT64_ROWS(INT64_ROWS), cache=True)
-def grown_rows(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The same rows with room for as many again."""
-    larger = np.empty((2 * values.shape[0], values.shape[1]), np.int64)
-    larger[: values.shape[0]] = values
-    return larger
 
 
 @numba.njit(

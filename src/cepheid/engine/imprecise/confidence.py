@@ -17,7 +17,7 @@ from cepheid.engine.imprecise.ordered import DESK, Desk, ordered_within
 from cepheid.engine.imprecise.query import SHAPE, Shape
 from cepheid.engine.imprecise.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
 from cepheid.engine.predicates import PREDICATE
-from cepheid.engine.sequence import equal_codes, grown
+from cepheid.engine.stacks import equal_codes, grown
 
 Int64s = npt.NDArray[np.int64]
 

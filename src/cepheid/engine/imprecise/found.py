@@ -11,7 +11,7 @@ from numba import types
 
 from cepheid.engine.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.lean import lean
-from cepheid.engine.sequence import grown, grown_rows
+from cepheid.engine.stacks import grown, grown_rows
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]

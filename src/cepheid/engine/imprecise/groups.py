@@ -38,7 +38,7 @@ from cepheid.engine.imprecise.top import begin_partition, raise_bar
 from cepheid.engine.imprecise.written import WRITTEN, Written, nothing_written, write
 from cepheid.engine.matches import NEVER
 from cepheid.engine.runs.program import KLEENE, PROGRAM, Program
-from cepheid.engine.sequence import grown
+from cepheid.engine.stacks import grown
 
 Int64s = npt.NDArray[np.int64]
 

@@ -36,7 +36,7 @@ from cepheid.engine.runs.program import (
     TAKE,
     Program,
 )
-from cepheid.engine.sequence import grown, grown_rows
+from cepheid.engine.stacks import grown, grown_rows
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]

@@ -42,7 +42,7 @@ from cepheid.engine.imprecise.top import begin_partition, raise_bar
 from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
-from cepheid.engine.sequence import equal_codes, grown, grown_rows
+from cepheid.engine.stacks import equal_codes, grown, grown_rows
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]

@@ -61,7 +61,7 @@ from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER, Matches
 from cepheid.engine.runs.buffer import EVENT, LEFT, RIGHT
 from cepheid.engine.runs.program import KLEENE, PROGRAM, Program
-from cepheid.engine.sequence import grown, grown_rows
+from cepheid.engine.stacks import grown, grown_rows
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]

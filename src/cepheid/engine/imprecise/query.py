@@ -11,13 +11,12 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.abilities import MAX_BRANCHES
-from cepheid.engine.candidates import own_conditions
+from cepheid.engine.cases import any_variables, branch_cases, negative_conditions, slots_of
 from cepheid.engine.columns import FLOAT64S, INT64S
 from cepheid.engine.imprecise.bounds import NO_WINDOW
 from cepheid.engine.predicates import Case, Predicate, compile_cases
 from cepheid.errors import DataError, EngineError
 from cepheid.language import syntax as s
-from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]
@@ -103,12 +102,7 @@ def compile_query(plan: Plan, order: Sequence[int], shared: bool, step: int, com
     """
     bound = plan.bound
     count = len(bound.positives)
-    slots = {component.variable: place for place, component in enumerate(bound.positives)}
-    slots |= {negation.component.variable: count + j for j, negation in enumerate(bound.negations)}
-
-    def slot(reference: s.Reference) -> str:
-        return f"at[{slots[reference.variable]}]"
-
+    slots, slot = slots_of(bound)
     rank = {place: index for index, place in enumerate(order)}
     crossing = [c for c in bound.conjuncts if not (c.own and len(c.variables) == 1)]
     by_place: list[list[s.Expression]] = [[] for _ in range(count)]
@@ -122,22 +116,12 @@ def compile_query(plan: Plan, order: Sequence[int], shared: bool, step: int, com
     cases = [Case(tuple(parts), slot) for parts in (*by_place, *by_step)]
     cases += [Case((conjunct.expression,), slot) for conjunct in crossing]
     cases += [Case(tuple(parts), slot) for parts in negative_conditions(bound)]
-    cases += branch_cases(bound, slot)
-    any_variables = frozenset(component.variable for component in bound.components if component.any)
-    predicate = compile_cases(cases, bound.schema, any_variables)
+    if bound.negations:
+        if len(bound.branches) > MAX_BRANCHES:
+            raise too_many_branches(len(bound.branches))
+        cases += branch_cases(bound, slot)
+    predicate = compile_cases(cases, bound.schema, any_variables(bound))
     return Compiled(shape_of(plan, order, shared, step, compared, predicate, mentioned), predicate)
-
-
-def negative_conditions(bound: BoundQuery) -> list[list[s.Expression]]:
-    """For each negated component the conditions that tie it to other events, if there is one disjunct only."""
-    if len(bound.branches) > 1:
-        return [[] for _ in bound.negations]
-    found = []
-    for negation in bound.negations:
-        own = own_conditions(bound, negation.component)
-        passed = bound.branches[0].passed_by(negation.component.variable)
-        found.append([part for part in passed if part not in own])
-    return found
 
 
 def too_many_branches(number: int) -> EngineError:
@@ -146,19 +130,6 @@ def too_many_branches(number: int) -> EngineError:
         f"the condition has {number} alternatives; with negation and imprecise time at most {MAX_BRANCHES} are judged"
     )
     return EngineError(told, hint="use fewer ORs")
-
-
-def branch_cases(bound: BoundQuery, slot: object) -> list[Case]:
-    """For each of several disjuncts its positive part and what its negated events must pass."""
-    if len(bound.branches) == 1 or not bound.negations:
-        return []
-    if len(bound.branches) > MAX_BRANCHES:
-        raise too_many_branches(len(bound.branches))
-    cases = []
-    for branch in bound.branches:
-        cases.append(Case(branch.positive, slot))  # type: ignore[arg-type]
-        cases += [Case(branch.passed_by(n.component.variable), slot) for n in bound.negations]  # type: ignore[arg-type]
-    return cases
 
 
 def window_in_instants(plan: Plan, step: int) -> int:

@@ -38,7 +38,7 @@ from cepheid.engine.imprecise.top import begin_partition, raise_bar
 from cepheid.engine.lean import lean
 from cepheid.engine.matches import NEVER
 from cepheid.engine.predicates import PREDICATE
-from cepheid.engine.sequence import equal_codes
+from cepheid.engine.stacks import equal_codes
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]

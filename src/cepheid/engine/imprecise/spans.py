@@ -83,9 +83,7 @@ def spans_of(edges: Edges) -> Spans:
     """The tables of all edges."""
     tables = edges.tables
     first, score = tables.first_knot, tables.values
-    possible = np.concatenate(
-        [np.cumsum(score[low:high] > 0.0) for low, high in pairwise(first)]
-    )
+    possible = np.concatenate([np.cumsum(score[low:high] > 0.0) for low, high in pairwise(first)])
     with np.errstate(divide="ignore"):
         highest = np.log(tables.maxima)
     return Spans(first, score, tables.logs, highest, possible.astype(np.int64), (score > 0.0).astype(np.float64))

@@ -19,7 +19,7 @@ from cepheid.engine.imprecise.spans import edges_in_instants
 from cepheid.engine.imprecise.timed import prepare
 from cepheid.engine.imprecise.unseen_search import Aim, search_unseen
 from cepheid.engine.matches import MISSING, Chosen, Float64s, Matches
-from cepheid.engine.queues import ROUNDING, _as_arrays
+from cepheid.engine.queues import ROUNDING, as_arrays
 from cepheid.engine.queues.clauses import compile_clauses
 from cepheid.engine.queues.edges import Edges
 from cepheid.plan.physical import Plan
@@ -45,7 +45,7 @@ def run_unseen(plan: Plan, events: EventTable, after: int, until: int) -> Matche
     kernel = search_unseen if clauses.predicate.compiled else search_unseen.py_func
     found, probabilities, counters, cost = kernel(
         prepared.timed,
-        _as_arrays(plan, edges, clauses),
+        as_arrays(plan, edges, clauses),
         aim,
         prepared.stacks,
         spans,

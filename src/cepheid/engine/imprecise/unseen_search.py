@@ -44,7 +44,7 @@ from cepheid.engine.queues.generate import between as places_between
 from cepheid.engine.queues.generate import bind_slots
 from cepheid.engine.queues.judge import FUNCTION, clause_holds, entry_behind
 from cepheid.engine.queues.query import AFTER, BRANCH, CONDITION, KNOWN, LOSSY, OWNER, PATH, Lossy, Path
-from cepheid.engine.sequence import equal_codes, grown
+from cepheid.engine.stacks import equal_codes, grown
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from numba import types
 from cepheid.engine.apart import apart
 from cepheid.engine.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.imprecise.found import grown_numbers
-from cepheid.engine.sequence import grown, grown_rows
+from cepheid.engine.stacks import grown, grown_rows
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]

@@ -22,7 +22,7 @@ from cepheid.engine.lazy.orders import chain_order, chain_text, scopes, tree_tex
 from cepheid.engine.lazy.shape import compile_query
 from cepheid.engine.limits import check_limit
 from cepheid.engine.matches import Chosen, Int64s, Matches
-from cepheid.engine.sequence import kernel_events
+from cepheid.engine.stacks import kernel_events
 from cepheid.plan.physical import Plan
 
 COLUMN = types.Array(types.int64, 1, "C", readonly=True)  # may be Arrow's own memory

@@ -14,7 +14,7 @@ from cepheid.engine.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.lazy.shape import SHAPE, Shape
 from cepheid.engine.matches import Int64s
 from cepheid.engine.predicates import PREDICATE
-from cepheid.engine.sequence import EVENT_WINDOW, EVENTS, Events, first_above
+from cepheid.engine.stacks import EVENT_WINDOW, EVENTS, Events, first_above
 
 FAILED, KILLED, PASSED = 0, 1, 2
 

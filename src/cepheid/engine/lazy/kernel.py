@@ -22,7 +22,7 @@ from cepheid.engine.lazy.shape import SHAPE, Shape
 from cepheid.engine.lazy.states import Edges, choose, grown_edges, lacks, learn_edge, make_edges
 from cepheid.engine.matches import Int64s
 from cepheid.engine.predicates import PREDICATE
-from cepheid.engine.sequence import EVENTS, Events, grown, grown_rows
+from cepheid.engine.stacks import EVENTS, Events, grown, grown_rows
 
 EVALUATIONS, CONSTRUCTED, NEGATED, STATES, SEGMENTS, OVERFLOW = range(6)
 MAX_STATES = 1 << 16  # orders beyond these share the last state; nothing but counters and speed depends on it

@@ -12,7 +12,7 @@ from cepheid.engine.lazy.scope import closes, reach
 from cepheid.engine.lazy.shape import SHAPE, Shape
 from cepheid.engine.lazy.states import tests_something
 from cepheid.engine.matches import Float64s, Int64s
-from cepheid.engine.sequence import EVENT_WINDOW, EVENTS, NO_WINDOW, Events
+from cepheid.engine.stacks import EVENT_WINDOW, EVENTS, NO_WINDOW, Events
 
 JOINED, APART = 1, 2  # with or without events of the root that both slices can use
 LEAST_SLICE = 4  # events of the last component, so that very short windows do not make more slices than they save

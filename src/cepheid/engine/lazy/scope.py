@@ -14,7 +14,7 @@ from numba import types
 from cepheid.engine.columns import INT64_ROWS, INT64S
 from cepheid.engine.lazy.shape import SHAPE, Shape
 from cepheid.engine.matches import Int64s
-from cepheid.engine.sequence import EVENT_WINDOW, EVENTS, TIME_WINDOW, Events, first_above
+from cepheid.engine.stacks import EVENT_WINDOW, EVENTS, TIME_WINDOW, Events, first_above
 
 
 @numba.njit(types.int64(EVENTS, SHAPE, INT64S, types.int64, types.int64, types.int64), cache=True)

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from cepheid.engine.candidates import WILD, Candidates, own_conditions
+from cepheid.engine.candidates import WILD, Candidates
+from cepheid.engine.cases import any_variables, branch_cases, negative_conditions, slots_of
 from cepheid.engine.columns import INT64S
 from cepheid.engine.matches import Int64s
 from cepheid.engine.predicates import Case, Predicate, compile_cases
-from cepheid.engine.sequence import EVENT_WINDOW, NO_WINDOW, TIME_WINDOW
+from cepheid.engine.stacks import EVENT_WINDOW, NO_WINDOW, TIME_WINDOW
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 
@@ -68,22 +69,13 @@ class Compiled:
 def compile_query(bound: BoundQuery, prepared: Candidates) -> Compiled:
     """One case per condition, with the places each needs."""
     count = len(bound.positives)
-    slots = bound.place_of | {n.component.variable: count + j for j, n in enumerate(bound.negations)}
-
-    def slot(reference: s.Reference) -> str:
-        return f"at[{slots[reference.variable]}]"
-
+    _, slot = slots_of(bound)
     conjuncts = [conjunct for conjunct in bound.conjuncts if not conjunct.own]
-    single = len(bound.branches) == 1
-    negative = [_cross_conditions(bound, n.component) if single else [] for n in bound.negations]
+    negative = negative_conditions(bound)
     cases = [Case((conjunct.expression,), slot) for conjunct in conjuncts]
     cases += [Case(tuple(parts), slot) for parts in negative]
-    if not single:
-        for branch in bound.branches:
-            cases.append(Case(branch.positive, slot))
-            cases += [Case(branch.passed_by(n.component.variable), slot) for n in bound.negations]
-    any_variables = frozenset(component.variable for component in bound.components if component.any)
-    predicate = compile_cases(cases, bound.schema, any_variables)
+    cases += branch_cases(bound, slot)
+    predicate = compile_cases(cases, bound.schema, any_variables(bound))
     window = bound.window
     # Of absent keys, equal to everything, one may agree with the events chosen so far and not with the next.
     wild = bool(np.any(prepared.compared == WILD))
@@ -108,11 +100,6 @@ def compile_query(bound: BoundQuery, prepared: Candidates) -> Compiled:
 
 def _mask(bound: BoundQuery, variables: frozenset[str]) -> int:
     return sum(1 << bound.place_of[name] for name in variables)
-
-
-def _cross_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expression]:
-    own = own_conditions(bound, component)
-    return [part for part in bound.branches[0].passed_by(component.variable) if part not in own]
 
 
 def _negation_needs(bound: BoundQuery, index: int, parts: list[s.Expression]) -> int:

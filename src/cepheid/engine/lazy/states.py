@@ -14,7 +14,7 @@ from cepheid.engine.lazy.conditions import newly
 from cepheid.engine.lazy.scope import scope
 from cepheid.engine.lazy.shape import SHAPE, Shape
 from cepheid.engine.matches import Int64s
-from cepheid.engine.sequence import EVENTS, Events
+from cepheid.engine.stacks import EVENTS, Events
 
 UNCONDITIONAL, UNKNOWN = 0.0, 2.0  # in place of a number of tests: there is nothing to test; nothing was tested yet
 MEMORY = 4096.0  # candidates after which what was learned about an edge counts half

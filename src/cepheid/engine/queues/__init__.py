@@ -29,7 +29,7 @@ from cepheid.engine.queues.query import (
     STACKED,
     Lossy,
 )
-from cepheid.engine.sequence import kernel_events
+from cepheid.engine.stacks import kernel_events
 from cepheid.errors import EngineError
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
@@ -51,7 +51,7 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     kernel = generate if clauses.predicate.compiled else generate.py_func
     found, counters = kernel(
         kernel_events(prepared),
-        _as_arrays(plan, edges, clauses),
+        as_arrays(plan, edges, clauses),
         columns,
         edges.tables,
         clauses.predicate.call,
@@ -76,7 +76,7 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     )
 
 
-def _as_arrays(plan: Plan, edges: Edges, compiled: CompiledClauses) -> Lossy:
+def as_arrays(plan: Plan, edges: Edges, compiled: CompiledClauses) -> Lossy:
     bound, clauses = plan.bound, compiled.clauses
     assert bound.window is not None
     threshold = (bound.syntax.threshold or 0.0) - ROUNDING

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.candidates import own_conditions
+from cepheid.engine.cases import any_variables
 from cepheid.engine.predicates import Case, Predicate, compile_cases
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
@@ -154,8 +155,7 @@ def compile_clauses(bound: BoundQuery) -> CompiledClauses:
             absent = frozenset(names[p] for p, there in zip(reversed(clause.places), seen, strict=True) if not there)
             variant = without(clause.expression, absent)
             cases.append(Case(() if variant == TRUE else (variant,), slots.of))
-    any_variables = frozenset(component.variable for component in bound.components if component.any)
-    predicate = compile_cases(cases, bound.schema, any_variables)
+    predicate = compile_cases(cases, bound.schema, any_variables(bound))
     places = np.full((len(clauses), MOST_PLACES), -1, np.int64)
     for row, clause in enumerate(clauses):
         places[row, : len(clause.places)] = clause.places

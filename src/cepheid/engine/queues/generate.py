@@ -33,7 +33,7 @@ from cepheid.engine.queues.query import (
     Queues,
 )
 from cepheid.engine.queues.scan import fill_queues
-from cepheid.engine.sequence import EVENTS, Events, equal_codes, grown
+from cepheid.engine.stacks import EVENTS, Events, equal_codes, grown
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at
 
 STOP_FIRST, UNKNOWN = -2, -1  # what a path entry looks at next: whether to stop here; the queue's end, not yet found

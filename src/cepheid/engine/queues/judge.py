@@ -31,7 +31,7 @@ from cepheid.engine.queues.query import (
     Path,
     Queues,
 )
-from cepheid.engine.sequence import EVENTS, Events, equal_codes
+from cepheid.engine.stacks import EVENTS, Events, equal_codes
 
 FUNCTION = types.FunctionType(PREDICATE)
 

@@ -15,7 +15,7 @@ from cepheid.engine.lean import lean
 from cepheid.engine.matches import Int64s
 from cepheid.engine.queues.edges import CERTAIN, CLOSED, FALLS, RISES
 from cepheid.engine.queues.query import DROPPED, LOSSY, QUEUES, STACKED, Lossy, Queues
-from cepheid.engine.sequence import EVENTS, Events
+from cepheid.engine.stacks import EVENTS, Events
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at
 
 FALLING_FIRST, FALLING_END, SETTLED, OLDEST = range(4)

@@ -223,9 +223,7 @@ def judging_place(bound: BoundQuery, negation: Negation, branches: tuple[Branch,
 # --- section 5.2.2: what is still read of a run -------------------------------------------------------------------
 
 
-def pending_reads(
-    bound: BoundQuery, place: int, branches: tuple[Branch, ...], closed: bool = False
-) -> frozenset[Read]:
+def pending_reads(bound: BoundQuery, place: int, branches: tuple[Branch, ...], closed: bool = False) -> frozenset[Read]:
     """What may still be read of the events chosen so far by a run that has filled `place`.
 
     A Kleene group may take further events unless it is `closed`.

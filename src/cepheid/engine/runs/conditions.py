@@ -44,7 +44,7 @@ from cepheid.engine.runs.program import (
     WALKS_FROM,
     Program,
 )
-from cepheid.engine.sequence import EVENT_WINDOW, TIME_WINDOW
+from cepheid.engine.stacks import EVENT_WINDOW, TIME_WINDOW
 
 Float64s = npt.NDArray[np.float64]
 FUNCTION = types.FunctionType(PREDICATE)

@@ -16,7 +16,7 @@ from cepheid.engine.columns import INT64_ROWS, INT64S
 from cepheid.engine.lean import lean
 from cepheid.engine.matches import Int64s
 from cepheid.engine.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT, Rows
-from cepheid.engine.sequence import grown, grown_rows
+from cepheid.engine.stacks import grown, grown_rows
 
 INT32S = types.Array(types.int32, 1, "C")
 FOUND, EVENTS_WRITTEN, CUT = range(3)

@@ -57,7 +57,7 @@ from cepheid.engine.runs.program import (
     WALKS_FROM,
     Program,
 )
-from cepheid.engine.sequence import TIME_WINDOW
+from cepheid.engine.stacks import TIME_WINDOW
 
 # Facts of a run: the place it has filled, the latest event it began with, whether its group may close, its counts by
 # beginning, its hash and the next run of the same hash, the next run of its list, where a postponed run resumes.

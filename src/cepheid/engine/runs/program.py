@@ -17,6 +17,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.candidates import own_conditions
+from cepheid.engine.cases import any_variables
 from cepheid.engine.columns import INT64_ROWS, INT64S, ColumnLayout, storage
 from cepheid.engine.matches import Int64s
 from cepheid.engine.predicates import PREDICATE, Case, Predicate, compile_cases
@@ -34,7 +35,7 @@ from cepheid.engine.runs.automaton import (
     take_conjuncts,
 )
 from cepheid.engine.runs.buffer import Rows
-from cepheid.engine.sequence import EVENT_WINDOW, NO_WINDOW, TIME_WINDOW
+from cepheid.engine.stacks import EVENT_WINDOW, NO_WINDOW, TIME_WINDOW
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Conjunct
@@ -313,8 +314,7 @@ class _Compiler:
     def compile(self) -> Compiled:
         bound = self.bound
         self.moments()
-        any_variables = frozenset(component.variable for component in bound.components if component.any)
-        predicate = compile_cases(self.cases, bound.schema, any_variables)
+        predicate = compile_cases(self.cases, bound.schema, any_variables(bound))
         if not predicate.compiled:
             predicate = replace(predicate, call=_called_from_kernels(predicate.call))
         extra: dict[str, DataType] = {}
