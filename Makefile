@@ -39,6 +39,7 @@ kernels: $(READY)
 
 lint: tools
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
 

@@ -211,8 +211,9 @@ def test_three_events_far_from_enumeration(width: int):
     table = pa.table({"type": ["A", "C", "E"], "lower": [0, 20, 50], "upper": [width, 20 + width, 50 + width]})
     (found,) = (
         match
-        for match in cepheid.match(table, text, model=Model(loss=0.2, gaps={**model.gaps, "e": Uniform(0, 9)}), **ROLES)
-        .to_pylist()
+        for match in cepheid.match(
+            table, text, model=Model(loss=0.2, gaps={**model.gaps, "e": Uniform(0, 9)}), **ROLES
+        ).to_pylist()
         if match["a"] and match["c"] and match["e"]
     )
     instants = np.arange(width + 1)
