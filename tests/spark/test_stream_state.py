@@ -34,10 +34,13 @@ class Memory:
     """Chunks in a dictionary."""
 
     chunks: dict[int, bytes] = field(default_factory=dict)
+    codes: dict[int, bytes] = field(default_factory=dict)
     ends: dict[int, bytes] = field(default_factory=dict)
     written: int = 0
+    read_numbers: list[int] = field(default_factory=list)
 
     def read(self, number):
+        self.read_numbers.append(number)
         return self.chunks[number]
 
     def write(self, number, chunk):
@@ -47,6 +50,17 @@ class Memory:
 
     def remove(self, number):
         del self.chunks[number]
+
+    def keys(self, number):
+        return self.codes[number]
+
+    def write_keys(self, number, keys):
+        assert number not in self.codes
+        self.codes[number] = keys
+        self.written += len(keys)
+
+    def remove_keys(self, number):
+        del self.codes[number]
 
     def ended(self, query):
         return self.ends.get(query)
@@ -101,13 +115,15 @@ def check_steps(draw, plan: Plan, table: pa.Table, delay: int) -> None:
     """Steps over drawn micro-batches, and a last one that ends time, find what the whole table gives."""
     step = replace(Step((ship(plan, table.schema),), (0,), delay), plans=(plan,))
     clock, store, found = Clock(), Memory(), []
+    stream_state.FEW = draw(st.sampled_from([1, 2, 1000]))  # how many idle events are laid apart
     for batch in draw(arrivals(table, delay)):
         newest = max(batch["ts"].to_pylist(), default=None)
         outcome = step.run(clock, store, [batch] if batch.num_rows else [], newest)
         clock = Clock.read(outcome.clock.text("same"), "same")
         assert outcome.late is None
         assert {chunk.number for chunk in clock.chunks} == set(store.chunks)
-        assert outcome.state_bytes == sum(map(len, store.chunks.values()))
+        assert {chunk.number for chunk in clock.chunks if chunk.asleep} == set(store.codes)
+        assert outcome.state_bytes == sum(map(len, [*store.chunks.values(), *store.codes.values()]))
         found += [match for _, part in outcome.results for match in signatures(plan, part)]
     outcome = step.run(clock, store, [], FAR)
     found += [match for _, part in outcome.results for match in signatures(plan, part)]
@@ -116,6 +132,7 @@ def check_steps(draw, plan: Plan, table: pa.Table, delay: int) -> None:
     if not plan.bound.window.events:
         assert outcome.retained == 0
         assert not store.chunks
+        assert not store.codes
 
 
 @given(st.data(), queries(window=True, returns=False), streams(max_size=14, ids=3), st.integers(0, 6))
@@ -207,6 +224,37 @@ def test_state_is_little_more_than_the_events_that_matter(monkeypatch, pattern, 
     assert store.written <= 3 * table.filter(matter).nbytes + 300 * 1_000
 
 
+def test_keys_that_nothing_comes_for_are_not_read(monkeypatch):
+    monkeypatch.setattr(stream_state, "FEW", 1000)
+
+    def readings(start: int, ids: range) -> pa.Table:
+        count = len(ids)
+        return pa.table({"ts": range(start, start + count), "type": ["A"] * count, "id": list(ids)})
+
+    table = readings(0, range(1))
+    plan = replace(
+        written("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 100000", table), engine="sequence", partition=("id",)
+    )
+    step = replace(Step((ship(plan, table.schema),), (0,), 0), plans=(plan,))
+    clock, store = Clock(), Memory()
+    for start in range(0, 3_000, 1_000):
+        clock = run(step, clock, store, readings(start, range(start, start + 1_000))).clock
+    for start in range(3_000, 4_000, 100):
+        store.read_numbers.clear()
+        clock = run(step, clock, store, readings(start, range(9_000, 9_010))).clock
+    asleep = [chunk for chunk in clock.chunks if chunk.asleep]
+    assert sum(chunk.rows for chunk in asleep) >= 2_900
+    assert not {chunk.number for chunk in asleep} & set(store.read_numbers)
+    comes = pa.table({"ts": [5_000, 5_001], "type": ["B", "B"], "id": [17, 9_003]})
+    store.read_numbers.clear()
+    outcome = step.run(clock, store, [comes], 5_002)
+    assert outcome.matches == 1 + 10  # 17 slept; 9,003 came ten times
+    assert set(store.read_numbers) & {chunk.number for chunk in asleep}
+    step.run(outcome.clock, store, [], 500_000)
+    assert not store.chunks
+    assert not store.codes
+
+
 def test_many_small_chunks_are_joined():
     table = ticking(2)
     plan = written("PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 100000", table)
@@ -225,4 +273,4 @@ def test_a_checkpoint_of_another_query_is_refused():
     with pytest.raises(DataError, match="another query"):
         Clock.read(text, "two")
     with pytest.raises(DataError, match="another version"):
-        Clock.read(text.replace('"version": 1', '"version": 0'), "one")
+        Clock.read(text.replace('"version": 2', '"version": 0'), "one")

@@ -20,9 +20,10 @@ from cepheid.runners.stream_state import Clock, Outcome, Step
 
 @dataclass(frozen=True)
 class StateChunks:
-    """Chunks, and what NON-OVERLAP carries, in maps of Spark's state store."""
+    """Chunks, the keys of those asleep, and what NON-OVERLAP carries, in maps of Spark's state store."""
 
     chunks: Any
+    codes: Any
     ends: Any
 
     def read(self, number: int) -> bytes:
@@ -36,6 +37,18 @@ class StateChunks:
     def remove(self, number: int) -> None:
         """Forgets a chunk."""
         self.chunks.removeKey((number,))
+
+    def keys(self, number: int) -> bytes:
+        """The codes of the keys in a chunk."""
+        return bytes(self.codes.getValue((number,))[0])
+
+    def write_keys(self, number: int, keys: bytes) -> None:
+        """Puts down the codes of the keys in a chunk."""
+        self.codes.updateValue((number,), (keys,))
+
+    def remove_keys(self, number: int) -> None:
+        """Forgets the codes of a chunk."""
+        self.codes.removeKey((number,))
 
     def ended(self, query: int) -> bytes | None:
         """Where the last matches of a query ended."""
@@ -62,7 +75,8 @@ class Shard(StatefulProcessor):
         self.clock = handle.getValueState("clock", StructType().add("told", StringType()))
         number, packed = StructType().add("number", LongType()), StructType().add("packed", BinaryType())
         ends = handle.getMapState("ended", number, packed) if self.ready.looks_back() else None
-        self.store = StateChunks(handle.getMapState("chunks", number, packed), ends)
+        codes = handle.getMapState("keys", number, packed) if self.ready.keys else None
+        self.store = StateChunks(handle.getMapState("chunks", number, packed), codes, ends)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch."""

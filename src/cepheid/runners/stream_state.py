@@ -2,15 +2,16 @@
 
 A step is `find` over the interval between the old and the new watermark (DESIGN section 1); the state is a table and
 nothing else. It is kept in chunks, since rewriting a whole window in every micro-batch would cap the throughput: a
-step adds a chunk for what is new, drops those that have expired, and rewrites those of which little is left.
-Nothing here knows Spark.
+step adds a chunk for what is new, drops those that have expired, and rewrites those of which little is left. Chunks
+of keys that nothing comes for are not even read (asleep.py). Nothing here knows Spark.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -24,26 +25,32 @@ from cepheid.engine.retain import reach, retained
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
+from cepheid.runners.asleep import Codes, any_awake, key_codes, packed_codes, parting_attributes
 from cepheid.runners.many import events_of_each
 from cepheid.runners.shipment import Shipment, result_batches
 from cepheid.runners.spark_pack import decoded, encoded
 
-VERSION = 1  # of the format of the state
+VERSION = 2  # of the format of the state
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
 LARGE = 8 << 20  # bytes; a longer table makes several chunks
+FEW = 1000  # events; of fewer it does not matter whether they are read
 CHUNK = "__chunk"
 FRESH = -1  # the chunk of events that have just come
 
 Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 class Store(Protocol):
-    """Where chunks lie, by number, and what NON-OVERLAP carries, by query."""
+    """Where chunks lie, by number, with the keys of those asleep, and what NON-OVERLAP carries, by query."""
 
     def read(self, number: int) -> bytes: ...
     def write(self, number: int, chunk: bytes) -> None: ...
     def remove(self, number: int) -> None: ...
+    def keys(self, number: int) -> bytes: ...
+    def write_keys(self, number: int, keys: bytes) -> None: ...
+    def remove_keys(self, number: int) -> None: ...
     def ended(self, query: int) -> bytes | None: ...
     def end(self, query: int, ended: bytes) -> None: ...
 
@@ -55,6 +62,14 @@ class Chunk:
     number: int
     rows: int
     size: int
+    # For chunks of keys that nothing came for when they were written: the times of the middle event and of the last.
+    middle: int | None = None
+    newest: int | None = None
+
+    @property
+    def asleep(self) -> bool:
+        """Need it be read only if one of its keys wakes up, or half of it has expired?"""
+        return self.newest is not None
 
 
 @dataclass(frozen=True)
@@ -130,19 +145,66 @@ class Step:
                 late, arrived = arrived.filter(pa.array(behind)), arrived.filter(pa.array(~behind))
         count = sum(table.num_rows for table in fresh)
         moved = until != clock.until
-        joined = to_join(clock.chunks)
-        held = clock.chunks if moved else joined
-        events, chunks = self.gathered(store, held, arrived)
         clock = replace(clock, newest=newest)
-        if events is None or until is None:
+        if moved and until is not None:
+            clock = self.without_expired(store, clock, until)
+        awake = tuple(chunk for chunk in clock.chunks if not chunk.asleep)
+        joined = to_join(awake)
+        tables = self.read(store, awake if moved else joined)
+        if arrived is not None and arrived.num_rows:
+            tables[FRESH] = arrived
+        busy = self.busy_keys(tables, clock.until) if moved else None
+        if moved and until is not None:
+            asleep = [chunk for chunk in clock.chunks if chunk.asleep]
+            joined += to_join(asleep)
+            tables |= self.read(store, [c for c in asleep if c in joined or self.wakes(store, c, busy, until)])
+        if not tables or until is None:
             return Outcome(replace(clock, until=until), late=late, events=count, retained=_rows(clock.chunks))
+        events, chunks = self.gathered(tables)
         results = tuple(self.found(store, events, clock.until, until)) if moved else ()
         keep = np.zeros(len(events), bool)
         for plan in self.plans:
             keep |= retained(plan, events, until)
-        stored = tuple(self.stored(store, clock, held, events, chunks, keep, joined))
+        idle = np.zeros(len(events), bool)
+        if busy is not None and self.keys:
+            idle = ~np.isin(key_codes(events.table, self.keys), busy)
+        stored = tuple(self.stored(store, clock, tables.keys(), events, chunks, keep, idle, joined))
         clock = replace(clock, until=until, chunks=stored)
         return Outcome(clock, results, late, events=count, retained=_rows(stored))
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes by which keys can sleep, if they can."""
+        return parting_attributes(self.plans)
+
+    def gone(self, until: int) -> int:
+        """The latest time that no match completing after `until` can need."""
+        return until - max(reach(plan) or 0 for plan in self.plans)
+
+    def without_expired(self, store: Store, clock: Clock, until: int) -> Clock:
+        """Forgets chunks of sleeping keys whose events have all expired, unread."""
+        stay = []
+        for chunk in clock.chunks:
+            if chunk.newest is not None and chunk.newest <= self.gone(until):
+                store.remove(chunk.number)
+                store.remove_keys(chunk.number)
+            else:
+                stay.append(chunk)
+        return replace(clock, chunks=tuple(stay))
+
+    def busy_keys(self, tables: dict[int, pa.Table], after: int | None) -> Codes | None:
+        """The codes of keys with events that have not been looked at yet."""
+        if not self.keys:
+            return None
+        new = [
+            table if after is None else table.filter(pa.array(self.begins(table) > after)) for table in tables.values()
+        ]
+        return np.unique(np.concatenate([np.empty(0, np.uint64), *(key_codes(table, self.keys) for table in new)]))
+
+    def wakes(self, store: Store, chunk: Chunk, busy: Codes | None, until: int) -> bool:
+        """Must a chunk of sleeping keys be read: does one of them have new events, or has half of it expired?"""
+        assert chunk.middle is not None
+        return busy is None or chunk.middle <= self.gone(until) or any_awake(store.keys(chunk.number), busy)
 
     def looks_back(self) -> bool:
         """Must a step know where earlier matches ended (NON-OVERLAP)?"""
@@ -153,16 +215,15 @@ class Step:
         schema = self.plans[0].bound.schema
         return times_of(table, schema.lower or schema.time)
 
-    def gathered(
-        self, store: Store, held: Sequence[Chunk], arrived: pa.Table | None
-    ) -> tuple[EventTable | None, Int64s]:
+    def read(self, store: Store, chunks: Sequence[Chunk]) -> dict[int, pa.Table]:
+        """The events of some chunks, by their number."""
+        return {chunk.number: decoded(store.read(chunk.number)) for chunk in chunks}
+
+    def gathered(self, tables: dict[int, pa.Table]) -> tuple[EventTable, Int64s]:
         """All events in order, with the chunk that each lies in."""
-        tables = [(chunk.number, decoded(store.read(chunk.number))) for chunk in held]
-        if arrived is not None and arrived.num_rows:
-            tables.append((FRESH, arrived))
-        if not tables:
-            return None, np.empty(0, np.int64)
-        marked = [table.append_column(CHUNK, pa.array(np.full(table.num_rows, number))) for number, table in tables]
+        marked = [
+            table.append_column(CHUNK, pa.array(np.full(table.num_rows, number))) for number, table in tables.items()
+        ]
         events = ordered(pa.concat_tables(marked), self.plans[0].bound.schema)
         chunks = events.table.column(CHUNK).to_numpy()
         return replace(events, table=events.table.drop_columns([CHUNK])), chunks
@@ -191,30 +252,56 @@ class Step:
         self,
         store: Store,
         clock: Clock,
-        held: Sequence[Chunk],
+        read: Collection[int],
         events: EventTable,
         chunks: Int64s,
-        keep: npt.NDArray[np.bool_],
+        keep: Mask,
+        idle: Mask,
         joined: Sequence[Chunk],
     ) -> Iterator[Chunk]:
         """The chunks after a step: those that stay, and new ones for the rest of the retained events."""
         moving = {FRESH}
         for chunk in clock.chunks:
-            left = int(keep[chunks == chunk.number].sum()) if chunk in held else chunk.rows
-            if left == 0 or 2 * left < chunk.rows or chunk in joined:
+            if chunk.number not in read:
+                yield chunk
+                continue
+            inside = keep & (chunks == chunk.number)
+            left, resting = int(inside.sum()), int((inside & idle).sum())
+            # Most of its keys fell asleep, or woke up.
+            turned = 2 * resting < left if chunk.asleep else resting >= FEW and 2 * resting >= left
+            if left == 0 or 2 * left < chunk.rows or chunk in joined or turned:
                 moving.add(chunk.number)
                 store.remove(chunk.number)
+                if chunk.asleep:
+                    store.remove_keys(chunk.number)
             else:
                 yield chunk
-        rewritten = events.table.filter(pa.array(keep & np.isin(chunks, list(moving)))).combine_chunks()
+        rewritten = keep & np.isin(chunks, list(moving))
+        resting_there = rewritten & idle
+        if resting_there.sum() < FEW:
+            resting_there[:] = False
         number = 1 + max((chunk.number for chunk in clock.chunks), default=-1)
-        parts = max(1, -(-rewritten.nbytes // LARGE))
-        size = max(1, -(-rewritten.num_rows // parts))
-        for start in range(0, rewritten.num_rows, size):
-            part = rewritten.slice(start, size)
+        for rows, asleep in ((rewritten & ~resting_there, False), (resting_there, True)):
+            for chunk in self.written(store, number, events, rows, asleep):
+                yield chunk
+                number += 1
+
+    def written(self, store: Store, number: int, events: EventTable, rows: Mask, asleep: bool) -> Iterator[Chunk]:
+        """Writes some events as new chunks, numbered from `number` on."""
+        table, times = events.table.filter(pa.array(rows)).combine_chunks(), events.time[rows]
+        parts = max(1, -(-table.nbytes // LARGE))
+        size = max(1, -(-table.num_rows // parts))
+        for start in range(0, table.num_rows, size):
+            part, when = table.slice(start, size), times[start : start + size]
             packed = encoded(part)
             store.write(number, packed)
-            yield Chunk(number, part.num_rows, len(packed))
+            chunk = Chunk(number, part.num_rows, len(packed))
+            if asleep:
+                keys = packed_codes(key_codes(part, self.keys))
+                store.write_keys(number, keys)
+                middle, newest = int(when[len(when) // 2]), int(when[-1])
+                chunk = replace(chunk, size=len(packed) + len(keys), middle=middle, newest=newest)
+            yield chunk
             number += 1
 
 
