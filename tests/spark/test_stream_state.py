@@ -95,7 +95,7 @@ def signatures(plan: Plan, batch: pa.RecordBatch) -> list:
 
 
 @st.composite
-def arrivals(draw, table: pa.Table, delay: int):
+def arrivals(draw, table: pa.Table, delay: int, most: int):
     """The rows in an order that never leaves one more than `delay` behind the newest, cut into micro-batches."""
     times = table["ts"].to_pylist()
     left, order, newest = list(range(len(times))), [], None
@@ -107,16 +107,16 @@ def arrivals(draw, table: pa.Table, delay: int):
         newest = times[row] if newest is None else max(newest, times[row])
         left.remove(row)
         order.append(row)
-    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=4)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=most)))
     return [table.take(pa.array(order[a:b], pa.int64())) for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
 
 
-def check_steps(draw, plan: Plan, table: pa.Table, delay: int) -> None:
+def check_steps(draw, plan: Plan, table: pa.Table, delay: int, cuts: int = 4, few=(1, 2, 1000)) -> None:
     """Steps over drawn micro-batches, and a last one that ends time, find what the whole table gives."""
     step = replace(Step((ship(plan, table.schema),), (0,), delay), plans=(plan,))
     clock, store, found = Clock(), Memory(), []
-    stream_state.FEW = draw(st.sampled_from([1, 2, 1000]))  # how many idle events are laid apart
-    for batch in draw(arrivals(table, delay)):
+    stream_state.FEW = draw(st.sampled_from(few))  # how many idle events are laid apart
+    for batch in draw(arrivals(table, delay, cuts)):
         newest = max(batch["ts"].to_pylist(), default=None)
         outcome = step.run(clock, store, [batch] if batch.num_rows else [], newest)
         clock = Clock.read(outcome.clock.text("same"), "same")
@@ -161,6 +161,23 @@ def test_steps_find_what_a_batch_finds_where_times_are_imprecise(data, query, ta
     unit = data.draw(st.sampled_from(units))
     options = {"probabilities": "odds"} if unit == 1 else {"unit": unit}  # odds are those of single steps
     check_steps(data.draw, replace(plan, options=options), numbered(table), delay)
+
+
+SLEEPY = [
+    "PATTERN SEQ(A a, B b) WHERE [id] WITHIN {}",
+    "PATTERN SEQ(A a, !(C c), B b) WHERE [id] AND a.x <= b.x WITHIN {}",
+    "PATTERN SEQ(!(C c), A a, B b) WHERE [id] WITHIN {}",
+    "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match(a, b[]) {{ [id] AND b[i].x >= a.x }} WITHIN {}",
+    "PATTERN SEQ(A a, B b, C c) WHERE [id, x] WITHIN {}",
+]
+
+
+@given(
+    st.data(), st.sampled_from(SLEEPY), streams(min_size=8, max_size=20, ids=4), st.integers(0, 3), st.integers(2, 30)
+)
+def test_steps_find_what_a_batch_finds_where_keys_fall_asleep(data, text, table, delay, window):
+    table = numbered(table)
+    check_steps(data.draw, written(text.format(window), table), table, delay, cuts=14, few=(1, 2))
 
 
 def written(text: str, table: pa.Table) -> Plan:

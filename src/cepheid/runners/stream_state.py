@@ -146,8 +146,6 @@ class Step:
         count = sum(table.num_rows for table in fresh)
         moved = until != clock.until
         clock = replace(clock, newest=newest)
-        if moved and until is not None:
-            clock = self.without_expired(store, clock, until)
         awake = tuple(chunk for chunk in clock.chunks if not chunk.asleep)
         joined = to_join(awake)
         tables = self.read(store, awake if moved else joined)
@@ -155,9 +153,11 @@ class Step:
             tables[FRESH] = arrived
         busy = self.busy_keys(tables, clock.until) if moved else None
         if moved and until is not None:
+            woken = [chunk for chunk in clock.chunks if chunk.asleep and self.wakes(store, chunk, busy)]
+            clock = self.without_expired(store, clock, woken, until)
             asleep = [chunk for chunk in clock.chunks if chunk.asleep]
             joined += to_join(asleep)
-            tables |= self.read(store, [c for c in asleep if c in joined or self.wakes(store, c, busy, until)])
+            tables |= self.read(store, [c for c in asleep if c in woken or c in joined or self.half_gone(c, until)])
         if not tables or until is None:
             return Outcome(replace(clock, until=until), late=late, events=count, retained=_rows(clock.chunks))
         events, chunks = self.gathered(tables)
@@ -181,11 +181,11 @@ class Step:
         """The latest time that no match completing after `until` can need."""
         return until - max(reach(plan) or 0 for plan in self.plans)
 
-    def without_expired(self, store: Store, clock: Clock, until: int) -> Clock:
-        """Forgets chunks of sleeping keys whose events have all expired, unread."""
+    def without_expired(self, store: Store, clock: Clock, woken: Sequence[Chunk], until: int) -> Clock:
+        """Forgets, unread, chunks of keys that sleep on and whose events have all expired."""
         stay = []
         for chunk in clock.chunks:
-            if chunk.newest is not None and chunk.newest <= self.gone(until):
+            if chunk.newest is not None and chunk.newest <= self.gone(until) and chunk not in woken:
                 store.remove(chunk.number)
                 store.remove_keys(chunk.number)
             else:
@@ -201,10 +201,13 @@ class Step:
         ]
         return np.unique(np.concatenate([np.empty(0, np.uint64), *(key_codes(table, self.keys) for table in new)]))
 
-    def wakes(self, store: Store, chunk: Chunk, busy: Codes | None, until: int) -> bool:
-        """Must a chunk of sleeping keys be read: does one of them have new events, or has half of it expired?"""
-        assert chunk.middle is not None
-        return busy is None or chunk.middle <= self.gone(until) or any_awake(store.keys(chunk.number), busy)
+    def wakes(self, store: Store, chunk: Chunk, busy: Codes | None) -> bool:
+        """Does one of the sleeping keys of a chunk have new events?"""
+        return busy is None or any_awake(store.keys(chunk.number), busy)
+
+    def half_gone(self, chunk: Chunk, until: int) -> bool:
+        """Has half of a chunk of sleeping keys expired, so that it should be written anew?"""
+        return chunk.middle is not None and chunk.middle <= self.gone(until)
 
     def looks_back(self) -> bool:
         """Must a step know where earlier matches ended (NON-OVERLAP)?"""
