@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 # Drawn streams take uneven time and the first call of a kernel compiles it, so durations decide nothing.
 settings.register_profile(
     "fast",
-    max_examples=50,
+    max_examples=30,
     deadline=None,
     print_blob=True,
     derandomize=True,  # the same examples everywhere: a change is judged by what it changed; test-all draws afresh
