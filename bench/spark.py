@@ -118,13 +118,17 @@ def workload(spark: Any, folder: Path, quick: bool) -> dict[str, float]:
     for name, prefilter in (("Flink CEP, all events", False), ("Flink CEP, relevant types only", True)):
         try:
             query = baseline.Sequence(prefilter=prefilter)
-            flink = baseline.measure(query, table, max_events=100_000 if quick else 500_000)
+            count = 100_000 if quick else 500_000
+            tried = [baseline.measure(query, table, max_events=count, slots=slots) for slots in (1, CORES)]
         except FlinkUnavailable as problem:
             print(f"Flink is not measured: {problem}")
             break
-        rate = CORES * flink.events_per_second  # generous: as if a second slot doubled it, and from memory, not files
-        rows.append([f"{name}, {CORES} slots", flink.events, rate, flink.matches, ours / rate])
-        numbers[name] = {"events_per_second": rate, "times_slower": ours / rate}
+        # The better of the two: one slot keeps both cores busy, too, with the source beside it. From memory, not files.
+        rates = [flink.events_per_second for flink in tried]
+        rate, flink = max(rates), tried[0]
+        rows.append([f"{name}, {CORES} cores", flink.events, rate, flink.matches, ours / rate])
+        by_slots = dict(zip(("1 slot", f"{CORES} slots"), rates, strict=True))
+        numbers[name] = {"events_per_second": rate, "times_slower": ours / rate, **by_slots}
     print_table("SASE's workload, Parquet to Parquet", ["engine", "events", "events/s", "matches", "ours / it"], rows)
     return numbers
 

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -24,7 +25,9 @@ import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.Collector;
 
 /**
- * Runs one pattern with Flink CEP over events held in memory, one slot, event time, and prints what it took.
+ * Runs one pattern with Flink CEP over events held in memory, in event time, and prints what it took.
+ *
+ * <p>One source hands the events to as many slots as are asked for, by key.
  *
  * <p>Usage: java FlinkCep FILE NAME=VALUE ... with the names read in main. FILE holds 64-bit little-endian numbers: the
  * count n, then n values each of time, key, type, price and volume.
@@ -49,8 +52,9 @@ public final class FlinkCep {
     private static Event[] events;
     private static volatile long firstEventNanos;
     private static volatile long endNanos;
-    private static long matches;
-    private static long selected;
+    private static final LongAdder matches = new LongAdder();
+    private static final LongAdder selected = new LongAdder();
+    private static int slots;
 
     private FlinkCep() {}
 
@@ -61,6 +65,7 @@ public final class FlinkCep {
             options.put(parts[0], parts[1]);
         }
         events = read(Path.of(arguments[0]));
+        slots = Integer.parseInt(options.get("slots"));
         String workload = options.get("workload");
         long window = Long.parseLong(options.get("window"));
         Pattern<Event, ?> pattern;
@@ -87,7 +92,7 @@ public final class FlinkCep {
         run(pattern, chosen, relevantTypes, events.length);
         System.out.printf(
                 "{\"events\": %d, \"seconds\": %.6f, \"matches\": %d, \"selected\": %d}%n",
-                events.length, (endNanos - firstEventNanos) / 1e9, matches, selected);
+                events.length, (endNanos - firstEventNanos) / 1e9, matches.sum(), selected.sum());
     }
 
     /** SASE: SEQ(type 0, type 1, ...) on one key, every combination (skip till any match). */
@@ -161,13 +166,13 @@ public final class FlinkCep {
 
         @Override
         public void processMatch(Map<String, List<Event>> match, Context context, Collector<Long> out) {
-            matches++;
+            matches.increment();
             if (chosen.isEmpty() || chosen.equals("p1")) {
                 for (List<Event> part : match.values()) {
-                    selected += part.size();
+                    selected.add(part.size());
                 }
             } else {
-                selected += take(match).size() + 1;
+                selected.add(take(match).size() + 1);
             }
         }
 
@@ -193,17 +198,17 @@ public final class FlinkCep {
     }
 
     private static void run(Pattern<Event, ?> pattern, String chosen, int relevantTypes, long count) throws Exception {
-        matches = 0;
-        selected = 0;
-        StreamExecutionEnvironment environment = StreamExecutionEnvironment.createLocalEnvironment(1);
+        matches.reset();
+        selected.reset();
+        StreamExecutionEnvironment environment = StreamExecutionEnvironment.createLocalEnvironment(slots);
         environment.getConfig().enableObjectReuse();
         DataGeneratorSource<Event> source =
                 new DataGeneratorSource<>(FlinkCep::event, count, TypeInformation.of(Event.class));
         WatermarkStrategy<Event> clock =
                 WatermarkStrategy.<Event>forMonotonousTimestamps().withTimestampAssigner((event, unused) -> event.ts);
-        DataStream<Event> stream = environment.fromSource(source, clock, "events");
+        DataStream<Event> stream = environment.fromSource(source, clock, "events").setParallelism(1);
         if (relevantTypes < Integer.MAX_VALUE) {
-            stream = stream.filter(event -> event.type < relevantTypes);
+            stream = stream.filter(event -> event.type < relevantTypes).setParallelism(1);
         }
         CEP.pattern(stream.keyBy(event -> event.key), pattern)
                 .inEventTime()

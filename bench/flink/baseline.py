@@ -1,4 +1,4 @@
-"""How fast Flink CEP answers a query on one slot, and how many matches it finds.
+"""How fast Flink CEP answers a query, on one slot or more, and how many matches it finds.
 
     python -m bench.flink.baseline
 
@@ -79,6 +79,7 @@ def measure(
     table: pa.Table,
     *,
     max_events: int = 500_000,
+    slots: int = 1,
     warm_up: int = 50_000,
     memory: str = "4g",
     timeout_seconds: float = 300.0,
@@ -95,7 +96,7 @@ def measure(
         path = Path(folder) / "events.bin"
         event_numbers(workload, table).tofile(path)
         command = [installation.java, f"-Xmx{memory}", *JAVA_OPTIONS, "-cp", installation.class_path, "FlinkCep"]
-        command += [str(path), *driver_options(workload), f"warm_up={warm_up}"]
+        command += [str(path), *driver_options(workload), f"warm_up={warm_up}", f"slots={slots}"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_seconds)
         except subprocess.TimeoutExpired:
