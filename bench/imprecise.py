@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 
 import cepheid
 from bench.measure import best_seconds, on_one_core, plot_lines, print_table, save
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, ordered
+from cepheid.engine.data.timed import prepare
 from cepheid.engine.find import find
-from cepheid.engine.imprecise.intervals import chosen_method
-from cepheid.engine.imprecise.timed import prepare
-from cepheid.engine.matches import Matches
+from cepheid.engine.search.intervals.run import chosen_method
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.simulate.cluster import SAMPLE_PERIOD, cluster_log

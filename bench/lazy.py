@@ -13,7 +13,7 @@ from typing import Any
 
 import cepheid
 from bench.measure import plot_lines, print_table, save
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import find
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import Schema

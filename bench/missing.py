@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 import cepheid
 from bench.measure import on_one_core, plot_lines, print_table, save
-from cepheid.engine.events import ordered
+from cepheid.engine.data.table import ordered
 from cepheid.engine.planning import make_plan
-from cepheid.engine.retain import retained
+from cepheid.engine.retention import retained
 from cepheid.language.schema import Schema
 from cepheid.simulate.gaps import Gap
 from cepheid.simulate.retail import retail_visits

@@ -25,11 +25,12 @@ from bench.flink import baseline
 from bench.flink.installation import FlinkUnavailable
 from bench.measure import RESULTS, plot_lines, print_table, save
 from cepheid.plan.physical import Plan
-from cepheid.runners import spark_batch, spark_stream
 from cepheid.runners.options import Options
-from cepheid.runners.spark import spark_plan
-from cepheid.runners.spark_pack import PACKED
-from cepheid.runners.spark_session import arrow_schema, start_session
+from cepheid.runners.spark import batch as spark_batch
+from cepheid.runners.spark import stream as spark_stream
+from cepheid.runners.spark.match import spark_plan
+from cepheid.runners.spark.pack import PACKED
+from cepheid.runners.spark.session import arrow_schema, start_session
 from cepheid.simulate.sase import sase_events
 
 CORES = 2

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cepheid.draw.automaton import automaton_svg
+from cepheid.draw.notebook import query_html
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
-from cepheid.language.automaton import automaton_svg
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
-from cepheid.language.notebook import query_html
-from cepheid.language.parse import parse
 from cepheid.language.printing import to_text
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 
 

@@ -20,7 +20,7 @@ def register(spark: Any, *, match_events: str = "match_events", match_table: str
 
     Functions that queries call must have been registered (`cepheid.function`) before.
     """
-    from cepheid.runners.spark_sql import table_functions
+    from cepheid.runners.sql.table_functions import table_functions
 
     for name, function in zip((match_events, match_table), table_functions(spark), strict=True):
         spark.udtf.register(name, function)

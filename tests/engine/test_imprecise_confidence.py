@@ -11,13 +11,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cepheid.engine.imprecise.ambiguous import Weighing, enumerate_instants, swept, unweighed
-from cepheid.engine.imprecise.bounds import NO_WINDOW, tighten
-from cepheid.engine.imprecise.exclusive import exclusive
-from cepheid.engine.imprecise.ordered import counted, desk, ordered_within, pairs_before, precedes, triples_before
-from cepheid.engine.imprecise.paired import paired
-from cepheid.engine.imprecise.task import task
-from cepheid.engine.imprecise.timed import Timed, accumulate, between, onwards, up_to
+from cepheid.engine.data.timed import Timed, accumulate, between, onwards, up_to
+from cepheid.engine.worth.confidence.ambiguous import Weighing, enumerate_instants, swept, unweighed
+from cepheid.engine.worth.confidence.bounds import NO_WINDOW, tighten
+from cepheid.engine.worth.confidence.exclusive import exclusive
+from cepheid.engine.worth.confidence.ordered import (
+    counted,
+    desk,
+    ordered_within,
+    pairs_before,
+    precedes,
+    triples_before,
+)
+from cepheid.engine.worth.confidence.paired import paired
+from cepheid.engine.worth.confidence.task import task
 from strategies.intervals import weights
 
 Interval = tuple[int, list[float]]  # the first instant, and the probability of each

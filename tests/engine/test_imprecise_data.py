@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.events import late_arrivals
+from cepheid.engine.data.instants import instants_of, with_bounds
+from cepheid.engine.data.table import late_arrivals
 from cepheid.engine.find import find
-from cepheid.engine.imprecise.instants import instants_of, with_bounds
 from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan

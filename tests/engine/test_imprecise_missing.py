@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.engine import abilities
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.instants import with_bounds
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import find
-from cepheid.engine.imprecise.instants import with_bounds
-from cepheid.engine.matches import Matches
-from cepheid.engine.retain import retained
+from cepheid.engine.retention import retained
 from cepheid.errors import EngineError, LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery

@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine.events import ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
-from cepheid.engine.matches import Matches
 from cepheid.errors import EngineError, LimitError
 from cepheid.language import syntax as s
 from cepheid.language.schema import Schema

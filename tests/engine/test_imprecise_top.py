@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
+from cepheid.engine.data.matches import Matches
 from cepheid.engine.find import find
-from cepheid.engine.matches import Matches
 from cepheid.language import syntax as s
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan

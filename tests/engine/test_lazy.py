@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine.events import ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
-from cepheid.engine.lazy import chain_text, scopes, tree_text
-from cepheid.engine.matches import Matches
+from cepheid.engine.search.lazy import chain_text, scopes, tree_text
 from cepheid.language import syntax as s
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Limits, Plan

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine.events import ordered
-from cepheid.engine.history import History, gather
-from cepheid.engine.learn import learn
+from cepheid.engine.data.table import ordered
+from cepheid.engine.fitting.history import History, gather
+from cepheid.engine.fitting.learn import learn
 from cepheid.errors import ModelError
 from cepheid.model import ByAttribute, Empirical, Gamma, GapStatistics, Model
 from cepheid.simulate import Simulation, retail_visits, route_visits

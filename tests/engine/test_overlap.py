@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import ENGINES, find, last_ends
-from cepheid.engine.matches import Matches
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from strategies.agreement import bound_to, everything

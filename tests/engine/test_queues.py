@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine.events import ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import ordered
 from cepheid.engine.find import ENGINES, find
-from cepheid.engine.matches import Matches
-from cepheid.engine.queues.edges import describe_edges
+from cepheid.engine.worth.edges import describe_edges
 from cepheid.language import syntax as s
 from cepheid.language.check import check
 from cepheid.model import ByAttribute, Exponential, Model, Uniform

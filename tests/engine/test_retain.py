@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import find, last_ends
-from cepheid.engine.matches import Matches
-from cepheid.engine.retain import never_forgets, reach, retained, windows_back
+from cepheid.engine.retention import never_forgets, reach, retained, windows_back
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.check import check
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.model import Exponential, Model
 from cepheid.plan.physical import Plan

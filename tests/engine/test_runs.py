@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine import runs
-from cepheid.engine.events import ordered
+from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.table import ordered
 from cepheid.engine.find import BEGINNING, find
-from cepheid.engine.matches import NEVER
+from cepheid.engine.search import runs
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from strategies.agreement import assert_agrees, assert_cuts_agree, bound_to, everything

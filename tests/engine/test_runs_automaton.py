@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import cepheid
-from cepheid.engine.runs import Automaton, compile_automaton
+from cepheid.engine.search.runs import Automaton, compile_automaton
 from cepheid.language.schema import DataType, Schema
 
 SCHEMA = Schema(

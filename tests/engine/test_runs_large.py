@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine import runs
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import NEVER, Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import BEGINNING, find
-from cepheid.engine.matches import NEVER, Matches
+from cepheid.engine.search import runs
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan

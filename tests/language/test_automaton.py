@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cepheid.language.automaton import Arc, automaton_svg
+from cepheid.draw.automaton import Arc, automaton_svg
 from cepheid.language.check import check
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 
 SVG = "{http://www.w3.org/2000/svg}"
 QUERIES = sorted(Path("tests/queries").glob("*.cepheid"))

@@ -12,8 +12,8 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery, BoundWindow, Phase
 from cepheid.language.check import check
-from cepheid.language.parse import parse
 from cepheid.language.printing import expression_text
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema
 
 COLUMNS = (

@@ -35,7 +35,7 @@ from cepheid.language.build import (
 )
 from cepheid.language.check import check
 from cepheid.language.expressions import node_of
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from queries.corpus import QUERIES
 
 

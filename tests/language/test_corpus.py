@@ -9,8 +9,8 @@ from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery, BoundWindow, Phase
 from cepheid.language.check import check
 from cepheid.language.normal import conjuncts, disjuncts
-from cepheid.language.parse import parse
 from cepheid.language.printing import to_text
+from cepheid.language.sase.parse import parse
 from queries.corpus import FOLDER, QUERIES, PrintedQuery
 
 every_query = pytest.mark.parametrize("printed", QUERIES.values(), ids=QUERIES)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.check import check
-from cepheid.language.parse import parse
 from cepheid.language.printing import to_text
+from cepheid.language.sase.parse import parse
 from strategies.queries import ARROW_SCHEMA, SCHEMA, queries, streams
 
 

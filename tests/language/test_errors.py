@@ -8,7 +8,7 @@ import pytest
 
 import cepheid.language
 from cepheid.language.check import problems, resolve
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from language.error_page import COMMAND, PAGE, SECTIONS, page
 from language.error_table.kinds import Example
 
@@ -39,7 +39,7 @@ def _codes_in(path: Path) -> set[str]:
 
 def test_every_code_in_the_source_is_in_the_table() -> None:
     folder = Path(cepheid.language.__path__[0])
-    raised = set().union(*(_codes_in(path) for path in folder.glob("*.py")))
+    raised = set().union(*(_codes_in(path) for path in folder.rglob("*.py")))
     assert len(raised) > 50
     assert raised == {kind.code for kind in KINDS}
 

@@ -9,8 +9,8 @@ from cepheid.language.bind import bind
 from cepheid.language.check import RESULT_COLUMNS, check
 from cepheid.language.functions import AGGREGATES, BUILT_IN
 from cepheid.language.guess import guessed_schema
-from cepheid.language.parse import parse
 from cepheid.language.printing import to_text
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.syntax import OutputMode, Strategy
 from cepheid.language.units import UNITS, unit_named

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from cepheid.errors import QueryError
 from cepheid.language.bind import bind
 from cepheid.language.check import check
-from cepheid.language.parse import MAX_TEXT, parse
 from cepheid.language.printing import to_text
+from cepheid.language.sase.parse import MAX_TEXT, parse
 from queries.corpus import QUERIES, PrintedQuery
 from strategies.queries import SCHEMA
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 
 from cepheid.language import syntax as s
-from cepheid.language.parse import parse
 from cepheid.language.printing import expression_text, name_text, to_text
+from cepheid.language.sase.parse import parse
 from strategies.syntax import expressions, names, query_trees
 
 

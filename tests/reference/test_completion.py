@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid.engine import reference
-from cepheid.engine.events import EventTable, ordered
-from cepheid.engine.matches import NEVER, Matches
+from cepheid.engine.data.matches import NEVER, Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.model import Exponential, Model
 from cepheid.plan.physical import Plan
 from reference.written_streams import found_between, named, planned, stream

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid import DataError, LimitError
-from cepheid.engine.matches import NEVER
+from cepheid.engine.data.matches import NEVER
 from cepheid.model import Exponential, Model
 from reference.written_streams import by_match, found_between, matches, named, planned, stream
 

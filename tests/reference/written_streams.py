@@ -13,9 +13,9 @@ import pyarrow as pa
 
 import cepheid
 from cepheid.engine import reference
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import NEVER, Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import BEGINNING
-from cepheid.engine.matches import NEVER, Matches
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 

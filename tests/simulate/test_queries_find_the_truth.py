@@ -5,7 +5,7 @@ import pytest
 import cepheid
 from cepheid.language.bind import bind
 from cepheid.language.check import check
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.simulate import SCENARIOS, clinic_doses, retail_visits, supply_chain
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cepheid.runners.spark_session import start_session
+from cepheid.runners.spark.session import start_session
 
 FOLDER = Path(__file__).parent
 

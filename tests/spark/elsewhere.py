@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid
-from cepheid.runners.spark_session import SETTINGS, start_session
+from cepheid.runners.spark.session import SETTINGS, start_session
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND b.x < c.x WITHIN 60"
 KEYLESS = "PATTERN SEQ(A a, B b, !(C c)) WHERE a.x = b.x WITHIN 30"

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, assume, settings
 
-from cepheid.engine.events import ordered
+from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 import cepheid
-from cepheid.runners.spark import match_spark
-from cepheid.runners.spark_batch import match_batch
+from cepheid.runners.spark.batch import match_batch
+from cepheid.runners.spark.match import match_spark
 from spark.packed import by_query, collected, expected, keyed_cases, keyless_cases, packed, plan_of
 
 

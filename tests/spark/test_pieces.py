@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import find
 from cepheid.language.bind import bind
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import events_of_each
 from cepheid.runners.pieces import Piece, can_cut, cut_by_time, found, key_hashes, pieces
-from cepheid.runners.spark_batch import distribution_keys
+from cepheid.runners.spark.batch import distribution_keys
 from strategies.queries import queries, streams
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cepheid.errors import CepheidError
-from cepheid.runners.spark_session import java_problem, java_version, start_session
+from cepheid.runners.spark.session import java_problem, java_version, start_session
 
 
 def fake_java(folder, told):

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.runners.spark_sql import table_functions
+from cepheid.runners.sql.table_functions import table_functions
 from spark.test_batch import QUERY, rows, skewed
 
 

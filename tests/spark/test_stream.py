@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming import StreamingQueryListener
 
 import cepheid
-from cepheid.runners.spark_stream import match_stream
+from cepheid.runners.spark.stream import match_stream
 from spark.packed import by_query, expected, keyed_cases, packed, plan_of
 
 FAR = 10**6
@@ -229,7 +229,7 @@ KILLED = """
 import sys, os, signal, json
 from pathlib import Path
 import cepheid
-from cepheid.runners.spark_session import start_session
+from cepheid.runners.spark.session import start_session
 
 folder, killing = Path(sys.argv[1]), sys.argv[2]
 session = start_session("local[2]", **{"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g",

@@ -9,19 +9,19 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 
-from cepheid.engine.events import ordered
+from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
-from cepheid.engine.retain import reach
+from cepheid.engine.retention import reach
 from cepheid.errors import DataError
 from cepheid.language.bind import bind
 from cepheid.language.check import check
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
-from cepheid.runners import stream_state
-from cepheid.runners.shipment import ship
-from cepheid.runners.spark_pack import decoded, encoded
-from cepheid.runners.stream_state import Clock, Step
+from cepheid.runners.spark.pack import decoded, encoded
+from cepheid.runners.spark.shipment import ship
+from cepheid.runners.stream import state as stream_state
+from cepheid.runners.stream.state import Clock, Step
 from strategies.intervals import ROLES, intervals
 from strategies.models import models
 from strategies.queries import queries, streams

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import ENGINES, find
-from cepheid.engine.matches import Matches
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery

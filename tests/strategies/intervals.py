@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import find
-from cepheid.engine.matches import Matches
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from strategies.queries import streams

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.diagnose import Count, Diagnosis, why
 from cepheid.errors import DataError
-from cepheid.runners.why import Count, Diagnosis, why
 
 
 def stream(*rows: tuple[Any, ...], columns: str = "ts type id x") -> pa.Table:

@@ -5,8 +5,8 @@ from hypothesis import given
 
 import cepheid
 from cepheid.api import Query
+from cepheid.diagnose import why
 from cepheid.language import syntax as s
-from cepheid.runners.why import why
 from strategies.queries import queries, streams
 
 

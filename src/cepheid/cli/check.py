@@ -18,7 +18,7 @@ from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.check import problems, resolve
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts or files of queries.")]

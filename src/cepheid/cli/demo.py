@@ -102,7 +102,7 @@ def simulated_day(tags: int, seed: int) -> Simulation:
 
 def matched(query: cepheid.Query, events: pa.Table, given: dict[str, Any], local: bool, stages: Stages) -> pa.Table:
     """The matches of the afternoon: as a stream on Spark where that is possible, else in this process."""
-    from cepheid.runners.spark_session import java_problem
+    from cepheid.runners.spark.session import java_problem
 
     problem = None if local else java_problem()
     if problem is not None:

@@ -175,7 +175,7 @@ def say_why(ran: Ran) -> None:
 def _is_large(inputs: list[str], format: str | None) -> bool:
     if find_files(inputs, format).size < _LARGE:
         return False
-    from cepheid.runners.spark_session import java_problem
+    from cepheid.runners.spark.session import java_problem
 
     if java_problem() is not None:
         return False

@@ -31,7 +31,7 @@ _CLASS = re.compile(r"^(: )?([\w.$]+(Exception|Error): )?")
 @contextmanager
 def spark_session(master: str, settings: list[str], stages: Stages) -> Iterator[Any]:
     """A session that is stopped at the end; what Spark prints goes to a log that is kept if something fails."""
-    from cepheid.runners.spark_session import start_session
+    from cepheid.runners.spark.session import start_session
 
     handle, name = tempfile.mkstemp(prefix="cepheid-spark-", suffix=".log")
     session, keep = None, False

@@ -18,7 +18,7 @@ from cepheid.cli.query_argument import read_query
 from cepheid.cli.result_files import to_json
 
 if TYPE_CHECKING:
-    from cepheid.runners.why import Closest, ComponentCount, Diagnosis, Step
+    from cepheid.diagnose import Closest, ComponentCount, Diagnosis, Step
 
 _MostEvents = Annotated[int, typer.Option(metavar="N", help="Larger inputs are thinned out to about N events.", min=1)]
 
@@ -53,7 +53,7 @@ def why(
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
-    from cepheid.runners.why import why as find_why
+    from cepheid.diagnose import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None
     given = {"model": loaded, "scoring": scoring, **roles.arguments()}

@@ -53,7 +53,7 @@ def unseen(bound: BoundQuery) -> str | None:
         return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
     if bound.window is None or bound.window.events:
         return "missing events need a window of time"
-    from cepheid.engine.queues.clauses import refusal
+    from cepheid.engine.search.queues.clauses import refusal
 
     return refusal(bound)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepheid.engine import abilities
-from cepheid.engine.events import EventTable
-from cepheid.engine.matches import NEVER, Matches
-from cepheid.engine.maximal import find_maximal
-from cepheid.engine.overlap import Ended, find_apart, last_ends
+from cepheid.engine.data.matches import NEVER, Matches
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.output.maximal import find_maximal
+from cepheid.engine.output.overlap import Ended, find_apart, last_ends
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
@@ -48,14 +48,14 @@ ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine("reference", abilities.anything, "reference", "find"),
-        Engine("sequence", abilities.sequences, "sequence"),
-        Engine("runs", abilities.precise, "runs", automaton="automaton_text"),
-        Engine("backtrack", abilities.precise, "runs", "run_backtracking", "automaton_text"),
-        Engine("lazy-chain", abilities.sequences, "lazy", "run_chain", "chain_text"),
-        Engine("lazy-tree", abilities.sequences, "lazy", "run_tree", "tree_text"),
-        Engine("queues", abilities.missing, "queues", automaton="describe_edges"),
-        Engine("points", abilities.points, "imprecise", "run_points"),
-        Engine("intervals", abilities.imprecise, "imprecise", "run_intervals"),
+        Engine("sequence", abilities.sequences, "search.stacks"),
+        Engine("runs", abilities.precise, "search.runs", automaton="automaton_text"),
+        Engine("backtrack", abilities.precise, "search.runs", "run_backtracking", "automaton_text"),
+        Engine("lazy-chain", abilities.sequences, "search.lazy", "run_chain", "chain_text"),
+        Engine("lazy-tree", abilities.sequences, "search.lazy", "run_tree", "tree_text"),
+        Engine("queues", abilities.missing, "search.queues", automaton="describe_edges"),
+        Engine("points", abilities.points, "search.points", "run_points"),
+        Engine("intervals", abilities.imprecise, "search.intervals.run", "run_intervals"),
     )
 }
 

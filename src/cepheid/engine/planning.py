@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cepheid.engine import abilities
-from cepheid.engine.events import EventTable
+from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import ENGINES
 from cepheid.engine.statistics import measure
 from cepheid.language.bound import BoundQuery

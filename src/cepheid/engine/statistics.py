@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.candidates import Candidates, candidates
-from cepheid.engine.events import EventTable
-from cepheid.engine.vectorised import condition, value_column
+from cepheid.engine.data.candidates import Candidates, candidates
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.values.columnwise import condition, value_column
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import DEFAULT_SELECTIVITY, Statistics

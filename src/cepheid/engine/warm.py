@@ -15,13 +15,13 @@ from concurrent.futures import ProcessPoolExecutor
 from cepheid.engine.find import ENGINES
 
 # Besides the engines: kernels that are loaded apart from them.
-OTHERS = ("history", "imprecise.unseen")
+OTHERS = ("fitting.history", "search.unseen")
 
 
 def warm(processes: int | None = None) -> dict[str, float]:
     """Loads every engine, on all cores at once, and says how many seconds each took."""
     modules = list(dict.fromkeys([*(engine.module for engine in ENGINES.values()), *OTHERS]))
-    load("sequence")  # what the others share
+    load("search.stacks")  # what the others share
     with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
         return dict(zip(modules, pool.map(load, modules), strict=True))
 

@@ -31,7 +31,7 @@ def bind(
     """The query over events of this schema, ready to be planned.
 
     >>> from cepheid.language.check import check
-    >>> from cepheid.language.parse import parse
+    >>> from cepheid.language.sase.parse import parse
     >>> schema = Schema((("ts", DataType.INT), ("type", DataType.STRING), ("id", DataType.INT)), "ts", "type")
     >>> bound = bind(check(parse("PATTERN SEQ(A a, B b) WHERE [id] AND a.id > 3 WITHIN 10")), schema)
     >>> bound.equivalence, bound.window, len(bound.conjuncts)

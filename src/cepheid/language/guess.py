@@ -9,7 +9,7 @@ from cepheid.language.schema import DataType, Schema
 def guessed_schema(query: s.QuerySyntax) -> Schema:
     """Columns that the query mentions, with types that fit how it uses them.
 
-    >>> from cepheid.language.parse import parse
+    >>> from cepheid.language.sase.parse import parse
     >>> dict(guessed_schema(parse("PATTERN SEQ(A a, B b) WHERE [id = 'x'] AND a.n < b.n WITHIN 1 hour")).columns)["id"]
     <DataType.STRING: 'string'>
     """

@@ -20,7 +20,7 @@ _RESERVED |= {strategy.value for strategy in s.Strategy}
 def to_text(query: s.QuerySyntax) -> str:
     """The canonical text of a query.
 
-    >>> from cepheid.language.parse import parse
+    >>> from cepheid.language.sase.parse import parse
     >>> print(to_text(parse("event seq(A x, ~(B y), C z) where [id] ∧ x.n ≠ z.n within 1 hr")))
     PATTERN SEQ(A x, !(B y), C z)
     WHERE [id] AND x.n != z.n

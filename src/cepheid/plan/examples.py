@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cepheid.language.bind import bind
 from cepheid.language.check import check
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema
 from cepheid.plan.logical import LogicalPlan, to_logical
 

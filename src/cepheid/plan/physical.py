@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cepheid.draw.notebook import query_html
 from cepheid.language.bound import BoundQuery
-from cepheid.language.notebook import query_html
 
 
 @dataclass(frozen=True)

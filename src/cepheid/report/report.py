@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.draw.automaton import Arc, automaton_svg
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
-from cepheid.language.automaton import Arc, automaton_svg
 from cepheid.language.printing import to_text
 from cepheid.report import charts
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.find import BEGINNING, ENGINES
-from cepheid.engine.matches import NEVER
 from cepheid.errors import CepheidError, EngineError
 from cepheid.language import syntax as s
 from cepheid.runners.local import Prepared, result_table
@@ -53,7 +53,7 @@ def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
         why = f"OUTPUT {prepared.bound.syntax.output.mode.value} has to compare matches one by one"
     if why is not None:
         raise EngineError(f"output='{output}' cannot be had for this query: {why}")
-    from cepheid.engine import runs
+    from cepheid.engine.search import runs
 
     plan = replace(prepared.plan, engine="runs")
     if output == "count":

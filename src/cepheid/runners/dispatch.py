@@ -13,7 +13,7 @@ from cepheid.runners.options import Options
 def run(events: Any, query: Any, **keywords: Any) -> Any:
     """The matches of a query, or of several with names, in any kind of table."""
     if is_spark(events):
-        from cepheid.runners.spark import match_spark
+        from cepheid.runners.spark.match import match_spark
 
         return match_spark(events, query, keywords)
     local = as_local(events)
@@ -37,7 +37,7 @@ def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords
         return explain_query(query, options)
     local = as_local(events)
     if local is None and is_spark(events):
-        from cepheid.runners.spark import explain_spark
+        from cepheid.runners.spark.match import explain_spark
 
         text: str = explain_spark(events, query, keywords)
         return text

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.events import ordered, times_of
-from cepheid.engine.history import History, gather
-from cepheid.engine.learn import learn
-from cepheid.engine.losses import gap_scale
+from cepheid.engine.data.table import ordered, times_of
+from cepheid.engine.fitting.history import History, gather
+from cepheid.engine.fitting.learn import learn
+from cepheid.engine.worth.losses import gap_scale
 from cepheid.errors import DataError, ModelError
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, Schema
@@ -76,7 +76,7 @@ def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, H
     """Each partition gathers its own counts; the driver adds them up."""
     from pyspark.sql import functions as F
 
-    from cepheid.runners.spark_session import arrow_schema
+    from cepheid.runners.spark.session import arrow_schema
 
     bound = _bound(query, arrow_schema(frame), options)
     needed = sorted(

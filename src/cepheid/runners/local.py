@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.events import EventTable, ordered
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import automaton_text, find
-from cepheid.engine.matches import Matches
 from cepheid.engine.planning import make_plan
 from cepheid.errors import DataError
 from cepheid.language.bound import BoundQuery
@@ -66,14 +66,14 @@ class Prepared:
 def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
     """Binds the query to the table, puts the events in order and chooses a plan."""
     if "uncertainty" in options.hints:
-        from cepheid.engine.imprecise.instants import check_types
+        from cepheid.engine.data.instants import check_types
 
         named = [name for component in query.syntax.components for name in component.types or ()]
         check_types(table, options.hints["uncertainty"], options.type, named)
     table, options = with_intervals(table, options)
     bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
     if bound.schema.lower is not None:
-        from cepheid.engine.imprecise.instants import instants_of
+        from cepheid.engine.data.instants import instants_of
 
         instants_of(table, bound.schema, options.hints)  # so that errors name rows as the caller counts them
     events = ordered(table, bound.schema)
@@ -90,7 +90,7 @@ def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options
         return table, options
     if options.lower is not None or options.upper is not None:
         raise DataError("pass either uncertainty, or the columns lower and upper")
-    from cepheid.engine.imprecise.instants import with_bounds
+    from cepheid.engine.data.instants import with_bounds
 
     bounded = with_bounds(
         table,

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.events import EventTable
-from cepheid.engine.retain import looks_at_all_events
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.retention import looks_at_all_events
 from cepheid.errors import QueryError
 from cepheid.language.bound import BoundQuery
 
@@ -30,7 +30,7 @@ def events_of_each(queries: Sequence[BoundQuery], events: EventTable) -> Iterato
     """For each query the events of its types, so that ten queries do not look at each other's events.
 
     >>> from cepheid.plan.examples import example
-    >>> from cepheid.engine.events import ordered
+    >>> from cepheid.engine.data.table import ordered
     >>> queries = [example(f"PATTERN SEQ({types}) WITHIN 10").bound for types in ("A a, B b", "C c, D d")]
     >>> table = pa.table({"ts": [1, 2, 3, 4], "type": ["A", "C", "D", "B"]})
     >>> [part.time.tolist() for part in events_of_each(queries, ordered(table, queries[0].schema))]

@@ -17,11 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.events import EventTable, times_of
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import find, last_ends
-from cepheid.engine.matches import Matches
-from cepheid.engine.overlap import Ended
-from cepheid.engine.retain import reach, windows_back
+from cepheid.engine.output.overlap import Ended
+from cepheid.engine.retention import reach, windows_back
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.matches import MISSING, Chosen, Int64s, Matches
-from cepheid.engine.vectorised import Column, value, value_column
+from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.values.columnwise import Column, value, value_column
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery

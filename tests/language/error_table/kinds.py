@@ -11,7 +11,7 @@ from cepheid.errors import QueryError
 from cepheid.language import build
 from cepheid.language.bind import bind
 from cepheid.language.check import check
-from cepheid.language.parse import parse
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema
 
 COLUMNS = {

@@ -9,11 +9,11 @@ from typing import cast
 import numpy as np
 
 from cepheid.engine.abilities import check_top
-from cepheid.engine.events import EventTable
-from cepheid.engine.matches import Matches, from_groups
+from cepheid.engine.data.matches import Matches, from_groups
+from cepheid.engine.data.table import EventTable
 from cepheid.engine.reference import missing, output, precise, worlds
 from cepheid.engine.reference.stream import Found, Stream
-from cepheid.engine.vectorised import value_column
+from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import LimitError, QueryError
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
@@ -90,7 +90,7 @@ def unit_of(plan: Plan) -> int:
     """How many steps of the time column one instant is."""
     if plan.options.get("unit") is None:
         return 1
-    from cepheid.engine.imprecise.instants import step_of
+    from cepheid.engine.data.instants import step_of
 
     return step_of(plan.options["unit"], plan.bound.schema.time_unit)
 

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from cepheid.engine.losses import check_missing, fixed_attributes, gap_scale, leading_components
 from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search
 from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
+from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery

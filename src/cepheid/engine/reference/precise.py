@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cepheid.engine.matches import NEVER
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
 from cepheid.engine.reference.values import Binding, Evaluator, Row
 from cepheid.errors import LimitError

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from cepheid.engine.events import EventTable, times_of
-from cepheid.engine.matches import NEVER
+from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.reference.missing import passes_alone
 from cepheid.engine.reference.precise import Search
 from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen

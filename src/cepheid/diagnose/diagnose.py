@@ -1,0 +1,214 @@
+"""The diagnosis: counts what survives each step, and what would without each condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.diagnose.closest import closest_to_a_match
+from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
+from cepheid.diagnose.hints import Findings, find_hints
+from cepheid.diagnose.relax import MOST_COMBINATIONS, MOST_MATCHES, Part, Subject, combinations, thinned
+from cepheid.diagnose.stages import about_negation, count, find_stages
+from cepheid.diagnose.window import needed_window
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.table import ordered
+from cepheid.engine.find import find
+from cepheid.engine.planning import make_plan
+from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.errors import DataError
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.language.printing import component_text, to_text
+from cepheid.language.schema import Schema
+from cepheid.runners.local import as_local
+from cepheid.runners.options import Options
+
+MOST_EVENTS = 2_000_000
+_MOST_TYPES = 12  # shown of the types that occur
+
+Bools = npt.NDArray[np.bool_]
+
+
+def why(events: Any, query: Any, *, most_events: int = MOST_EVENTS, **keywords: Any) -> Diagnosis:
+    """Why a query finds nothing or too little in a table.
+
+    Takes the options of `match`. Tables beyond `most_events` are thinned out, and the diagnosis says how.
+    """
+    options = Options.from_keywords(keywords)
+    local = as_local(events)
+    if local is None:
+        raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}")
+    bound = query.bind(Schema.from_arrow(local.arrow.schema, **options.roles()))
+    keys = () if bound.strategy is s.Strategy.STRICT_CONTIGUITY else bound.equivalence
+    table, sample = thinned(local.arrow, keys, most_events)
+    subject = Subject(bound, ordered(table, bound.schema), options.model, options.scoring)
+    components = tuple(_component_count(subject, component) for component in bound.components)
+    smaller = _small_enough(subject, components)
+    if smaller is not subject:
+        chosen = sample or f"{len(subject.events):,} events"
+        sample = f"the first {len(smaller.events):,} of {chosen}: there are too many combinations to look at all"
+        subject = smaller
+        components = tuple(_component_count(subject, component) for component in bound.components)
+
+    def cost(relaxed: BoundQuery) -> float:
+        return 0.0 if relaxed.has_kleene else _combinations(relaxed, subject, components) / MOST_COMBINATIONS
+
+    def affordable(relaxed: BoundQuery) -> bool:
+        return cost(relaxed) <= 1.0
+
+    matches = count(_original(subject))
+    stages = find_stages(subject, components)
+    impossible = any(component.passed == 0 for component in components if not component.negative)
+    without = _without(subject, cost) if matches.number < MOST_MATCHES else ()
+    window = None if impossible else needed_window(subject, affordable, matches)
+    closest = closest_to_a_match(subject, stages, affordable) if matches.number == 0 else None
+    types = _types(table, bound.schema.type)
+    hints = find_hints(Findings(subject, components, tuple(stages), without, window, types, matches))
+    return Diagnosis(
+        to_text(query.syntax),
+        local.arrow.num_rows,
+        sample,
+        types[:_MOST_TYPES],
+        matches,
+        components,
+        tuple(stage.step for stage in stages),
+        without,
+        window,
+        closest,
+        hints,
+    )
+
+
+def _original(subject: Subject) -> Matches:
+    plan, _ = make_plan(
+        subject.bound,
+        model=subject.model,
+        scoring=subject.scoring,
+        hints={"max_matches": MOST_MATCHES, "max_partial_matches": 20 * MOST_MATCHES, "truncate": True},
+    )
+    return find(plan, subject.events)
+
+
+def _small_enough(subject: Subject, components: tuple[ComponentCount, ...]) -> Subject:
+    """Fewer events where the query itself would have to look at too many combinations."""
+    estimate = _combinations(subject.bound, subject, components)
+    if estimate <= MOST_COMBINATIONS or subject.bound.has_kleene:
+        return subject
+    return subject.first(MOST_COMBINATIONS / estimate)
+
+
+def _combinations(bound: BoundQuery, subject: Subject, components: tuple[ComponentCount, ...]) -> float:
+    counts = {}
+    for component in components:
+        kept = sum(c.own and c.variables == {component.variable} for c in bound.conjuncts)
+        asked = sum(c.own and c.variables == {component.variable} for c in subject.bound.conjuncts)
+        counts[component.variable] = component.of_type if kept < asked else component.passed
+    keys = 1
+    if bound.equivalence:
+        column = subject.events.table.column(bound.equivalence[0])
+        keys = 1 if pa.types.is_nested(column.type) else int(pc.count_distinct(column).as_py())
+    return combinations(bound, [counts[p.variable] for p in bound.positives], keys, subject.span)
+
+
+# --- events per component ---------------------------------------------------------------------------------------
+
+
+def _component_count(subject: Subject, component: s.Component) -> ComponentCount:
+    """How many events have the component's type, pass each of its own conditions, and have a key."""
+    table, schema = subject.events.table, subject.bound.schema
+    size = len(subject.events)
+    of_type = np.ones(size, bool)
+    if component.types is not None and schema.type is not None:
+        column = value_column(table.column(schema.type))
+        of_type = _bools(pc.is_in(column, value_set=pa.array(list(component.types), column.type)), size)
+    resolve = _columns(table)
+    unkeyed = np.zeros(size, bool)
+    for name in subject.bound.equivalence:
+        if not component.any:
+            unkeyed |= _bools(pc.is_null(value_column(table.column(name))), size)
+    passed = of_type & ~unkeyed
+    conditions = []
+    for part in subject.parts:
+        expression = _about(part, component)
+        if expression is not None:
+            holds = _bools(condition(expression, resolve, component.any), size)
+            conditions.append(ConditionCount(part.text, int((of_type & holds).sum())))
+            passed &= holds
+    return ComponentCount(
+        component.variable,
+        component_text(component, {component.variable}),
+        component.negative,
+        int(of_type.sum()),
+        tuple(conditions),
+        int((of_type & unkeyed).sum()),
+        int(passed.sum()),
+    )
+
+
+def _about(part: Part, component: s.Component) -> s.Expression | None:
+    """What a condition asks of an event of the component alone, if anything."""
+    if isinstance(part.expression, s.Equivalence):
+        ((name, value),) = part.expression.tests
+        attribute = s.Attribute(s.Reference(component.variable), name)
+        return None if value is None else s.Comparison("=", attribute, value)
+    return part.expression if part.own == component.variable else None
+
+
+def _columns(table: pa.Table) -> Callable[[Any], Any]:
+    known: dict[str, Any] = {}
+
+    def resolve(node: Any) -> Any:
+        if node.name not in known:
+            known[node.name] = value_column(table.column(node.name))
+        return known[node.name]
+
+    return resolve
+
+
+def _bools(column: Any, size: int) -> Bools:
+    if isinstance(column, pa.Scalar):
+        return np.full(size, bool(column.as_py()))
+    found: Bools = pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(bool)
+    return found
+
+
+def _types(table: pa.Table, name: str | None) -> tuple[tuple[str, int], ...]:
+    if name is None or table.num_rows == 0:
+        return ()
+    counted = value_column(table.column(name)).value_counts().to_pylist()
+    found = [(str(item["values"]), int(item["counts"])) for item in counted]
+    return tuple(sorted(found, key=lambda item: (-item[1], item[0])))
+
+
+# --- without one thing ------------------------------------------------------------------------------------------
+
+
+def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Without, ...]:
+    """How many matches there would be without each condition, key, negation, and the strategy."""
+    found: list[Without] = []
+
+    def counted(kind: str, text: str, query: BoundQuery) -> None:
+        if cost(query) <= 1.0:
+            found.append(Without(kind, text, count(subject.matches(query))))
+        else:  # a lower bound, from fewer events
+            some = len(subject.first(1.0 / cost(query)).matches(query))
+            found.append(Without(kind, text, Count(some, at_least=True) if some else None))
+
+    for part in subject.parts:
+        if not about_negation(subject, part):
+            counted("key" if part.is_equivalence else "condition", part.text, subject.relaxed(without=[part]))
+    for negation in subject.bound.negations:
+        kept = [c for c in subject.bound.components if c is not negation.component]
+        counted("negation", component_text(negation.component), subject.relaxed(components=kept))
+    if subject.bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+        counted("strategy", subject.bound.strategy.value, subject.relaxed(any_strategy=True))
+    output = subject.bound.syntax.output
+    if output.mode is not s.OutputMode.ALL:
+        counted("output", f"OUTPUT {output.mode.value}", subject.relaxed())
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Drawings of queries, for notebooks, reports and pages."""

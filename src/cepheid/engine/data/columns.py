@@ -1,0 +1,160 @@
+"""The columns that compiled predicates read: plain arrays, one row per attribute.
+
+Whole numbers, times and booleans are int64 (never through float), numbers float64, strings the rank in a shared
+sorted dictionary, lists slices of one flat array. NULL is a mask. The layout depends on the query and the schema
+only, so that a compiled predicate serves every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import types
+
+from cepheid.engine.values.columnwise import value, value_column
+from cepheid.language import syntax as s
+from cepheid.language.schema import DataType, Schema
+
+INT64S = types.Array(types.int64, 1, "C")
+FLOAT64S = types.Array(types.float64, 1, "C")
+INT64_ROWS = types.Array(types.int64, 2, "C")
+FLOAT64_ROWS = types.Array(types.float64, 2, "C")
+UINT8_ROWS = types.Array(types.uint8, 2, "C")
+
+
+class Columns(NamedTuple):
+    """What a compiled predicate reads; see `ColumnLayout` for which row is which."""
+
+    whole: npt.NDArray[np.int64]
+    number: npt.NDArray[np.float64]
+    null: npt.NDArray[np.uint8]
+    literal: npt.NDArray[np.int64]  # the ranks of string literals
+    flat: npt.NDArray[np.float64]  # all lists, one after the other
+    edge: npt.NDArray[np.int64]  # rows 2k and 2k + 1: where list k begins and ends in `flat`
+
+
+COLUMNS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, UINT8_ROWS, INT64S, FLOAT64S, INT64_ROWS), Columns)
+
+
+@dataclass(frozen=True)
+class ColumnLayout:
+    """Which attribute lies in which row. An attribute may be derived: an expression over one event."""
+
+    attributes: tuple[tuple[str, DataType, s.Expression | None], ...]
+    literals: tuple[str, ...] = ()
+
+    def null_row(self, name: str) -> int:
+        """The row of an attribute's NULL mask."""
+        return [known for known, _, _ in self.attributes].index(name)
+
+    def type_of(self, name: str) -> DataType:
+        """The type of an attribute, derived ones included."""
+        return next(kind for known, kind, _ in self.attributes if known == name)
+
+    def value_row(self, name: str) -> int:
+        """The row of an attribute's values among those of its storage."""
+        kind = storage(self.type_of(name))
+        same = [known for known, other, _ in self.attributes if storage(other) == kind]
+        return same.index(name)
+
+
+def storage(kind: DataType) -> str:
+    """Where values of a type are kept."""
+    match kind:
+        case DataType.FLOAT:
+            return "number"
+        case DataType.LIST:
+            return "list"
+        case _:
+            return "whole"
+
+
+def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], schema: Schema) -> Columns:
+    """The arrays for some rows of a table."""
+    n = len(rows)
+    taken = table.select(_needed(layout, schema)).take(pa.array(rows))
+    columns: list[tuple[DataType, pa.Array]] = []
+    for name, kind, expression in layout.attributes:
+        if expression is None:
+            column = value_column(taken.column(name))
+        else:
+            column = value(expression, lambda node: value_column(taken.column(node.name)))  # type: ignore[attr-defined]
+        columns.append((kind, column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column))
+    null = np.zeros((len(columns), n), np.uint8)
+    for row, (_, column) in enumerate(columns):
+        if column.null_count:
+            null[row] = column.is_null().to_numpy(zero_copy_only=False)
+    dictionary = _dictionary([column for kind, column in columns if kind is DataType.STRING])
+    whole = [_whole(kind, column, dictionary) for kind, column in columns if storage(kind) == "whole"]
+    number = [pc.fill_null(column, 0.0).to_numpy() for kind, column in columns if storage(kind) == "number"]
+    flat, edge = _lists([column for kind, column in columns if storage(kind) == "list"], n)
+    return Columns(
+        _stacked(whole, n, np.int64),
+        _stacked(number, n, np.float64),
+        null,
+        _ranks_of(layout.literals, dictionary),
+        flat,
+        edge,
+    )
+
+
+def _needed(layout: ColumnLayout, schema: Schema) -> list[str]:
+    names = {name for name, _, expression in layout.attributes if expression is None}
+    for _, _, expression in layout.attributes:
+        if expression is not None:
+            names |= {node.name for node in s.walk(expression) if isinstance(node, s.Attribute)}
+    return [name for name in schema.names if name in names]
+
+
+def _stacked(rows: Sequence[npt.NDArray[Any]], n: int, kind: type[np.generic]) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(np.stack(rows), kind) if rows else np.zeros((0, n), kind)
+
+
+def _whole(kind: DataType, column: pa.Array, dictionary: pa.Array) -> npt.NDArray[np.int64]:
+    if kind is DataType.STRING:
+        ranks = pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=dictionary), 0).to_numpy()
+        values = ranks.astype(np.int64) * 2  # even: a string that occurs; odd: a literal between two of them
+    elif kind is DataType.BOOL:
+        values = pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(np.int64)
+    else:
+        values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
+    return values  # type: ignore[no-any-return]
+
+
+def _dictionary(columns: Sequence[pa.Array]) -> pa.Array:
+    """All strings that occur, sorted, so that ranks compare as the strings do."""
+    if not columns:
+        return pa.array([], pa.string())
+    unique = pa.chunked_array([column.cast(pa.string()).unique() for column in columns]).unique().drop_null()
+    # By bytes, as UTF-8 and Arrow compare; for valid text that is the order of code points, Python's too.
+    return unique.take(pc.sort_indices(unique))
+
+
+def _ranks_of(literals: Sequence[str], dictionary: pa.Array) -> npt.NDArray[np.int64]:
+    known = dictionary.to_numpy(zero_copy_only=False).astype(str) if literals else np.empty(0, str)
+    ranks = []
+    for literal in literals:
+        place = int(np.searchsorted(known, literal))
+        found = place < len(known) and known[place] == literal
+        ranks.append(place * 2 if found else place * 2 - 1)
+    return np.array(ranks, np.int64)
+
+
+def _lists(columns: Sequence[pa.Array], n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    flats, edges, base = [], [], 0
+    for column in columns:
+        if not pa.types.is_large_list(column.type):
+            column = column.cast(pa.large_list(pa.float64()))
+        offsets = column.offsets.to_numpy()
+        values = pc.fill_null(column.values.cast(pa.float64()), np.nan).to_numpy()
+        edges += [offsets[:-1] + base, offsets[1:] + base]
+        flats.append(values)
+        base += len(values)
+    flat = np.concatenate(flats) if flats else np.empty(0, np.float64)
+    return flat, _stacked(edges, n, np.int64)

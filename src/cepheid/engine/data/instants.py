@@ -1,0 +1,281 @@
+"""When each event may have happened: intervals of whole instants, read from a table and checked.
+
+An instant is one step of the time column, or `unit` steps of it where a unit is given: clocks that disagree by
+seconds should not be told apart by microseconds, and what confidence costs grows with the number of instants.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.data.table import times_of
+from cepheid.errors import DataError, closest
+from cepheid.language.schema import DataType, Schema, data_type
+from cepheid.language.units import UNITS, unit_named
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+SUM_WITHIN = 1e-6  # how far the probabilities of an event's instants may be from summing to one
+FARTHEST = 2**61  # steps of the time column from 0
+MAX_WIDTH = 10_000  # instants in one interval, unless the caller says otherwise with max_width
+_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]*)\s*\Z")
+
+
+@dataclass(frozen=True)
+class Instants:
+    """For each row of a table the instants at which its event may have happened, in units of `step`."""
+
+    lower: Int64s
+    upper: Int64s
+    until: Int64s  # the upper bound as it stands in the table
+    step: int = 1  # steps of the time column in one instant
+    weights: Float64s | None = None  # one after the other, the probabilities of the rows that have them
+    offsets: Int64s | None = None  # row r has weights[offsets[r]:offsets[r + 1]]; none of them: all instants alike
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A table with a lower and an upper bound for each event, and what one instant is."""
+
+    table: pa.Table
+    lower: str  # the names of the two columns
+    upper: str
+    step: int
+
+
+# --- one time column and how far it may be off -------------------------------------------------------------------
+
+
+def with_bounds(
+    table: pa.Table,
+    uncertainty: Any,
+    *,
+    time: str = "ts",
+    type: str | None = "type",
+    time_unit: str | None = None,
+    unit: Any = None,
+) -> Bounded:
+    """Adds the columns `<time>_lower` and `<time>_upper`: the time, rounded to the unit, give or take the uncertainty.
+
+    `uncertainty` is a half-width for all events, or one for each event type; types that are not named are exact. A
+    half-width that is not a whole number of units is rounded up, so that the interval holds what it held before.
+
+    >>> table = pa.table({"ts": [100, 104], "type": ["Task", "CPU"]})
+    >>> bounded = with_bounds(table, {"CPU": "7.5 s"}, time_unit="ms", unit="5 s")
+    >>> bounded.table.select(["ts_lower", "ts_upper"]).to_pylist(), bounded.step
+    ([{'ts_lower': 0, 'ts_upper': 0}, {'ts_lower': -10000, 'ts_upper': 10000}], 5000)
+    """
+    if time not in table.column_names:
+        raise DataError(f"no column '{time}' for the time; the columns are {', '.join(table.column_names)}")
+    names = (f"{time}_lower", f"{time}_upper")
+    for name in names:
+        if name in table.column_names:
+            raise DataError(f"uncertainty makes a column '{name}', but there is one; pass it as lower or upper instead")
+    steps_are = _unit_of_column(table, time, time_unit)
+    step = step_of(unit, steps_are)
+    half = _half_widths(table, uncertainty, type, steps_are, step)
+    given = times_of(table, time)
+    _check_far(given, time)
+    instant = np.floor_divide(given + step // 2, step)
+    for name, values in zip(names, (instant - half, instant + half), strict=True):
+        table = table.append_column(name, _like_time(values * step, table.schema.field(time).type))
+    return Bounded(table, *names, step)
+
+
+def _unit_of_column(table: pa.Table, time: str, time_unit: str | None) -> str | None:
+    if data_type(table.schema.field(time).type) is DataType.TIME:
+        return "microseconds"
+    if time_unit is None:
+        return None
+    named = unit_named(time_unit)
+    if named is None:
+        raise DataError(f"no time unit '{time_unit}'; for example 'ms', 's' or 'minutes'")
+    return named
+
+
+def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are: str | None, step: int) -> Int64s:
+    """The half-width of each row, in instants."""
+    if not isinstance(uncertainty, Mapping):
+        return np.full(len(table), _instants_in(uncertainty, steps_are, step), np.int64)
+    if type is None or type not in table.column_names:
+        raise DataError("uncertainty for each event type needs a column of types", hint="pass type='...'")
+    half = np.zeros(len(table), np.int64)
+    for name, given in uncertainty.items():
+        of_type = pc.fill_null(pc.equal(table.column(type), pa.scalar(name, pa.string())), False)
+        half[of_type.to_numpy()] = _instants_in(given, steps_are, step)
+    return half
+
+
+def _instants_in(given: Any, steps_are: str | None, step: int) -> int:
+    half = math.ceil(length_in_steps(given, steps_are, "uncertainty") / step)
+    if half * step > FARTHEST:
+        raise DataError(f"uncertainty={given!r} is longer than any stream")
+    return half
+
+
+def check_types(table: pa.Table, uncertainty: Any, type: str | None, named: Collection[str]) -> None:
+    """An error if an uncertainty is given for a type that neither the events have nor the query names."""
+    if not isinstance(uncertainty, Mapping) or type is None or type not in table.column_names or not table.num_rows:
+        return
+    occurring = [name for name in pc.unique(table.column(type)).to_pylist() if name is not None]
+    known = dict.fromkeys([*occurring, *named])
+    for name in uncertainty:
+        if name in known:
+            continue
+        guess = closest(str(name), map(str, known))
+        hint = f"did you mean {guess!r}?" if guess else f"the types are {', '.join(map(str, known))}"
+        told = f"uncertainty names the type {name!r}, which neither the events have nor the query names"
+        raise DataError(told, column=type, hint=hint)
+
+
+def _check_far(times: Int64s, column: str) -> None:
+    """Times and windows are added up in 64 bits."""
+    far = np.flatnonzero((times > FARTHEST) | (times < -FARTHEST))
+    if len(far):
+        row = int(far[0])
+        told = f"the time {times[row]} is out of reach: imprecise times lie between -2^61 and 2^61"
+        raise DataError(told, column=column, row=row)
+
+
+def step_of(unit: Any, steps_are: str | None) -> int:
+    """How many steps of the time column one instant is; `steps_are` names what the column counts, if that is known.
+
+    >>> step_of("0.1 s", "microseconds"), step_of(None, None), step_of(5, None)
+    (100000, 1, 5)
+    """
+    if unit is None:
+        return 1
+    steps = length_in_steps(unit, steps_are, "unit")
+    if steps.denominator != 1 or steps < 1:
+        raise DataError(f"unit={unit!r} is not a whole number of steps of the time column, but {float(steps):g}")
+    return int(steps)
+
+
+def length_in_steps(given: Any, steps_are: str | None, what: str) -> Fraction:
+    """A length of time such as 5, '7.5 s' or a timedelta, in steps of the time column."""
+    word: str | None = None
+    if isinstance(given, timedelta):
+        length, word = Fraction(given // timedelta(microseconds=1)), "microseconds"
+    elif isinstance(given, str):
+        written = _LENGTH.match(given)
+        if written is None:
+            raise DataError(f"{what}={given!r} is no length of time", hint="for example '7.5 s'")
+        length = Fraction(written.group(1))
+        if written.group(2):
+            word = unit_named(written.group(2))
+            if word is None:
+                raise DataError(f"{what}={given!r}: no time unit '{written.group(2)}'", hint="for example '7.5 s'")
+    elif isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
+        if not math.isfinite(given):
+            raise DataError(f"{what}={given!r} is no length of time")
+        length = Fraction(str(given))
+    else:
+        raise DataError(f"{what}={given!r} is no length of time", hint="for example '7.5 s'")
+    if length < 0:
+        raise DataError(f"{what}={given!r} is less than nothing")
+    if word is None:
+        if steps_are == "microseconds" and length:
+            raise DataError(f"{what}={given!r} needs a unit, since the time is a timestamp", hint=f"write '{given} s'")
+        return length
+    if steps_are is None:
+        raise DataError(
+            f"{what}={given!r} has a unit, but it is not known what one step of the time column is",
+            hint="pass time_unit='ms' (or what it counts), or a plain number",
+        )
+    return length * UNITS[word] / UNITS[steps_are]
+
+
+def _like_time(values: Int64s, kind: pa.DataType) -> pa.Array:
+    column = pa.array(values)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return column.cast(pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None))
+    return column
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+def instants_of(table: pa.Table, schema: Schema, options: Mapping[str, Any]) -> Instants:
+    """When each event of a table may have happened; a DataError names the first row for which that makes no sense.
+
+    Options: `probabilities` (a column that lists the probability of each instant; NULL: all alike), `unit` and
+    `max_width` (how many instants an interval may hold).
+    """
+    if schema.lower is None or schema.upper is None:
+        raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
+    if schema.tiebreak:
+        told = "tiebreak orders events of one instant, but with lower and upper no order is certain"
+        raise DataError(told, hint="leave tiebreak out")
+    step = step_of(options.get("unit"), schema.time_unit)
+    kinds = [table.schema.field(name).type for name in (schema.lower, schema.upper)]
+    if data_type(kinds[0]) is not data_type(kinds[1]):
+        told = f"bounds of two kinds: column '{schema.lower}' is {kinds[0]}, column '{schema.upper}' is {kinds[1]}"
+        raise DataError(told, hint="cast one of them")
+    lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
+    _check_far(lower, schema.lower)
+    _check_far(upper, schema.upper)
+    wrong = np.flatnonzero(lower > upper)
+    if len(wrong):
+        row = int(wrong[0])
+        told = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
+        raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+    until = upper
+    if step > 1:
+        lower, upper = lower // step, upper // step
+    limit = int(options.get("max_width", MAX_WIDTH))
+    width = upper - lower
+    wide = np.flatnonzero((width >= limit) | (width < 0))  # below 0: it does not fit 64 bits
+    if len(wide):
+        row = int(wide[0])
+        told = f"an interval of {int(upper[row]) - int(lower[row]) + 1:,} instants; at most {limit:,} are taken"
+        hint = "count in larger steps, for example unit='1 s', or raise max_width"
+        raise DataError(told, column=schema.upper, row=row, hint=hint)
+    named = options.get("probabilities")
+    if named is None:
+        return Instants(lower, upper, until, step)
+    weights, offsets = _weights(table, named, upper - lower + 1)
+    return Instants(lower, upper, until, step, weights, offsets)
+
+
+def _weights(table: pa.Table, name: str, widths: Int64s) -> tuple[Float64s, Int64s]:
+    if name not in table.column_names:
+        raise DataError(f"no column '{name}' for the probabilities; the columns are {', '.join(table.column_names)}")
+    kind = table.schema.field(name).type
+    if data_type(kind) is not DataType.LIST:
+        raise DataError(f"column '{name}' must list the probability of each instant, but it is {kind}", column=name)
+    column = pc.cast(table.column(name), pa.large_list(pa.float64())).combine_chunks()
+    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    given = column.is_valid().to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero(given & (sizes != widths))
+    if len(wrong):
+        row = int(wrong[0])
+        told = f"{sizes[row]} probabilities for {widths[row]} instants"
+        raise DataError(told, column=name, row=row, hint="give one for each instant from lower to upper")
+    flat = column.flatten()
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    weights = np.array(pc.fill_null(flat, np.nan).to_numpy(zero_copy_only=False), np.float64)
+    row_of = np.repeat(np.arange(len(sizes)), sizes)
+    bad = np.flatnonzero(~(weights >= 0.0))
+    if len(bad):
+        row, value = int(row_of[bad[0]]), weights[bad[0]]
+        told = "a probability that is NULL" if math.isnan(value) else f"a probability of {value:g}"
+        raise DataError(told, column=name, row=row, hint="they must be at least 0 and sum to 1")
+    totals = np.bincount(row_of, weights, len(sizes))
+    off = np.flatnonzero(given & ~(np.abs(totals - 1.0) <= SUM_WITHIN))
+    if len(off):
+        row = int(off[0])
+        told = f"the probabilities sum to {totals[row]:.9g}"
+        raise DataError(told, column=name, row=row, hint="they must be at least 0 and sum to 1")
+    return weights / totals[row_of], offsets

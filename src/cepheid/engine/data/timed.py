@@ -1,0 +1,303 @@
+"""Candidates with their instants, as kernels see them, and what they ask of one event: how probable is it then?
+
+Every probability here is a sum of what is allowed, never one minus what is not: an event that cannot lie somewhere
+gets exactly 0 there, so that "possible" and "above zero" are the same thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.candidates import Candidates, candidates
+from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.data.instants import Instants, instants_of
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.kernels.lean import lean
+from cepheid.plan.physical import Plan
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+
+class Timed(NamedTuple):
+    """The candidates: partition after partition, each in order of the lower bound."""
+
+    lower: Int64s  # the first and last instant that is possible at all
+    upper: Int64s
+    share: Float64s  # the probability of each instant, where all are alike
+    base: Int64s  # where an event with probabilities of its own begins in the flat arrays; -1: all alike
+    point: Float64s  # flat: P(T = t)
+    below: Float64s  # flat: P(T <= t)
+    above: Float64s  # flat: P(T >= t)
+    possible: Int64s  # flat: how many instants up to t are possible
+    holes: Int64s  # 1: some instant between the bounds is impossible
+    # Bit c: the event can fill component c; positives first, then the negated ones. With Kleene plus, further bits say
+    # which positive components it can be the first event of.
+    mask: Int64s
+    compared: npt.NDArray[np.int64]  # codes of the equivalence attributes that are compared here
+    until: Int64s  # the upper bound as it stands in the table, for completion
+
+
+TIMED = types.NamedTuple(
+    (
+        INT64S,
+        INT64S,
+        FLOAT64S,
+        INT64S,
+        FLOAT64S,
+        FLOAT64S,
+        FLOAT64S,
+        INT64S,
+        INT64S,
+        INT64S,
+        INT64_ROWS,
+        INT64S,
+    ),
+    Timed,
+)
+
+
+class Stacks(NamedTuple):
+    """For each component and partition its candidates in order of the lower bound."""
+
+    member: Int64s  # component after component, each partition by partition
+    begin: npt.NDArray[np.int64]  # row c: where each partition of component c begins in `member`, and the end
+    reach: Int64s  # the latest upper bound so far in the same component and partition
+    ahead: Int64s  # the earliest upper bound from here on (TIME's latest time of the next event)
+
+
+STACKS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, INT64S), Stacks)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The candidates of a plan's query in a table."""
+
+    rows: Int64s  # their rows in the table
+    timed: Timed
+    stacks: Stacks
+    starts: Int64s  # partition k is starts[k]:starts[k + 1]
+    step: int
+    scanned: int
+    late: int  # events that came after one that surely happened after them
+
+
+def prepare(plan: Plan, events: EventTable) -> Prepared:
+    """The events that could fill some component, with their instants."""
+    instants = instants_of(events.table, plan.bound.schema, plan.options)
+    found = candidates(plan, events)
+    part = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
+    lower, upper, begin = _possible(instants, found.rows)
+    order = np.lexsort((upper, lower, part))
+    rows = found.rows[order]
+    lower, upper, base = lower[order], upper[order], np.full(len(rows), -1, np.int64)
+    holes, nothing = np.zeros(len(rows), np.int64), np.zeros(0, np.float64)
+    point, below, above, possible = nothing, nothing, nothing, np.zeros(0, np.int64)
+    if begin is not None and instants.weights is not None:
+        sizes = np.where(begin[order] >= 0, upper - lower + 1, 0)
+        before = np.cumsum(sizes) - sizes
+        base = np.where(sizes > 0, before, -1)
+        spread = np.arange(int(sizes.sum())) + np.repeat(begin[order] - before, sizes)
+        point = instants.weights[spread]
+        below, above, possible = accumulate(point, base, sizes, holes)
+    components = len(plan.bound.positives) + len(plan.bound.negations)
+    mask = found.mask
+    if plan.bound.has_kleene:
+        mask = mask | (first_in_group(plan, events, found) << components)
+    timed = Timed(
+        lower,
+        upper,
+        1.0 / (upper - lower + 1),
+        base,
+        point,
+        below,
+        above,
+        possible,
+        holes,
+        np.ascontiguousarray(mask[order]),
+        np.ascontiguousarray(found.compared[:, order]),
+        instants.until[rows],
+    )
+    stacks = _stacks(timed, components, found.starts)
+    return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned, events.late)
+
+
+def first_in_group(plan: Plan, events: EventTable, found: Candidates) -> Int64s:
+    """Which positive components each candidate can be the first event of, as bits."""
+    from cepheid.engine.search.runs.prepare import _begins as begins
+
+    return begins(plan, events, found) & ((1 << len(plan.bound.positives)) - 1)
+
+
+def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s | None]:
+    """The bounds of some rows without impossible instants at the ends, and where their probabilities then begin."""
+    lower, upper = instants.lower[rows], instants.upper[rows]
+    if instants.weights is None or instants.offsets is None:
+        return lower, upper, None
+    begin = np.where(np.diff(instants.offsets)[rows] > 0, instants.offsets[rows], -1)
+    return (*trimmed(instants.weights, lower, upper, begin), begin)
+
+
+@numba.njit(types.UniTuple(INT64S, 2)(FLOAT64S, INT64S, INT64S, INT64S), cache=True)
+def trimmed(weights: Float64s, lower: Int64s, upper: Int64s, begin: Int64s) -> tuple[Int64s, Int64s]:
+    """The bounds without impossible instants at the ends; moves `begin` along."""
+    low, high = lower.copy(), upper.copy()
+    for row in range(len(begin)):
+        if begin[row] < 0:
+            continue
+        last = begin[row] + upper[row] - lower[row]
+        while weights[last] == 0.0:
+            last -= 1
+            high[row] -= 1
+        while weights[begin[row]] == 0.0:
+            begin[row] += 1
+            low[row] += 1
+    return low, high
+
+
+@numba.njit(types.Tuple((FLOAT64S, FLOAT64S, INT64S))(FLOAT64S, INT64S, INT64S, INT64S), cache=True)
+def accumulate(point: Float64s, base: Int64s, sizes: Int64s, holes: Int64s) -> tuple[Float64s, Float64s, Int64s]:
+    """Prefix and suffix sums of each event's probabilities, and counts of its possible instants; fills `holes`."""
+    below, above = np.empty(len(point)), np.empty(len(point))
+    possible = np.empty(len(point), np.int64)
+    for event in range(len(base)):
+        first, size = base[event], sizes[event]
+        if first < 0:
+            continue
+        total, number = 0.0, 0
+        for index in range(first, first + size):
+            total += point[index]
+            number += 1 if point[index] > 0.0 else 0
+            below[index], possible[index] = total, number
+        total = 0.0
+        for index in range(first + size - 1, first - 1, -1):
+            total += point[index]
+            above[index] = total
+        holes[event] = 1 if number < size else 0
+    return below, above, possible
+
+
+def _stacks(timed: Timed, components: int, starts: Int64s) -> Stacks:
+    members = [np.flatnonzero((timed.mask >> place) & 1) for place in range(components)]
+    bases = np.cumsum([0, *(len(member) for member in members)])
+    begin = np.stack([base + np.searchsorted(member, starts) for base, member in zip(bases, members, strict=False)])
+    member = np.concatenate(members)
+    order, upper = np.ascontiguousarray(begin, np.int64), timed.upper
+    return Stacks(member, order, *extremes(member, order, upper))
+
+
+@numba.njit(types.UniTuple(INT64S, 2)(INT64S, INT64_ROWS, INT64S), cache=True)
+def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s) -> tuple[Int64s, Int64s]:
+    """The latest upper bound up to each entry of a stack, and the earliest from there on."""
+    reach, ahead = np.empty(len(member), np.int64), np.empty(len(member), np.int64)
+    for place in range(begin.shape[0]):
+        for part in range(begin.shape[1] - 1):
+            low, high = begin[place, part], begin[place, part + 1]
+            for index in range(low, high):
+                reach[index] = upper[member[index]]
+                if index > low:
+                    reach[index] = max(reach[index], reach[index - 1])
+            for index in range(high - 1, low - 1, -1):
+                ahead[index] = upper[member[index]]
+                if index < high - 1:
+                    ahead[index] = min(ahead[index], ahead[index + 1])
+    return reach, ahead
+
+
+@lean(types.int64(TIMED))
+def widest(timed: Timed) -> int:
+    """The number of instants of the widest interval."""
+    width = 1
+    for event in range(len(timed.lower)):
+        width = max(width, timed.upper[event] - timed.lower[event] + 1)
+    return width
+
+
+# --- questions about one event ----------------------------------------------------------------------------------
+
+
+@lean(types.float64(TIMED, types.int64, types.int64))
+def at_instant(timed: Timed, event: int, instant: int) -> float:
+    """P(T = instant)."""
+    if instant < timed.lower[event] or instant > timed.upper[event]:
+        return 0.0
+    base = timed.base[event]
+    return timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
+
+
+@lean(types.float64(TIMED, types.int64, types.int64))
+def up_to(timed: Timed, event: int, instant: int) -> float:
+    """P(T <= instant)."""
+    if instant < timed.lower[event]:
+        return 0.0
+    if instant >= timed.upper[event]:
+        return 1.0
+    base, past = timed.base[event], instant - timed.lower[event]
+    return (past + 1) * timed.share[event] if base < 0 else timed.below[base + past]  # type: ignore[no-any-return]
+
+
+@lean(types.float64(TIMED, types.int64, types.int64))
+def onwards(timed: Timed, event: int, instant: int) -> float:
+    """P(T >= instant)."""
+    if instant > timed.upper[event]:
+        return 0.0
+    if instant <= timed.lower[event]:
+        return 1.0
+    base = timed.base[event]
+    if base < 0:
+        return (timed.upper[event] - instant + 1) * timed.share[event]  # type: ignore[no-any-return]
+    return timed.above[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
+
+
+@lean(types.float64(TIMED, types.int64, types.int64, types.int64))
+def between(timed: Timed, event: int, first: int, last: int) -> float:
+    """P(first <= T <= last)."""
+    lower, upper = timed.lower[event], timed.upper[event]
+    if first > upper or last < lower or first > last:
+        return 0.0
+    if first <= lower:
+        return up_to(timed, event, last)
+    if last >= upper:
+        return onwards(timed, event, first)
+    base = timed.base[event]
+    if base < 0:
+        return (last - first + 1) * timed.share[event]  # type: ignore[no-any-return]
+    low, high = base + first - lower - 1, base + last - lower
+    if timed.possible[low] == timed.possible[high]:
+        return 0.0
+    difference = timed.below[high] - timed.below[low]
+    if difference < 1e-9:  # rounding could make it nothing, or less
+        difference = 0.0
+        for index in range(low + 1, high + 1):
+            difference += timed.point[index]
+    return difference  # type: ignore[no-any-return]
+
+
+@lean(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64))
+def first_beyond(stacks: Stacks, lower: Int64s, low: int, high: int, bound: int) -> int:
+    """The first entry of member[low:high] whose lower bound exceeds `bound`."""
+    while low < high:
+        middle = (low + high) // 2
+        if lower[stacks.member[middle]] > bound:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@lean(types.int64(STACKS, types.int64, types.int64, types.int64))
+def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
+    """The first entry of member[low:high] such that it or one before it can still happen at `bound`."""
+    while low < high:
+        middle = (low + high) // 2
+        if stacks.reach[middle] >= bound:
+            high = middle
+        else:
+            low = middle + 1
+    return low

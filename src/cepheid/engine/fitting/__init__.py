@@ -1,0 +1,1 @@
+"""From a history of events to a loss and gap model."""

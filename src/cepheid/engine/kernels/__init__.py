@@ -1,0 +1,1 @@
+"""What kernels share, and what they need of numba."""

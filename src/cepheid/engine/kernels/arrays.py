@@ -1,0 +1,87 @@
+"""What the kernels of several engines share: candidates as arrays, stacks of them to bisect, arrays that grow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.candidates import WILD, Candidates
+from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.lean import lean
+
+NO_WINDOW, TIME_WINDOW, EVENT_WINDOW = 0, 1, 2
+
+
+class Events(NamedTuple):
+    """The candidates, as a kernel sees them."""
+
+    time: Int64s
+    instant: Int64s
+    position: Int64s
+    due: Int64s  # when a match that starts here is decided, if decisions wait for the window to pass
+    mask: Int64s
+    starts: Int64s
+    compared: npt.NDArray[np.int64]
+
+
+EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT64S, INT64S, INT64_ROWS), Events)
+
+
+def kernel_events(prepared: Candidates) -> Events:
+    """The candidates as arrays."""
+    return Events(
+        prepared.time,
+        prepared.instant,
+        prepared.position,
+        prepared.due,
+        prepared.mask,
+        prepared.starts,
+        prepared.compared,
+    )
+
+
+@lean(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64))
+def first_above(stack: Int64s, low: int, high: int, values: Int64s, bound: int) -> int:
+    """The first index in stack[low:high] whose value exceeds the bound; values rise along the stack."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[stack[middle]] > bound:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@lean(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64))
+def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int, event: int) -> bool:
+    """Does the event agree with at[low:high] on every compared attribute? A wild code agrees with all."""
+    for row in range(compared.shape[0]):
+        own = compared[row, event]
+        if own == WILD:
+            continue
+        for place in range(low, high):
+            other = compared[row, at[place]]
+            if other not in (own, WILD):
+                return False
+    return True
+
+
+@numba.njit(INT64S(INT64S), cache=True)
+def grown(values: Int64s) -> Int64s:
+    """The same values with room for as many again."""
+    larger = np.empty(2 * len(values), np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+@numba.njit(INT64_ROWS(INT64_ROWS), cache=True)
+def grown_rows(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The same rows with room for as many again."""
+    larger = np.empty((2 * values.shape[0], values.shape[1]), np.int64)
+    larger[: values.shape[0]] = values
+    return larger

@@ -1,0 +1,1 @@
+"""Which of the matches are reported."""

@@ -1,0 +1,206 @@
+"""OUTPUT NON-OVERLAP: per partition, a match is reported only if it starts after the last reported one ended.
+
+Matches compete in order of their end (earliest first), then of their start (latest first: the shortest wins), then in
+the order of their events. This is the one output that looks back: `ended` carries, for each partition, the order key of
+the last reported end from one interval of completion to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numba
+import numpy as np
+
+from cepheid.engine.data.candidates import _codes as codes_of
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.matches import MISSING, Int64s, Matches
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.output.maximal import BEGINNING, _deadlines
+from cepheid.engine.values.columnwise import value_column
+from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import DataType, data_type
+from cepheid.plan.physical import Plan
+
+Partition = tuple[Any, ...]
+OrderKey = tuple[Any, ...]  # the time, then the tiebreakers
+Ended = Mapping[Partition, OrderKey]
+NOTHING_ENDED = -1
+
+
+def find_apart(
+    run: Callable[[Plan, EventTable, int, int], Matches],
+    plan: Plan,
+    events: EventTable,
+    after: int,
+    until: int,
+    ended: Ended | None,
+) -> Matches:
+    """The matches that do not overlap among what an engine's `run` finds, decided in (after, until].
+
+    Without `ended`, what was reported before is found again from the events.
+    """
+    window = plan.bound.window
+    earliest = BEGINNING
+    if ended is not None and after > BEGINNING:
+        waits = plan.bound.postponed or bool(plan.options.get("missing_last", False))
+        # A match that waits for its window is known up to a window before it is decided here.
+        earliest = after if not waits or window is None or window.events else after - window.length
+        earliest = BEGINNING if waits and window is not None and window.events else earliest
+    if earliest == BEGINNING and not ended:
+        plan = replace(plan, options={**plan.options, "apart": True})  # an engine may leave out what is sure to overlap
+    matches = run(plan, events, earliest, until)
+    first, last = _seen(matches, from_end=False), _seen(matches, from_end=True)
+    matches = replace(matches, completion=_decided(plan, events, matches, last))
+    wanted = matches.completion <= until
+    if ended is not None:
+        wanted &= matches.completion > after
+    matches, first, last = matches.take(np.flatnonzero(wanted)), first[wanted], last[wanted]
+    kept = _apart(plan.bound, events, matches, first, last, ended or {})
+    kept = kept[matches.completion[kept] > after]
+    return matches.take(kept)
+
+
+def last_ends(plan: Plan, events: EventTable, matches: Matches) -> dict[Partition, OrderKey]:
+    """What NON-OVERLAP carries on: for each partition, the order key of the latest end among these matches."""
+    if len(matches) == 0:
+        return {}
+    partition, examples = _partition_numbers(plan.bound, events, matches)
+    last = _seen(matches, from_end=True)
+    order = np.lexsort((events.instant[last], partition))
+    ends = order[np.append(np.diff(partition[order]) != 0, True)]
+    values = _partition_values(plan.bound, events, matches, examples)
+    return {values[int(partition[index])]: _order_key(plan.bound, events, int(last[index])) for index in ends}
+
+
+def _decided(plan: Plan, events: EventTable, matches: Matches, last: Int64s) -> Int64s:
+    """When a match can be reported: once all that end before it are known, and those may wait for their windows."""
+    missing = matches.chosen[-1].last() == MISSING if len(matches) else np.zeros(0, bool)
+    if plan.bound.postponed:
+        return _deadlines(plan.bound, events, last)
+    if missing.any():
+        return np.where(missing, _deadlines(plan.bound, events, last), events.time[last])
+    return events.time[last]
+
+
+def _apart(
+    bound: BoundQuery, events: EventTable, matches: Matches, first: Int64s, last: Int64s, ended: Ended
+) -> Int64s:
+    """The numbers of the matches that are reported."""
+    if len(matches) == 0:
+        return np.zeros(0, np.int64)
+    partition, examples = _partition_numbers(bound, events, matches)
+    start, end = events.instant[first], events.instant[last]
+    order = np.lexsort((-start, end, partition))
+    before = np.full(len(examples), NOTHING_ENDED, np.int64)
+    if ended:
+        for number, values in enumerate(_partition_values(bound, events, matches, examples)):
+            if values in ended:
+                before[number] = _rank(bound, events, ended[values])
+    sorted_by = partition[order], start[order], end[order]
+    chosen = choose_apart(*sorted_by, before)
+    # Concurrent events can make several matches equal in all of that: the order of their events decides.
+    equal = np.logical_and.reduce([values[1:] == values[:-1] for values in sorted_by])
+    kept = order[chosen]
+    for tie in np.flatnonzero(np.append(equal, False)[chosen]):
+        begin = int(chosen[tie])
+        stop = begin + 1
+        while stop < len(order) and equal[stop - 1]:
+            stop += 1
+        kept[tie] = min(order[begin:stop], key=lambda match: _by_events(events, matches, match))
+    return kept
+
+
+@numba.njit(INT64S(INT64S, INT64S, INT64S, INT64S), cache=True)
+def choose_apart(partition: Int64s, start: Int64s, end: Int64s, ended: Int64s) -> Int64s:
+    """The first of each group of matches that is reported, of matches in the order they compete in."""
+    chosen = np.empty(len(partition), np.int64)
+    count = 0
+    latest = ended.copy()
+    for index in range(len(partition)):
+        if start[index] > latest[partition[index]]:
+            chosen[count] = index
+            count += 1
+            latest[partition[index]] = end[index]
+    return chosen[:count].copy()
+
+
+def _seen(matches: Matches, *, from_end: bool) -> Int64s:
+    """The first or the last event of each match that was seen."""
+    rows = np.full(len(matches), MISSING, np.int64)
+    for group in reversed(matches.chosen) if from_end else matches.chosen:
+        rows = np.where(rows == MISSING, group.last() if from_end else group.first(), rows)
+    return rows
+
+
+def _partition_numbers(bound: BoundQuery, events: EventTable, matches: Matches) -> tuple[Int64s, Int64s]:
+    """A number for the partition of each match, and for each partition a match that is in it."""
+    codes = np.zeros((len(matches), max(1, len(bound.equivalence))), np.int64)
+    for column, name in enumerate(bound.equivalence):
+        known = codes_of(events.table.column(name), -1)
+        value = np.full(len(matches), -1, np.int64)
+        for group in matches.chosen:  # an event of an ANY component may lack it, the others have it
+            rows = group.first()
+            value = np.where((value == -1) & (rows != MISSING), known[rows], value)
+        codes[:, column] = value
+    _, examples, numbers = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(numbers).ravel().astype(np.int64), examples
+
+
+def _partition_values(bound: BoundQuery, events: EventTable, matches: Matches, examples: Int64s) -> list[Partition]:
+    """The equivalence-test values of partitions, from a match in each."""
+    columns = {name: value_column(events.table.column(name)) for name in bound.equivalence}
+    found = []
+    for match in examples:
+        rows = [int(group.first()[match]) for group in matches.chosen]
+        seen = [row for row in rows if row != MISSING]
+        found.append(tuple(_first_known(columns[name][row].as_py() for row in seen) for name in bound.equivalence))
+    return found
+
+
+def _first_known(values: Iterable[Any]) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _order_key(bound: BoundQuery, events: EventTable, row: int) -> OrderKey:
+    breakers = (value_column(events.table.column(name))[row].as_py() for name in bound.schema.tiebreak)
+    return (int(events.time[row]), *breakers)
+
+
+def _rank(bound: BoundQuery, events: EventTable, key: OrderKey) -> int:
+    """The last instant of the table that does not come after an order key, which may be of an event long gone."""
+    stop = int(np.searchsorted(events.time, key[0], side="right"))
+    while (
+        stop > 0 and events.time[stop - 1] == key[0] and _sortable(_order_key(bound, events, stop - 1)) > _sortable(key)
+    ):
+        stop -= 1
+    return int(events.instant[stop - 1]) if stop > 0 else NOTHING_ENDED
+
+
+def _by_events(events: EventTable, matches: Matches, match: int) -> Any:
+    """The order of a match's events; concurrent ones by their values, since arrival must not matter."""
+    groups = matches.take(np.array([match])).groups()[0]
+    instants = [[int(events.instant[row]) for row in group] for group in groups]
+    names = sorted(events.table.column_names)
+    values = [[_sortable(_value(events, name, row) for name in names) for row in group] for group in groups]
+    return instants, values
+
+
+def _value(events: EventTable, name: str, row: int) -> Any:
+    column = events.table.column(name).slice(row, 1)
+    return (column if data_type(column.type) is DataType.OTHER else value_column(column))[0].as_py()
+
+
+def _sortable(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Values as a sort key, NULL first."""
+    return tuple((value is not None, _plain(value)) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return _sortable(value)
+    if isinstance(value, dict):
+        return _sortable([part for name in sorted(value) for part in (name, value[name])])
+    return 0 if value is None else value

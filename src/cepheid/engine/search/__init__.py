@@ -1,0 +1,1 @@
+"""Searches: ways to walk a query's automaton over its candidates."""

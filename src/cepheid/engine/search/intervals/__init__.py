@@ -1,0 +1,1 @@
+"""Event-based search at imprecise times (TIME section 4)."""

@@ -1,0 +1,151 @@
+"""From what kernels find to matches: completion, OUTPUT, limits, errors for confidences that cost too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cepheid.engine.data.matches import NEVER, Chosen, Matches
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.timed import Prepared
+from cepheid.engine.limits import check_limit
+from cepheid.engine.reference.output import sortable
+from cepheid.engine.search.intervals.found import EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, TOO_MANY_RUNS, Found
+from cepheid.engine.search.intervals.written import Written
+from cepheid.engine.values.columnwise import value_column
+from cepheid.errors import EngineError
+from cepheid.language import syntax as s
+from cepheid.plan.physical import Plan
+
+BEGINNING = np.iinfo(np.int64).min
+
+
+def check_cost(cost: float) -> None:
+    """An error if the exact confidence of some match would take too long."""
+    if cost > 0.0:
+        raise EngineError(
+            f"the exact confidence of a match needs about {cost:.0e} steps: several of its neighbours could disturb it "
+            "in several places, and all their orders count",
+            hint="count time in larger steps (unit), ask for CONFIDENCE c, tighten the conditions, or raise max_cost",
+        )
+
+
+def matches_of(plan: Plan, prepared: Prepared, found: Found, counters: Any, cost: float) -> Matches:
+    """What a kernel found, with rows of the table."""
+    check_cost(cost)
+    size, rows = int(found.size[0]), prepared.rows
+    return Matches(
+        tuple(Chosen(rows[found.chosen[:size, place]]) for place in range(len(plan.bound.positives))),
+        found.completion[:size],
+        confidence=found.confidence[:size],
+        earliest=found.earliest[:size] * prepared.step,
+        latest=found.latest[:size] * prepared.step,
+        counters=_counted(prepared, counters),
+        truncated=_truncated(plan, counters),
+    )
+
+
+def matches_of_groups(plan: Plan, prepared: Prepared, written: Written, counters: Any, cost: float) -> Matches:
+    """The same where components may hold several events."""
+    check_cost(cost)
+    size = int(written.size[0])
+    sizes = written.sizes[:size]
+    rows = prepared.rows[written.events[: int(written.size[1])]]
+    place_of = np.repeat(np.tile(np.arange(sizes.shape[1]), size), sizes.ravel())
+    chosen = []
+    for place, component in enumerate(plan.bound.positives):
+        offsets = np.concatenate([[0], np.cumsum(sizes[:, place])]).astype(np.int64)
+        chosen.append(Chosen(rows[place_of == place], offsets if component.kleene else None))
+    return Matches(
+        tuple(chosen),
+        written.completion[:size],
+        confidence=written.confidence[:size],
+        earliest=written.earliest[:size] * prepared.step,
+        latest=written.latest[:size] * prepared.step,
+        counters=_counted(prepared, counters),
+        truncated=_truncated(plan, counters),
+    )
+
+
+def _counted(prepared: Prepared, counters: Any) -> dict[str, int]:
+    names = {"evaluations": EVALUATED, "partial": PARTIAL, "peak": PEAK, "judged": JUDGED}
+    found = {"scanned": prepared.scanned, "candidates": len(prepared.rows), "late": prepared.late}
+    return found | {name: int(counters[index]) for name, index in names.items()}
+
+
+def _truncated(plan: Plan, counters: Any) -> bool:
+    name = "max_partial_matches" if counters[OVERFLOW] == TOO_MANY_RUNS else "max_matches"
+    return check_limit(plan, name, bool(counters[OVERFLOW]))
+
+
+def searched(plan: Plan, after: int, until: int) -> tuple[int, int]:
+    """The interval in which matches must complete before OUTPUT picks among them: TOP is known at the end only."""
+    if plan.bound.syntax.output.mode is not s.OutputMode.TOP:
+        return after, until
+    return BEGINNING, NEVER if until == NEVER else BEGINNING
+
+
+def picked(plan: Plan, events: EventTable, matches: Matches, until: int) -> Matches:
+    """What OUTPUT picks among the matches."""
+    output = plan.bound.syntax.output
+    if output.mode is s.OutputMode.TOP:
+        if until < NEVER:
+            return matches.take(np.arange(0))
+        matches = replace(matches, completion=np.full(len(matches), NEVER, np.int64))
+        return most_confident(plan, events, matches, output.count or 1)
+    return matches
+
+
+def most_confident(plan: Plan, events: EventTable, matches: Matches, count: int) -> Matches:
+    """TOP k BY CONFIDENCE, per partition; equal ones by the earliest possible end, then in the order of events."""
+    assert matches.confidence is not None
+    assert matches.latest is not None
+    first, last = matches.chosen[0].first(), matches.chosen[-1].last()
+    part = _partitions(plan, events, matches)
+    keys = (-events.instant[first], events.instant[last], matches.latest, -np.round(matches.confidence, 9), part)
+    order = np.lexsort(keys)
+    ranked = part[order]
+    begins = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])) if len(order) else order
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff([*begins, len(order)]))
+    kept = rank < count
+    # Where the last that is kept and the first that is not tie, their events decide.
+    last = np.flatnonzero(rank == count) - 1
+    same = np.ones(len(last), bool)
+    for key in keys:
+        same &= key[order[last]] == key[order[last + 1]]
+    for place in last[same]:
+        here = order[place - rank[place] : np.searchsorted(ranked, ranked[place], "right")]
+        tied = np.flatnonzero(np.all([key[here] == key[order[place]] for key in keys], axis=0))
+        among = sorted(tied, key=lambda each: _by_events(plan, events, matches, int(here[each])))
+        kept[place - rank[place] + tied] = False
+        kept[place - rank[place] + np.array(among[: count - tied[0]])] = True
+    return matches.take(np.sort(order[kept]))
+
+
+def _by_events(plan: Plan, events: EventTable, matches: Matches, match: int) -> tuple[Any, ...]:
+    """The instants of a match's events, then their values: what tells matches apart that tie otherwise."""
+    names = sorted(plan.bound.schema.names)
+    groups = matches.take(np.array([match])).groups()[0]
+    instants = [tuple(int(events.instant[row]) for row in group) for group in groups]
+    return instants, [[sortable(_values(events, names, row)) for row in group] for group in groups]
+
+
+def _values(events: EventTable, names: Sequence[str], row: int) -> list[Any]:
+    return [value_column(events.table.column(name).slice(row, 1))[0].as_py() for name in names]
+
+
+def _partitions(plan: Plan, events: EventTable, matches: Matches) -> Any:
+    """A number for the equivalence-test values of each match: an event of an ANY component may lack some."""
+    part = np.zeros(len(matches), np.int64)
+    for name in plan.bound.equivalence:
+        column = events.table.column(name).combine_chunks().dictionary_encode()
+        codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        known = np.full(len(matches), -1, np.int64)
+        for group in matches.chosen:
+            for rows in (group.first(), group.last()):
+                known = np.where(known < 0, codes[rows], known)
+        part = np.unique(part * (int(known.max(initial=0)) + 2) + known, return_inverse=True)[1].astype(np.int64)
+    return part

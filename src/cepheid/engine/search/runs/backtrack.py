@@ -1,0 +1,187 @@
+"""The backtrack algorithm (SASE+ section 5.2.3), for comparison: one run at a time, all others wait on a stack.
+
+A run follows the stream until it can go on in several ways; then it takes the furthest one, and what it could have
+done instead is postponed. When it ends, the run postponed last resumes where it stood, so events are read again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.lean import lean
+from cepheid.engine.program import PROGRAM, Program
+from cepheid.engine.search.runs.conditions import ABSENT, EVENTS, FUNCTION, INSTANT, TIME, Absent, Events, in_window
+from cepheid.engine.search.runs.enumerate import WRITTEN, Written
+from cepheid.engine.search.runs.moves import (
+    ACCEPTED,
+    ALIVE,
+    BLANK,
+    BOOKS,
+    FRESH,
+    NEXT,
+    OVERFLOW,
+    PEAK_BUFFERED,
+    PEAK_RUNS,
+    RESUME,
+    RUNS,
+    UNTIL,
+    WIDTHS,
+    Books,
+    Runs,
+    Widths,
+    advance,
+    new_runs,
+    release,
+)
+from cepheid.engine.search.runs.scan import (
+    NO_LIMIT,
+    NOTHING_REACHED,
+    OFTEN,
+    RUNS_REACHED,
+    VERBOSE,
+    absent_events,
+    cramped,
+    drain,
+    new_books,
+    with_room,
+)
+
+
+@lean(types.int64(EVENTS, types.int64, types.int64))
+def after_instant(events: Events, event: int, end: int) -> int:
+    """The first event behind those that are concurrent with this one."""
+    instant = events.facts[event, INSTANT]
+    while event < end and events.facts[event, INSTANT] == instant:
+        event += 1
+    return event
+
+
+FIRST, GOING = range(2)  # where the search stands: the event that runs begin with now, and whether one is under way
+
+
+@lean(
+    types.int64(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        ABSENT,
+        RUNS,
+        BOOKS,
+        INT64S,
+        types.int64,
+        types.int64,
+    )
+)
+def search(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    absent: Absent,
+    runs: Runs,
+    books: Books,
+    cursor: Int64s,
+    end: int,
+    most_runs: int,
+) -> int:
+    """Follows the runs of a partition, depth first, as far as there is room; says how much is needed, 0 at the end."""
+    state = books.state
+    while cursor[FIRST] < end and state[OVERFLOW] == NOTHING_REACHED:
+        first = cursor[FIRST]
+        if cursor[GOING] == 0:
+            if cramped(runs, books, 3, 0):
+                return 3
+            advance(events, program, columns, predicate, absent, runs, books, BLANK, first, first + 1, first)
+            if state[FRESH] >= 0:
+                runs.rows[state[FRESH], RESUME] = after_instant(events, first, end)
+            cursor[GOING] = 1
+        while state[FRESH] >= 0 and state[OVERFLOW] == NOTHING_REACHED:
+            slot = state[FRESH]
+            low = runs.rows[slot, RESUME]
+            below = runs.rows[slot, NEXT]
+            over = low == end or (not program.postponed and events.facts[low, TIME] > state[UNTIL])
+            if over or (events.ordered and not in_window(events, program, first, low)):
+                state[FRESH] = below
+                release(runs, books, slot, first)
+                continue
+            high = after_instant(events, low, end)
+            if cramped(runs, books, 2 * (high - low) + 1, 0):
+                return int(2 * (high - low) + 1)
+            state[FRESH] = below
+            state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], high - first)  # what may have to be read again
+            lives = advance(events, program, columns, predicate, absent, runs, books, slot, low, high, first)
+            child, oldest = state[FRESH], -1
+            while child != below:
+                runs.rows[child, RESUME] = high
+                oldest = child
+                child = runs.rows[child, NEXT]
+            if lives:  # postponed, behind what it became
+                runs.rows[slot, RESUME] = high
+                runs.rows[slot, NEXT] = below
+                if oldest < 0:
+                    state[FRESH] = slot
+                else:
+                    runs.rows[oldest, NEXT] = slot
+            else:
+                release(runs, books, slot, first)
+            state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
+            if state[ALIVE] > most_runs:
+                state[OVERFLOW] = RUNS_REACHED
+            if state[ACCEPTED] >= OFTEN:
+                return 1
+        cursor[GOING] = 0
+        cursor[FIRST] += 1
+    return 0
+
+
+@numba.njit(
+    types.Tuple((WRITTEN, INT64S))(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        WIDTHS,
+        WRITTEN,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+    ),
+    cache=True,
+)
+def backtrack(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    widths: Widths,
+    written: Written,
+    after: int,
+    until: int,
+    most_runs: int,
+    most_matches: int,
+) -> tuple[Written, Int64s]:
+    """Every run of every partition, one at a time: the matches written down, and counters."""
+    books = new_books(len(events.facts), widths, after, until, False)
+    state = books.state
+    runs = new_runs(256, widths, state)
+    cursor = np.zeros(2, np.int64)
+    for part in range(len(events.starts) - 1):
+        absent = absent_events(events, program, part)
+        cursor[FIRST], cursor[GOING] = events.starts[part], 0
+        end = events.starts[part + 1]
+        needed = 1
+        while needed > 0 and state[OVERFLOW] == NOTHING_REACHED:
+            needed = search(events, program, columns, predicate, absent, runs, books, cursor, end, most_runs)
+            written = drain(books, written, VERBOSE, most_matches)
+            runs, books = with_room(runs, books, cursor[FIRST], needed, 0, NO_LIMIT)
+        if state[OVERFLOW] != NOTHING_REACHED:
+            break
+    return written, state

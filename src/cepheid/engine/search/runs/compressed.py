@@ -1,0 +1,95 @@
+"""Compressed output (SASE+ section 4.2): all matches as one shared structure, with counts and a way to list them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cepheid.engine.data.matches import Int64s, Matches
+from cepheid.engine.limits import check_limit
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, MATCHES, Rows
+from cepheid.engine.search.runs.enumerate import CUT, nothing_written, write_matches
+from cepheid.engine.search.runs.moves import COUNTLESS
+from cepheid.engine.search.runs.prepare import Prepared, to_matches
+
+
+@dataclass(frozen=True)
+class CompressedMatches:
+    """Matches that share their events instead of each listing its own.
+
+    `entries` is a directed acyclic graph, one row for each entry: an event with its predecessor (-1: none), its place
+    in the pattern and the latest event that a path from here can begin with; or, where the event is -1, two entries
+    that stand for the matches of both. `accepted` has a row for each accepting entry: the entry, the earliest event
+    its matches may begin with, how many they are, and when they are known. Every path from there back to a beginning
+    that is not too early is a match. Events are numbered by candidate; `candidates.rows` gives their table rows.
+    """
+
+    prepared: Prepared
+    entries: Rows
+    accepted: Rows
+    state: Int64s = field(repr=False)
+    truncated: bool = False
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What the engine counted."""
+        return {**self.prepared.counters(self.state), "entries": len(self.entries), "accepting": len(self.accepted)}
+
+    def count(self) -> int:
+        """How many matches there are, exactly, without listing them."""
+        return sum(self._exact())
+
+    def counts(self) -> tuple[Int64s, list[int]]:
+        """How many matches end with which event: table rows, and for each of them an exact number of matches."""
+        ends = self.prepared.candidates.rows[self.entries[self.accepted[:, ENTRY], EVENT]]
+        rows, places = np.unique(ends, return_inverse=True)
+        counts = [0] * len(rows)
+        for place, number in zip(places.tolist(), self._exact(), strict=True):
+            counts[place] += number
+        return rows, counts
+
+    def enumerate(self, limit: int | None = None) -> Matches:
+        """All matches, or the first `limit` of them; more than max_matches are an error, as everywhere."""
+        most = self.prepared.plan.limits.max_matches
+        wanted = most if limit is None else min(limit, most)
+        written = write_matches(
+            nothing_written(self.prepared.compiled.program.places),
+            np.ascontiguousarray(self.entries),
+            np.ascontiguousarray(self.accepted),
+            len(self.accepted),
+            wanted,
+        )
+        cut = bool(written.filled[CUT])
+        asked_for = limit is not None and limit <= most
+        truncated = self.truncated or (check_limit(self.prepared.plan, "max_matches", cut and not asked_for))
+        return to_matches(self.prepared, written, self.state, truncated)
+
+    def _exact(self) -> list[int]:
+        """The number of matches of each accepting entry; those past 63 bits are counted again, without a bound."""
+        counts: list[int] = self.accepted[:, MATCHES].tolist()
+        if COUNTLESS in counts:
+            tallies = self._tallies()
+            for row, number in enumerate(counts):
+                if number == COUNTLESS:
+                    entry, earliest = int(self.accepted[row, ENTRY]), int(self.accepted[row, EARLIEST])
+                    counts[row] = sum(paths for began, paths in tallies[entry].items() if began >= earliest)
+        return counts
+
+    def _tallies(self) -> list[dict[int, int]]:
+        """For each entry, how many paths began with which event."""
+        tallies: list[dict[int, int]] = []
+        for event, left, right, _ in self.entries.tolist():
+            if event == JOINED:
+                both = dict(tallies[left])
+                for began, paths in tallies[right].items():
+                    both[began] = both.get(began, 0) + paths
+                tallies.append(both)
+            else:
+                tallies.append(tallies[left] if left >= 0 else {event: 1})
+        return tallies
+
+    def known(self) -> Int64s:
+        """When the matches of each accepting entry are known."""
+        known: Int64s = self.accepted[:, KNOWN]
+        return known

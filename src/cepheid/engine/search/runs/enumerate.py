@@ -1,0 +1,159 @@
+"""From the shared match buffer to matches: every path from an accepting entry back to a beginning.
+
+Each step follows an entry that leads to a match, so the time is that of writing the matches down.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.arrays import grown, grown_rows
+from cepheid.engine.kernels.lean import lean
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT, Rows
+
+INT32S = types.Array(types.int32, 1, "C")
+FOUND, EVENTS_WRITTEN, CUT = range(3)
+MANY_EVENTS = 100_000_000  # in all matches together; a limit on matches alone would not bound the memory of long ones
+
+
+class Written(NamedTuple):
+    """Matches as they are written down: the events of each, place by place, one match after the other."""
+
+    events: npt.NDArray[np.int32]  # 32 bits: results may be long, and a table's events are fewer than two billion
+    sizes: Rows  # for each match, how many events fill each place
+    known: Int64s  # when each match is known
+    filled: Int64s  # how many matches, how many events, and whether the limit was reached
+
+
+WRITTEN = types.NamedTuple((INT32S, INT64_ROWS, INT64S, INT64S), Written)
+
+
+def nothing_written(places: int) -> Written:
+    """Room for the first matches."""
+    return Written(
+        np.empty(4096, np.int32), np.zeros((256, places), np.int64), np.empty(256, np.int64), np.zeros(3, np.int64)
+    )
+
+
+@numba.njit(INT32S(INT32S, types.int64), cache=True)
+def with_room(events: npt.NDArray[np.int32], least: int) -> npt.NDArray[np.int32]:
+    """The same events with room for more."""
+    wider = np.empty(max(2 * len(events), least), np.int32)
+    wider[: len(events)] = events
+    return wider
+
+
+class Search(NamedTuple):
+    """Where the way through the buffer stands: the path so far, and the entries still to be followed."""
+
+    path: Rows  # for each step, the event and its place, the last event first
+    waiting: Rows  # for each entry to be followed, the entry and how much of the path leads there
+    cursor: Int64s  # the accepting entry, and how many entries wait
+
+
+SEARCH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S), Search)
+ROW, WAITING = range(2)
+
+
+@lean(types.boolean(WRITTEN, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
+    """Writes matches down as far as there is room; True when all are, or `limit` of them, or very many events."""
+    most_events = max(limit, MANY_EVENTS)
+    path, waiting, cursor, filled = search.path, search.waiting, search.cursor, written.filled
+    top = cursor[WAITING]
+    while cursor[ROW] < end:
+        earliest = accepted[cursor[ROW], EARLIEST]
+        while top > 0:
+            top -= 1
+            entry, depth = waiting[top, 0], waiting[top, 1]
+            while entries[entry, LATEST] >= earliest:
+                event = entries[entry, EVENT]
+                if event == JOINED:
+                    if top + 2 > len(waiting):
+                        break
+                    waiting[top, 0], waiting[top, 1] = entries[entry, RIGHT], depth
+                    top += 1
+                    entry = entries[entry, LEFT]
+                    continue
+                if depth == len(path):
+                    break
+                path[depth, 0], path[depth, 1] = event, entries[entry, RIGHT]
+                if entries[entry, LEFT] >= 0:
+                    depth += 1
+                    entry = entries[entry, LEFT]
+                    continue
+                match, position = filled[FOUND], filled[EVENTS_WRITTEN]
+                if match == limit or position + depth > most_events:
+                    filled[CUT] = 1
+                    return True
+                if match == len(written.known) or position + depth + 1 > len(written.events):
+                    break
+                for place in range(written.sizes.shape[1]):
+                    written.sizes[match, place] = 0
+                for step in range(depth, -1, -1):
+                    written.events[position] = path[step, 0]
+                    written.sizes[match, path[step, 1]] += 1
+                    position += 1
+                written.known[match] = accepted[cursor[ROW], KNOWN]
+                filled[FOUND], filled[EVENTS_WRITTEN] = match + 1, position
+                depth = -1
+                break
+            if depth >= 0 and entries[entry, LATEST] >= earliest:  # no room: this entry is followed again later
+                waiting[top, 0], waiting[top, 1] = entry, depth
+                cursor[WAITING] = top + 1
+                return False
+        cursor[ROW] += 1
+        if cursor[ROW] < end:
+            waiting[0, 0], waiting[0, 1] = accepted[cursor[ROW], ENTRY], 0
+            top = 1
+    return True
+
+
+@numba.njit(WRITTEN(WRITTEN, INT64_ROWS, INT64_ROWS, types.int64, types.int64), cache=True)
+def write_matches(written: Written, entries: Rows, accepted: Rows, accepting: int, limit: int) -> Written:
+    """Appends the matches of the accepting entries, until there are `limit` of them."""
+    if accepting == 0:
+        return written
+    search = Search(np.empty((64, 2), np.int64), np.empty((64, 2), np.int64), np.zeros(2, np.int64))
+    search.waiting[0, 0], search.waiting[0, 1] = accepted[0, ENTRY], 0
+    search.cursor[WAITING] = 1
+    while not write_some(written, search, entries, accepted, accepting, limit):
+        events, sizes, known, filled = written
+        path, waiting = search.path, search.waiting
+        if search.cursor[WAITING] + 2 > len(waiting):
+            waiting = grown_rows(waiting)
+        if search.waiting[search.cursor[WAITING] - 1, 1] + 1 >= len(path):
+            path = grown_rows(path)
+        if filled[FOUND] == len(known):
+            sizes, known = grown_rows(sizes), grown(known)
+        if filled[EVENTS_WRITTEN] + len(path) > len(events):
+            events = with_room(events, filled[EVENTS_WRITTEN] + len(path))
+        written = Written(events, sizes, known, filled)
+        search = Search(path, waiting, search.cursor)
+    return written
+
+
+@numba.njit(types.Tuple((INT64S, INT64S))(INT32S, INT64_ROWS, types.int64, INT64S, INT64S, types.int64), cache=True)
+def split_place(
+    events: npt.NDArray[np.int32], sizes: Rows, matches: int, starts: Int64s, rows: Int64s, place: int
+) -> tuple[Int64s, Int64s]:
+    """The table rows that fill one place, and where each match's begin. `starts`: where its events were written."""
+    offsets = np.empty(matches + 1, np.int64)
+    offsets[0] = 0
+    for match in range(matches):
+        offsets[match + 1] = offsets[match] + sizes[match, place]
+    chosen = np.empty(offsets[matches], np.int64)
+    for match in range(matches):
+        source = starts[match]
+        for target in range(offsets[match], offsets[match + 1]):
+            chosen[target] = rows[events[source]]
+            source += 1
+        starts[match] = source
+    return chosen, offsets

@@ -1,0 +1,505 @@
+"""The moves of runs: begin, take, accept; and the pool that runs live in.
+
+A run is a slot of the pool: a row of facts, codes that equivalence tests compare, chosen events and aggregates, and its
+entry in the match buffer. Slots are reused (SASE+ section 5.3).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.candidates import WILD
+from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.arrays import TIME_WINDOW
+from cepheid.engine.kernels.lean import lean
+from cepheid.engine.program import (
+    BEGIN,
+    CASE,
+    CLOSE,
+    CONTIGUOUS,
+    CURRENT_AT,
+    FIRST_AT,
+    JUDGED_AT,
+    KLEENE,
+    LAST_AT,
+    PREVIOUS_AT,
+    PROGRAM,
+    SKIP_ANY,
+    SKIP_NEXT,
+    TAKE,
+    WALKS_FROM,
+    Program,
+)
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, LEFT, MATCHES, RIGHT, Rows
+from cepheid.engine.search.runs.conditions import (
+    ABSENT,
+    BEGINS,
+    CHANCE,
+    DUE,
+    EVENTS,
+    FUNCTION,
+    INSTANT,
+    MASK,
+    SCRATCH,
+    TIME,
+    Absent,
+    Events,
+    Scratch,
+    absorb,
+    agrees,
+    holds_for_every,
+    in_window,
+    negated,
+    stands,
+)
+
+# Facts of a run: the place it has filled, the latest event it began with, whether its group may close, its counts by
+# beginning, its hash and the next run of the same hash, the next run of its list, where a postponed run resumes.
+PLACE, BEGAN, CLOSED, TALLY, HASH, CHAIN, NEXT, RESUME = range(8)
+FACTS = 8
+
+# What the kernels count and where their lists begin.
+(
+    EVALUATED,
+    KILLED,
+    MERGED,
+    ALIVE,
+    PEAK_RUNS,
+    BUFFERED,
+    PEAK_BUFFERED,
+    FREE,
+    SLOTS_USED,
+    FRESH,
+    ENTRIES,
+    ACCEPTED,
+    TALLIES,
+    OVERFLOW,
+    TOTAL,
+    AFTER,
+    UNTIL,
+) = range(17)
+STATE = 17
+BLANK = 0  # the slot that stands for "no run yet"
+
+BEGINNING, PATHS = range(2)  # a row of a tally
+END = -1  # the beginning that ends a block
+COUNTLESS = np.iinfo(np.int64).max  # more paths than 63 bits can count
+
+BEGUN_HERE, USED = range(2)  # marks of an event: how many live runs began with it (latest), and was it ever selected
+
+
+class Runs(NamedTuple):
+    """The pool of runs. The row of a run: facts, codes, chosen events, whole aggregates, and the key for merging."""
+
+    rows: Rows
+    running: npt.NDArray[np.float64]  # aggregates that are fractions
+    entry: Int64s  # each run's entry in the match buffer; -1: the slot is free, or the run is over
+    at: int  # where in a row the chosen events begin...
+    counted: int  # ... and the aggregates...
+    key: int  # ... and the key
+
+
+RUNS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, INT64S, types.int64, types.int64, types.int64), Runs)
+
+
+class Widths(NamedTuple):
+    """How wide the parts of a run's row are."""
+
+    codes: int
+    slots: int
+    whole: int
+    number: int
+    key: int
+
+
+WIDTHS = types.NamedUniTuple(types.int64, 5, Widths)
+
+
+class Books(NamedTuple):
+    """What all moves write into besides the runs."""
+
+    entries: Rows
+    accepted: Rows
+    tallies: Rows  # blocks of (beginning, number of paths), the latest beginning first; no rows if not counted
+    marks: Rows  # by event
+    state: Int64s
+    scratch: Scratch
+
+
+BOOKS = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, SCRATCH), Books)
+
+
+@numba.njit(RUNS(types.int64, WIDTHS, INT64S), cache=True)
+def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
+    """A pool of free slots; the first one is blank."""
+    at = FACTS + widths.codes
+    counted = at + widths.slots
+    key = counted + widths.whole
+    runs = Runs(
+        np.zeros((size, key + widths.key), np.int64),
+        np.zeros((size, widths.number), np.float64),
+        np.full(size, -1, np.int64),
+        at,
+        counted,
+        key,
+    )
+    for code in range(FACTS, at):
+        runs.rows[BLANK, code] = WILD
+    runs.rows[BLANK, PLACE], runs.rows[BLANK, CLOSED], runs.rows[BLANK, NEXT] = -1, 1, -1
+    for slot in range(1, size):
+        runs.rows[slot, NEXT] = slot + 1 if slot + 1 < size else -1
+    state[FREE] = 1
+    state[SLOTS_USED] = 1
+    return runs
+
+
+@numba.njit(RUNS(RUNS, types.int64, INT64S), cache=True)
+def more_runs(runs: Runs, least: int, state: Int64s) -> Runs:
+    """The same pool with at least `least` more free slots, and twice the size."""
+    old = len(runs.entry)
+    size = max(2 * old, old + least)
+    rows = np.zeros((size, runs.rows.shape[1]), np.int64)
+    running = np.zeros((size, runs.running.shape[1]), np.float64)
+    entry = np.full(size, -1, np.int64)
+    rows[:old] = runs.rows
+    running[:old] = runs.running
+    entry[:old] = runs.entry
+    for slot in range(old, size):
+        rows[slot, NEXT] = slot + 1 if slot + 1 < size else state[FREE]
+    state[FREE] = old
+    return Runs(rows, running, entry, runs.at, runs.counted, runs.key)
+
+
+@lean(types.int64(types.int64, types.int64))
+def added(one: int, other: int) -> int:
+    """The sum, or COUNTLESS where it does not fit."""
+    return COUNTLESS if one > COUNTLESS - other else one + other
+
+
+@lean(types.int64(INT64_ROWS, types.int64, types.int64))
+def paths(tallies: Rows, block: int, horizon: int) -> int:
+    """How many paths of a block began at the horizon or later; one if they are not counted."""
+    if len(tallies) == 0:
+        return 1
+    total = 0
+    while tallies[block, BEGINNING] >= horizon:
+        total = added(total, tallies[block, PATHS])
+        block += 1
+    return total
+
+
+@lean(types.void(RUNS, BOOKS, types.int64, types.int64))
+def release(runs: Runs, books: Books, slot: int, horizon: int) -> None:
+    """Gives a slot back. Runs that began before the horizon were taken off the count when it passed them."""
+    began = runs.rows[slot, BEGAN]
+    if began >= horizon:
+        books.marks[began, BEGUN_HERE] -= 1
+        books.state[ALIVE] -= 1
+    runs.entry[slot] = -1
+    runs.rows[slot, NEXT] = books.state[FREE]
+    books.state[FREE] = slot
+    books.state[SLOTS_USED] -= 1
+
+
+@lean(types.boolean(EVENTS, PROGRAM, INT64S, types.int64))
+def may_start(events: Events, program: Program, state: Int64s, event: int) -> bool:
+    """Could a match that starts here be known in the interval that is asked for?"""
+    if program.postponed:
+        return bool(state[AFTER] < events.facts[event, DUE] <= state[UNTIL])
+    if program.window_kind == TIME_WINDOW:
+        return bool(events.facts[event, TIME] + (program.window - 1) > state[AFTER])
+    return True
+
+
+@lean(types.void(RUNS, types.int64, SCRATCH))
+def load(runs: Runs, slot: int, scratch: Scratch) -> None:
+    """Copies a run's values to where conditions read them."""
+    for column in range(runs.counted - runs.at):
+        scratch.at[column] = runs.rows[slot, runs.at + column]
+    for column in range(runs.key - runs.counted):
+        scratch.counted[column] = runs.rows[slot, runs.counted + column]
+    for column in range(runs.running.shape[1]):
+        scratch.running[column] = runs.running[slot, column]
+
+
+@lean(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, RUNS, types.int64, BOOKS, types.int64), inline=True)
+def passes(
+    program: Program, columns: Columns, predicate: Any, moment: int, runs: Runs, slot: int, books: Books, entry: int
+) -> bool:
+    """Do all conditions of a moment hold for a run?"""
+    begin, end = program.moments[moment], program.moments[moment + 1]
+    if begin < end:
+        load(runs, slot, books.scratch)
+    for test in range(begin, end):
+        if program.tests[test, WALKS_FROM] < program.tests[test + 1, WALKS_FROM]:
+            if not holds_for_every(program, columns, predicate, test, books.scratch, books.entries, entry):
+                return False
+        elif not predicate(
+            program.tests[test, CASE], books.scratch.at, books.scratch.counted, books.scratch.running, columns
+        ):
+            return False
+    return True
+
+
+@lean(
+    types.boolean(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        ABSENT,
+        RUNS,
+        types.int64,
+        BOOKS,
+        types.int64,
+        types.int64,
+        types.boolean,
+    )
+)
+def unharmed(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    absent: Absent,
+    runs: Runs,
+    slot: int,
+    books: Books,
+    entry: int,
+    event: int,
+    complete: bool,
+) -> bool:
+    """Does a complete match stand, or a run that has just begun a component, against what must not happen?"""
+    scratch, entries = books.scratch, books.entries
+    load(runs, slot, scratch)
+    for row in range(len(scratch.codes)):
+        code = runs.rows[slot, FACTS + row]
+        scratch.codes[row] = events.compared[row, event] if code == WILD else code
+    if complete:
+        return stands(events, program, columns, predicate, absent, scratch, entries, entry)
+    for negation in range(program.negatives):
+        if program.negations[negation, JUDGED_AT] == entries[entry, RIGHT] and negated(
+            events,
+            program,
+            columns,
+            predicate,
+            absent,
+            negation,
+            3 * program.places + negation,
+            scratch,
+            entries,
+            entry,
+        ):
+            return False
+    return True
+
+
+@lean(types.void(EVENTS, PROGRAM, RUNS, BOOKS, *(types.int64,) * 5))
+def accept(
+    events: Events,
+    program: Program,
+    runs: Runs,
+    books: Books,
+    slot: int,
+    entry: int,
+    began: int,
+    event: int,
+    horizon: int,
+) -> None:
+    """Notes that a match is complete, if it is known in the interval that is asked for."""
+    state = books.state
+    known = events.facts[began, DUE] if program.postponed else events.facts[event, TIME]
+    if state[AFTER] < known <= state[UNTIL]:
+        row = state[ACCEPTED]
+        books.accepted[row, ENTRY] = entry
+        books.accepted[row, EARLIEST] = horizon
+        books.accepted[row, MATCHES] = paths(books.tallies, runs.rows[slot, TALLY], horizon)
+        books.accepted[row, KNOWN] = known
+        state[ACCEPTED] = row + 1
+        state[ENTRIES] = entry + 1
+
+
+@lean(
+    types.void(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        ABSENT,
+        RUNS,
+        BOOKS,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.boolean,
+        types.int64,
+    ),
+    inline=True,
+)
+def spawn(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    absent: Absent,
+    runs: Runs,
+    books: Books,
+    parent: int,
+    place: int,
+    event: int,
+    begins: bool,
+    horizon: int,
+) -> None:
+    """The run that `parent` becomes by selecting an event for a place, and the match if it is complete by that."""
+    state, entries, rows = books.state, books.entries, runs.rows
+    entry = state[ENTRIES]
+    start = place == 0 and begins
+    began = event if start else rows[parent, BEGAN]
+    entries[entry, EVENT], entries[entry, LEFT] = event, runs.entry[parent]
+    entries[entry, RIGHT], entries[entry, LATEST] = place, began
+    final = place == program.places - 1
+    single = program.place[place, KLEENE] == 0
+    slot = parent  # a match that ends with a single event needs no run of its own
+    if not (final and single):
+        slot = state[FREE]
+        state[FREE] = rows[slot, NEXT]
+        for column in range(runs.key):
+            rows[slot, column] = rows[parent, column]
+        for column in range(runs.running.shape[1]):
+            runs.running[slot, column] = runs.running[parent, column]
+        for row in range(runs.at - FACTS):
+            if rows[slot, FACTS + row] == WILD:
+                rows[slot, FACTS + row] = events.compared[row, event]
+    rows[slot, runs.at + program.place[place, LAST_AT]] = event
+    if begins:
+        rows[slot, runs.at + program.place[place, FIRST_AT]] = event
+    if start and len(books.tallies) > 0:
+        block = state[TALLIES]
+        rows[slot, TALLY] = block
+        books.tallies[block, BEGINNING], books.tallies[block, PATHS] = event, 1
+        books.tallies[block + 1, BEGINNING] = END
+        state[TALLIES] = block + 2
+    closed = True
+    if not single:
+        absorb(program, columns, place, event, begins, rows, runs.running, slot, runs.counted, 0)
+        closed = passes(program, columns, predicate, 3 * place + CLOSE, runs, slot, books, entry)
+    complete = final and closed
+    viable = True
+    if program.negatives > 0:
+        # A run that is not complete goes on even if what it is now does not stand: it may be judged anew.
+        viable = not begins or unharmed(
+            events, program, columns, predicate, absent, runs, slot, books, entry, event, False
+        )
+        stood = complete
+        complete = (
+            complete
+            and viable
+            and unharmed(events, program, columns, predicate, absent, runs, slot, books, entry, event, True)
+        )
+        if not viable or (stood and not complete):
+            state[KILLED] += 1
+    if complete:
+        accept(events, program, runs, books, slot, entry, began, event, horizon)
+    if final and single:
+        return
+    if viable:
+        state[ENTRIES] = entry + 1
+        runs.entry[slot] = entry
+        rows[slot, PLACE] = place
+        rows[slot, BEGAN] = began
+        rows[slot, CLOSED] = 1 if closed else 0
+        rows[slot, NEXT] = state[FRESH]
+        state[FRESH] = slot
+        state[SLOTS_USED] += 1
+        state[ALIVE] += 1
+        books.marks[began, BEGUN_HERE] += 1
+    else:
+        rows[slot, NEXT] = state[FREE]
+        state[FREE] = slot
+
+
+@lean(
+    types.boolean(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        ABSENT,
+        RUNS,
+        BOOKS,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+    ),
+    inline=True,
+)
+def advance(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    absent: Absent,
+    runs: Runs,
+    books: Books,
+    slot: int,
+    low: int,
+    high: int,
+    horizon: int,
+) -> bool:
+    """Shows a run the events of one instant, low : high; says whether the run itself lives on.
+
+    The blank run stands for those that begin here. What a run becomes by selecting an event is put on the list of
+    fresh runs. Concurrent events each continue the run
+    in a branch of their own, and the strategy is judged for the instant as a whole.
+    """
+    rows, at, entry = runs.rows, runs.at, runs.entry[slot]
+    place = rows[slot, PLACE]
+    following = place + 1
+    blank = slot == BLANK
+    if program.strategy == CONTIGUOUS and not blank:
+        chance = events.facts[rows[slot, at + program.place[place, LAST_AT]], CHANCE]
+        if chance != events.facts[low, INSTANT]:
+            return bool(chance > events.facts[low, INSTANT])
+    may_take = not blank and program.place[place, KLEENE] == 1
+    may_begin = following < program.places and rows[slot, CLOSED] == 1
+    taken = begun = over = False
+    for event in range(low, high):
+        takes = may_take and events.facts[event, MASK] & (1 << place) != 0
+        begins = may_begin and events.facts[event, BEGINS] & (1 << following) != 0
+        if not (takes or begins) or (blank and not may_start(events, program, books.state, event)):
+            continue
+        agree = same = True  # with the run's codes, and are none of them wild?
+        for row in range(at - FACTS):
+            own, code = events.compared[row, event], rows[slot, FACTS + row]
+            agree = agree and agrees(own, code)
+            same = same and own == code != WILD
+        if not agree:
+            continue
+        if not events.ordered and not blank and not in_window(events, program, rows[slot, BEGAN], event):
+            over = over or same  # later events of this partition will be further away still
+            continue
+        for move in range(2):
+            if not (takes if move == 0 else begins):
+                continue
+            books.state[EVALUATED] += 1
+            target = place + move
+            rows[slot, at + program.place[target, CURRENT_AT]] = event
+            if move == 0:
+                rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
+            else:
+                rows[slot, at + program.place[following, FIRST_AT]] = event
+                rows[slot, at + program.place[following, LAST_AT]] = event
+            moment = 3 * target + (TAKE if move == 0 else BEGIN)
+            if passes(program, columns, predicate, moment, runs, slot, books, entry):
+                taken, begun = taken or move == 0, begun or move == 1
+                spawn(events, program, columns, predicate, absent, runs, books, slot, target, event, move == 1, horizon)
+    if blank or program.strategy == SKIP_ANY:
+        return not over
+    return program.strategy == SKIP_NEXT and not over and not (taken if may_take else begun)

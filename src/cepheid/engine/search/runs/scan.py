@@ -1,0 +1,473 @@
+"""The run kernel (SASE+ section 5.2): all runs of a partition side by side, one instant after the other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.lean import lean
+from cepheid.engine.program import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
+from cepheid.engine.search.runs.conditions import (
+    ABSENT,
+    BEGINS,
+    EVENTS,
+    FUNCTION,
+    INSTANT,
+    MASK,
+    TIME,
+    Absent,
+    Events,
+    in_window,
+    new_scratch,
+)
+from cepheid.engine.search.runs.enumerate import CUT, WRITTEN, Written, write_matches
+from cepheid.engine.search.runs.merging import collect_tallies, enlist, equivalent, make_key, merge, strike
+from cepheid.engine.search.runs.moves import (
+    ACCEPTED,
+    AFTER,
+    ALIVE,
+    BEGAN,
+    BEGUN_HERE,
+    BLANK,
+    BOOKS,
+    BUFFERED,
+    ENTRIES,
+    FRESH,
+    NEXT,
+    OVERFLOW,
+    PEAK_BUFFERED,
+    PEAK_RUNS,
+    PLACE,
+    RUNS,
+    SLOTS_USED,
+    STATE,
+    TALLIES,
+    TOTAL,
+    UNTIL,
+    USED,
+    WIDTHS,
+    Books,
+    Runs,
+    Widths,
+    added,
+    advance,
+    more_runs,
+    new_runs,
+    release,
+)
+
+VERBOSE, COMPRESSED, COUNTING = range(3)  # write matches down, keep them in the buffer, only count them
+NOTHING_REACHED, RUNS_REACHED, MATCHES_REACHED = range(3)
+OFTEN = 1024  # how many accepting entries are gathered before they are written down
+NO_LIMIT = np.iinfo(np.int64).max
+AFTER_ALL = 2**62  # a horizon past every event
+FEW = 1024  # runs; below this, those that are over may wait until someone comes by
+
+
+@numba.njit(ABSENT(EVENTS, PROGRAM, types.int64), cache=True)
+def absent_events(events: Events, program: Program, part: int) -> Absent:
+    """The events of a partition that could fill negated components."""
+    size = events.starts[part + 1] - events.starts[part] if program.negatives > 0 else 0
+    absent = Absent(np.empty((program.negatives, size), np.int64), np.zeros(program.negatives, np.int64))
+    for negation in range(program.negatives):
+        bit = 1 << (program.places + negation)
+        for event in range(events.starts[part], events.starts[part + 1]):
+            if events.facts[event, MASK] & bit != 0:
+                absent.stacks[negation, absent.sizes[negation]] = event
+                absent.sizes[negation] += 1
+    return absent
+
+
+@numba.njit(BOOKS(types.int64, WIDTHS, types.int64, types.int64, types.boolean), cache=True)
+def new_books(events: int, widths: Widths, after: int, until: int, counted: bool) -> Books:
+    """Empty books."""
+    state = np.zeros(STATE, np.int64)
+    state[AFTER], state[UNTIL], state[FRESH] = after, until, -1
+    return Books(
+        np.empty((1024, 4), np.int64),
+        np.empty((1024, 4), np.int64),
+        np.empty((1024 if counted else 0, 2), np.int64),
+        np.zeros((events, 2), np.int64),
+        state,
+        new_scratch(widths.slots, widths.whole, widths.number, widths.codes),
+    )
+
+
+@numba.njit(WRITTEN(BOOKS, WRITTEN, types.int64, types.int64), cache=True)
+def drain(books: Books, written: Written, mode: int, limit: int) -> Written:
+    """Deals with what was accepted: writes it down, or counts it; in compressed mode it stays where it is."""
+    state = books.state
+    if mode == VERBOSE:
+        written = write_matches(written, books.entries, books.accepted, state[ACCEPTED], limit)
+        if written.filled[CUT] == 1:
+            state[OVERFLOW] = MATCHES_REACHED
+    elif mode == COUNTING:
+        for row in range(state[ACCEPTED]):
+            state[TOTAL] = added(state[TOTAL], books.accepted[row, MATCHES])
+    if mode != COMPRESSED:
+        state[ACCEPTED] = 0
+    return written
+
+
+@numba.njit(types.Tuple((RUNS, BOOKS))(RUNS, BOOKS, types.int64, types.int64, types.int64, types.int64), cache=True)
+def with_room(
+    runs: Runs, books: Books, horizon: int, moves: int, beginnings: int, most_entries: int
+) -> tuple[Runs, Books]:
+    """Room for some more moves and some more beginnings: what nobody needs goes, and if that is too little, it grows.
+
+    The buffer holds at most about `most_entries`: in compressed mode it is the result, and no number of runs or matches
+    bounds it.
+    """
+    entries, accepted, tallies, marks, state, scratch = books
+    if len(runs.entry) - state[SLOTS_USED] < moves:
+        runs = more_runs(runs, moves, state)
+    if len(accepted) - state[ACCEPTED] < moves:
+        accepted = larger(accepted, state[ACCEPTED] + moves)
+    if len(entries) - state[ENTRIES] < moves:
+        state[ENTRIES] = collect(entries, state[ENTRIES], runs.entry, accepted, state[ACCEPTED], horizon)
+        if state[ENTRIES] > most_entries:
+            state[OVERFLOW] = RUNS_REACHED
+        if len(entries) < 2 * (state[ENTRIES] + moves):
+            entries = larger(entries, 2 * (state[ENTRIES] + moves))
+    if 0 < len(tallies) < state[TALLIES] + 2 * beginnings + 2:
+        collect_tallies(tallies, runs, horizon, state)
+        if len(tallies) < 2 * (state[TALLIES] + 2 * beginnings + 2):
+            tallies = larger(tallies, 2 * (state[TALLIES] + 2 * beginnings + 2))
+    return runs, Books(entries, accepted, tallies, marks, state, scratch)
+
+
+@lean(types.boolean(RUNS, BOOKS, types.int64, types.int64))
+def cramped(runs: Runs, books: Books, moves: int, beginnings: int) -> bool:
+    """Is there too little room for some more moves?"""
+    state = books.state
+    return bool(
+        len(runs.entry) - state[SLOTS_USED] < moves
+        or len(books.accepted) - state[ACCEPTED] < moves
+        or len(books.entries) - state[ENTRIES] < moves
+        or 0 < len(books.tallies) < state[TALLIES] + 2 * beginnings + 2
+    )
+
+
+class Lists(NamedTuple):
+    """Which runs wait where."""
+
+    ends: Rows  # for each place, the first and the last run of those that have filled it
+    chains: Int64s  # for each hash, the first run that has it; empty if runs are not merged
+
+
+LISTS = types.NamedTuple((INT64_ROWS, INT64S), Lists)
+HEAD, TAIL = range(2)
+
+
+@lean(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64, types.int64))
+def unlink(runs: Runs, books: Books, lists: Lists, program: Program, previous: int, slot: int, horizon: int) -> None:
+    """Ends a run: takes it off its list, behind `previous`, and gives its slot back."""
+    place = runs.rows[slot, PLACE]
+    following = runs.rows[slot, NEXT]
+    if previous < 0:
+        lists.ends[place, HEAD] = following
+    else:
+        runs.rows[previous, NEXT] = following
+    if following < 0:
+        lists.ends[place, TAIL] = previous
+    if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
+        strike(runs, lists.chains, slot)
+    release(runs, books, slot, horizon)
+
+
+@lean(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64))
+def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int) -> None:
+    """Takes the runs off their lists that began before the horizon."""
+    for place in range(program.places):
+        previous = -1
+        slot = lists.ends[place, HEAD]
+        while slot >= 0:
+            following = runs.rows[slot, NEXT]
+            if runs.rows[slot, BEGAN] < horizon:
+                unlink(runs, books, lists, program, previous, slot, horizon)
+            else:
+                previous = slot
+            slot = following
+
+
+@lean(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, BOOKS, LISTS, types.int64, types.int64))
+def settle(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    runs: Runs,
+    books: Books,
+    lists: Lists,
+    slot: int,
+    horizon: int,
+) -> None:
+    """Puts a fresh run on the list of its place, or merges it with an equivalent one that is there."""
+    place = runs.rows[slot, PLACE]
+    selected = books.entries[runs.entry[slot], EVENT]
+    books.state[BUFFERED] += 1 - books.marks[selected, USED]
+    books.marks[selected, USED] = 1
+    if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
+        make_key(events, program, columns, runs, slot)
+        equal = equivalent(runs, lists.chains, slot)
+        if equal >= 0:
+            merge(runs, books, slot, equal, horizon)
+            return
+        enlist(runs, lists.chains, slot)
+    runs.rows[slot, NEXT] = -1
+    last = lists.ends[place, TAIL]
+    if last < 0:
+        lists.ends[place, HEAD] = slot
+    else:
+        runs.rows[last, NEXT] = slot
+    lists.ends[place, TAIL] = slot
+
+
+@numba.njit(LISTS(RUNS, LISTS, PROGRAM), cache=True)
+def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
+    """The same lists with hash chains for a larger pool of runs."""
+    size = 1024
+    while size < len(runs.entry):
+        size *= 2
+    chains = np.full(size, -1, np.int64)
+    for place in range(program.places):
+        if program.place[place, MERGEABLE] == 1:
+            slot = lists.ends[place, HEAD]
+            while slot >= 0:
+                enlist(runs, chains, slot)
+                slot = runs.rows[slot, NEXT]
+    return Lists(lists.ends, chains)
+
+
+@lean(types.void(EVENTS, PROGRAM, RUNS, BOOKS, LISTS, types.int64, types.int64))
+def keep_apart(
+    events: Events, program: Program, runs: Runs, books: Books, lists: Lists, before: int, horizon: int
+) -> None:
+    """NON-OVERLAP: of the matches that end now, those that began latest stand; all runs overlap them, and end.
+
+    `before` is how many matches were accepted before this instant. Several may stand, if events are concurrent: which
+    of them is reported is not for the kernel to say.
+    """
+    state, accepted, entries = books.state, books.accepted, books.entries
+    latest = -1
+    for row in range(before, state[ACCEPTED]):
+        latest = max(latest, entries[accepted[row, ENTRY], LATEST])
+    first = latest
+    while first > horizon and events.facts[first - 1, INSTANT] == events.facts[latest, INSTANT]:
+        first -= 1
+    kept = before
+    for row in range(before, state[ACCEPTED]):
+        if entries[accepted[row, ENTRY], LATEST] >= first:
+            accepted[kept, ENTRY], accepted[kept, EARLIEST] = accepted[row, ENTRY], first
+            accepted[kept, MATCHES], accepted[kept, KNOWN] = accepted[row, MATCHES], accepted[row, KNOWN]
+            kept += 1
+    state[ACCEPTED] = kept
+    for place in range(program.places):
+        while lists.ends[place, HEAD] >= 0:
+            unlink(runs, books, lists, program, -1, lists.ends[place, HEAD], horizon)
+
+
+# Where a partition's scan stands, so that it can stop for more room and go on; APART: are only matches wanted that do
+# not overlap, and how many were accepted (less one) before the instant at hand.
+LOW, HORIZON, STAGE, AT_PLACE, AT_PREVIOUS, AT_SLOT, MOVES, BEGINNINGS, CROWDED, APART = range(10)
+OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
+FINISHED, NEEDS_ROOM = range(2)
+
+
+@lean(
+    types.int64(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        ABSENT,
+        RUNS,
+        BOOKS,
+        LISTS,
+        INT64S,
+        types.int64,
+        types.int64,
+        types.int64,
+    )
+)
+def follow(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    absent: Absent,
+    runs: Runs,
+    books: Books,
+    lists: Lists,
+    cursor: Int64s,
+    end: int,
+    most_runs: int,
+    most_accepted: int,
+) -> int:
+    """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
+    state, merging = books.state, len(lists.chains) > 0
+    low, horizon, stage = cursor[LOW], cursor[HORIZON], cursor[STAGE]
+    place, previous, slot = cursor[AT_PLACE], cursor[AT_PREVIOUS], cursor[AT_SLOT]
+    while low < end and state[OVERFLOW] == NOTHING_REACHED:
+        high = low + 1
+        bits, firsts = events.facts[low, MASK], events.facts[low, BEGINS]
+        while high < end and events.facts[high, INSTANT] == events.facts[low, INSTANT]:
+            bits |= events.facts[high, MASK]
+            firsts |= events.facts[high, BEGINS]
+            high += 1
+        if stage == OPENING:
+            if not program.postponed and events.facts[low, TIME] > state[UNTIL]:
+                break
+            if events.ordered:
+                while horizon < low and not in_window(events, program, horizon, low):
+                    state[ALIVE] -= books.marks[horizon, BEGUN_HERE]
+                    state[BUFFERED] -= books.marks[horizon, USED]
+                    books.marks[horizon, BEGUN_HERE] = 0
+                    horizon += 1
+            if state[SLOTS_USED] > cursor[CROWDED]:
+                purge(runs, books, lists, program, horizon)
+                cursor[CROWDED] = max(FEW, 2 * state[SLOTS_USED])
+            place, previous, slot = -1, -1, BLANK
+            stage = ADVANCING
+            if cursor[APART] > 0:
+                cursor[APART] = state[ACCEPTED] + 1
+        moves, beginnings = 2 * (high - low) + 1, high - horizon
+        short = False
+        while stage == ADVANCING:
+            takes = place >= 0 and program.place[place, KLEENE] == 1 and bits & (1 << place) != 0
+            begins = place + 1 < program.places and firsts & (1 << (place + 1)) != 0
+            # Only contiguity looks at runs that no event of this instant can move.
+            while slot >= 0 and (takes or begins or program.strategy == CONTIGUOUS):
+                following = runs.rows[slot, NEXT]
+                lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
+                if lives:
+                    short = cramped(runs, books, moves, beginnings)
+                    if short:
+                        break
+                    lives = advance(events, program, columns, predicate, absent, runs, books, slot, low, high, horizon)
+                if lives:
+                    previous = slot
+                else:
+                    unlink(runs, books, lists, program, previous, slot, horizon)
+                slot = following
+                if state[ALIVE] > most_runs:
+                    state[OVERFLOW] = RUNS_REACHED
+                    break
+            if short or state[OVERFLOW] != NOTHING_REACHED:
+                break
+            place += 1
+            if place == program.places:
+                stage = SETTLING
+            else:
+                previous, slot = -1, lists.ends[place, HEAD]
+        # Fresh runs join the others only now: concurrent events do not follow each other.
+        while stage == SETTLING and state[FRESH] >= 0:
+            fresh = state[FRESH]
+            short = merging and cramped(runs, books, 1, beginnings)
+            if short:
+                break
+            state[FRESH] = runs.rows[fresh, NEXT]
+            settle(events, program, columns, runs, books, lists, fresh, horizon)
+        if state[OVERFLOW] == NOTHING_REACHED and not short:
+            if 0 < cursor[APART] <= state[ACCEPTED]:
+                keep_apart(events, program, runs, books, lists, cursor[APART] - 1, horizon)
+            state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
+            state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
+            if state[ALIVE] > most_runs:
+                state[OVERFLOW] = RUNS_REACHED
+            short = state[ACCEPTED] >= most_accepted
+            stage, low = OPENING, high
+        if short:
+            cursor[LOW], cursor[HORIZON], cursor[STAGE] = low, horizon, stage
+            cursor[AT_PLACE], cursor[AT_PREVIOUS], cursor[AT_SLOT] = place, previous, slot
+            cursor[MOVES], cursor[BEGINNINGS] = moves, beginnings
+            return NEEDS_ROOM
+    cursor[HORIZON] = horizon
+    return FINISHED
+
+
+@numba.njit(
+    types.Tuple((WRITTEN, INT64_ROWS, INT64_ROWS, INT64S))(
+        EVENTS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        WIDTHS,
+        WRITTEN,
+        types.int64,
+        types.boolean,
+        types.boolean,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+    ),
+    cache=True,
+)
+def scan(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    widths: Widths,
+    written: Written,
+    mode: int,
+    merging: bool,
+    apart: bool,
+    after: int,
+    until: int,
+    most_runs: int,
+    most_matches: int,
+) -> tuple[Written, Rows, Rows, Int64s]:
+    """Every run of every partition: the matches written down, the buffer, its accepting entries, and counters."""
+    books = new_books(len(events.facts), widths, after, until, merging and mode != VERBOSE)
+    state = books.state
+    runs = new_runs(256, widths, state)
+    lists = Lists(np.full((program.places, 2), -1, np.int64), np.empty(0, np.int64))
+    if merging:
+        lists = with_chains(runs, lists, program)
+    cursor = np.zeros(10, np.int64)
+    cursor[CROWDED], cursor[APART] = FEW, 1 if apart else 0
+    most_entries = most_runs if mode == COMPRESSED else NO_LIMIT
+    most_accepted = NO_LIMIT if mode == COMPRESSED else OFTEN
+    for part in range(len(events.starts) - 1):
+        absent = absent_events(events, program, part)
+        cursor[LOW] = cursor[HORIZON] = events.starts[part]
+        cursor[STAGE] = OPENING
+        end = events.starts[part + 1]
+        needs = NEEDS_ROOM
+        while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
+            needs = follow(
+                events,
+                program,
+                columns,
+                predicate,
+                absent,
+                runs,
+                books,
+                lists,
+                cursor,
+                end,
+                most_runs,
+                most_accepted,
+            )
+            written = drain(books, written, mode, most_matches)
+            if needs == NEEDS_ROOM:
+                runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
+                if merging and len(lists.chains) < len(runs.entry):
+                    lists = with_chains(runs, lists, program)
+        for event in range(cursor[HORIZON], end):
+            state[BUFFERED] -= books.marks[event, USED]
+        purge(runs, books, lists, program, AFTER_ALL)
+        state[ALIVE] = 0
+        if mode != COMPRESSED:
+            state[ENTRIES] = 0
+        state[TALLIES] = 0
+        if state[OVERFLOW] != NOTHING_REACHED:
+            break
+    return written, books.entries, books.accepted, state

@@ -1,0 +1,1 @@
+"""Conditions: over whole columns, compiled for kernels."""

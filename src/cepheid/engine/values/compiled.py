@@ -1,0 +1,348 @@
+"""Compiles conditions into one small function per query, which kernels call as a first-class function.
+
+The source is written from the checked syntax tree alone: numbers, array rows and names we make up; no text of the
+user's ever gets into it. Each value is a pair of source fragments, the value and whether it is NULL.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, storage
+from cepheid.errors import EngineError
+from cepheid.language import syntax as s
+from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.normal import negation_normal_form
+from cepheid.language.printing import expression_text
+from cepheid.language.schema import DataType, Schema
+from cepheid.language.typing import type_of
+
+# (case, chosen events, whole and fractional running aggregates, columns): does the case's condition hold?
+PREDICATE = types.boolean(types.int64, INT64S, INT64S, FLOAT64S, COLUMNS)
+_TEXT_FUNCTIONS = frozenset({"lower", "upper", "length"})
+
+Slot = Callable[[s.Reference], str]  # which chosen event a reference means: an index into `at`, as source
+Fragment = tuple[str, str]  # value, is-null
+
+
+@dataclass(frozen=True)
+class Case:
+    """One condition that a kernel may ask for, with the events and aggregates it can see."""
+
+    conditions: tuple[s.Expression, ...]
+    slot: Slot
+    aggregate: Callable[[s.Expression], Fragment] | None = None  # an aggregate or a length, as source
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """The compiled function, what it needs, and whether numba could compile it."""
+
+    call: Any
+    layout: ColumnLayout
+    cases: tuple[bool, ...]  # False: nothing to test in this case
+    compiled: bool = True
+    source: str = field(default="", compare=False)
+
+
+def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozenset[str]) -> Predicate:
+    """One function for all cases of a query: `call(case, at, counted, running, columns)`."""
+    writer = _Writer(schema, any_variables)
+    bodies = [[writer.condition(condition, case) for condition in case.conditions] for case in cases]
+    lines = ["def predicate(case, at, counted, running, columns):"]
+    lines.append("    whole, number, null, literal, flat, edge = columns")
+    for index, body in enumerate(bodies):
+        if body:
+            lines.append(f"    if case == {index}:")
+            lines += [f"        if not ({part}):\n            return False" for part in body]
+            lines.append("        return True")
+    lines.append("    return True")
+    source = "\n".join(lines)
+    functions = tuple((name, call) for name, call in writer.functions.items())
+    call, compiled = _compiled(source, functions)
+    return Predicate(call, writer.layout(), tuple(bool(body) for body in bodies), compiled, source)
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+    """Compiled once per process; a function that numba refuses makes the whole predicate run as plain Python."""
+    namespace: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
+    plain = dict(namespace)
+    refused = None
+    for name, function in functions:
+        plain[name] = function
+        namespace[name] = numba.njit(function)
+    code = compile(source, "<predicate>", "exec")
+    try:
+        exec(code, namespace)
+        lean: dict[str, Any] = {"_nrt": False}  # it makes no arrays, so numba need not count references to them
+        return numba.njit(PREDICATE, **lean)(namespace["predicate"]), True
+    except numba.core.errors.NumbaError as error:
+        refused = error
+    names = ", ".join(function.__name__ for _, function in functions)
+    warnings.warn(
+        f"numba cannot compile {names or 'a condition'}; it runs as plain Python, some hundred times slower: "
+        f"{str(refused).strip().splitlines()[0]}",
+        stacklevel=2,
+    )
+    exec(code, plain)
+    return _called_from_kernels(plain["predicate"]), False
+
+
+def _called_from_kernels(plain: Any) -> Any:
+    """A function that numba could not compile, in a form that compiled kernels can still call."""
+
+    def predicate(case, at, counted, running, columns):  # type: ignore[no-untyped-def]
+        with numba.objmode(holds="boolean"):
+            holds = bool(plain(case, at, counted, running, columns))
+        return holds
+
+    return numba.njit(PREDICATE)(predicate)
+
+
+class _Writer:
+    """Writes source for conditions, and remembers which columns, literals and functions they need."""
+
+    def __init__(self, schema: Schema, any_variables: frozenset[str]) -> None:
+        self.schema, self.any_variables = schema, any_variables
+        self.attributes: dict[str, tuple[DataType, s.Expression | None]] = {}
+        self.literals: list[str] = []
+        self.functions: dict[str, Any] = {}
+
+    def layout(self) -> ColumnLayout:
+        attributes = tuple((name, kind, expression) for name, (kind, expression) in self.attributes.items())
+        return ColumnLayout(attributes, tuple(self.literals))
+
+    # conditions: a single fragment, true or false
+
+    def condition(self, node: s.Expression, case: Case) -> str:
+        match node:
+            case s.And(operands=operands):
+                return "(" + " and ".join(self.condition(operand, case) for operand in operands) + ")"
+            case s.Or(operands=operands):
+                return "(" + " or ".join(self.condition(operand, case) for operand in operands) + ")"
+            case s.Not(operand=operand):
+                value, null = self.value(operand, case)
+                return f"(not ({null}) and not ({value}))"
+            case s.Comparison() | s.Membership() | s.Between():
+                absent = [
+                    self.value(inner, case)[1]
+                    for inner in _attributes_at_hand(node)
+                    if inner.of.variable in self.any_variables
+                ]
+                return "(" + " or ".join([*absent, self.known(node, case)]) + ")"
+            case s.Literal(value=truth):
+                return "True" if truth is True else "False"
+        value, null = self.value(node, case)
+        return f"(not ({null}) and ({value}) != 0)"
+
+    def known(self, node: s.Expression, case: Case) -> str:
+        """A comparison that holds only where both sides are known."""
+        match node:
+            case s.Comparison(operator=operator, left=left, right=right):
+                return self.compared(operator, left, right, case)
+            case s.Between(operand=operand, low=low, high=high, negated=False):
+                return f"({self.compared('>=', operand, low, case)} and {self.compared('<=', operand, high, case)})"
+            case s.Between(operand=operand, low=low, high=high):
+                return f"({self.compared('<', operand, low, case)} or {self.compared('>', operand, high, case)})"
+            case s.Membership(operand=operand, values=tuple() as values, negated=False):
+                return "(" + " or ".join(self.compared("=", operand, value, case) for value in values) + ")"
+            case s.Membership(operand=operand, values=tuple() as values):
+                return "(" + " and ".join(self.compared("!=", operand, value, case) for value in values) + ")"
+        raise TypeError(type(node).__name__)
+
+    def compared(self, operator: str, left: s.Expression, right: s.Expression, case: Case) -> str:
+        (a, a_null), (b, b_null) = self.value(left, case), self.value(right, case)
+        # != through < and >, so that a NaN that arithmetic made stays unknown.
+        number = DataType.FLOAT in (self.type_of(left), self.type_of(right))
+        if operator == "!=" and number:
+            test = f"({a} < {b} or {a} > {b})"
+        else:
+            test = f"{a} {'==' if operator == '=' else operator} {b}"
+        nulls = [part for part in (a_null, b_null) if part != "False"]
+        return f"(not ({' or '.join(nulls)}) and {test})" if nulls else f"({test})"
+
+    # values: value and is-null
+
+    def type_of(self, node: s.Expression) -> DataType:
+        return type_of(node, self.schema)
+
+    def value(self, node: s.Expression, case: Case) -> Fragment:
+        match node:
+            case s.Literal(value=None):
+                return "0", "True"
+            case s.Literal(value=bool() as truth):
+                return str(int(truth)), "False"
+            case s.Literal(value=str() as text):
+                if text not in self.literals:
+                    self.literals.append(text)
+                return f"literal[{self.literals.index(text)}]", "False"
+            case s.Literal(value=number):
+                return f"({number!r})", "False"
+            case s.Attribute(of=of, name=name):
+                return self.attribute(name, self.type_of(node), None, of, case)
+            case s.Length():
+                return self.aggregate(node, case)
+            case s.Call(function=function) if function.lower() in AGGREGATES:
+                return self.aggregate(node, case)
+            case s.Call():
+                return self.call(node, case)
+            case s.Negative(operand=operand):
+                inner, null = self.value(operand, case)
+                return f"(-{inner})", null
+            case s.Arithmetic(operator=operator, left=left, right=right):
+                return self.arithmetic(operator, left, right, case)
+            case s.IsNull(operand=operand, negated=negated):
+                _, null = self.value(operand, case)
+                return (f"(not ({null}))" if negated else f"({null})"), "False"
+            case s.Comparison() | s.Membership() | s.Between() | s.And() | s.Or() | s.Not():
+                return self.truth(node, case)
+        raise TypeError(f"no source for {type(node).__name__}")
+
+    def truth(self, node: s.Expression, case: Case) -> Fragment:
+        """A condition as a value, which may be unknown: `(a.x > 1 AND a.y > 2) = FALSE`."""
+        match node:
+            case s.And(operands=operands) | s.Or(operands=operands):
+                parts = [self.truth(operand, case) for operand in operands]
+                # One part that is false decides AND, one that is true decides OR; else one unknown part leaves it open.
+                decisive = "not " if isinstance(node, s.And) else ""
+                decided = " or ".join(f"(not ({null}) and {decisive}({value}))" for value, null in parts)
+                unknown = " or ".join(f"({null})" for _, null in parts)
+                return (f"(not ({decided}))" if decisive else f"({decided})"), f"(not ({decided}) and ({unknown}))"
+            case s.Not(operand=operand):
+                value, null = self.truth(operand, case)
+                return f"(not ({value}))", null
+            case s.Comparison() | s.Membership() | s.Between():
+                holds = self.condition(node, case)
+                return holds, f"(not {holds} and not {self.condition(negation_normal_form(s.Not(node)), case)})"
+        return self.value(node, case)
+
+    def attribute(
+        self, name: str, kind: DataType, derived: s.Expression | None, of: s.Reference, case: Case
+    ) -> Fragment:
+        self.attributes.setdefault(name, (kind, derived))
+        event = case.slot(of)
+        rows = self.layout()
+        null = f"null[{rows.null_row(name)}, {event}] != 0"
+        row = rows.value_row(name)
+        match storage(kind):
+            case "list":
+                return f"flat[edge[{2 * row}, {event}]:edge[{2 * row + 1}, {event}]]", null
+            case kept:
+                return f"{kept}[{row}, {event}]", null
+
+    def aggregate(self, node: s.Expression, case: Case) -> Fragment:
+        if case.aggregate is None:
+            raise EngineError(f"'{expression_text(node)}' needs an engine that keeps aggregates")
+        return case.aggregate(node)
+
+    def arithmetic(self, operator: str, left: s.Expression, right: s.Expression, case: Case) -> Fragment:
+        (a, a_null), (b, b_null) = self.value(left, case), self.value(right, case)
+        null = " or ".join(part for part in (a_null, b_null) if part != "False") or "False"
+        if operator in "+-*":
+            return f"({a} {operator} {b})", null
+        zero = f"{b} == 0"
+        null = zero if null == "False" else f"({null} or {zero})"
+        if operator == "/":
+            return f"({a} / {b} if {b} != 0 else nan)", null
+        if DataType.FLOAT in (self.type_of(left), self.type_of(right)):
+            return f"(fmod({a}, {b}) if {b} != 0 else nan)", null
+        # The remainder keeps the sign of the left side, as in SQL; Python's and numba's keep that of the right.
+        rest = f"(abs({a}) % abs({b}) if {b} != 0 else 0)"
+        return f"({rest} if {a} >= 0 else -{rest})", null
+
+    def call(self, node: s.Call, case: Case) -> Fragment:
+        name = node.function.lower()
+        function = find_function(name)
+        assert function is not None
+        if name in _TEXT_FUNCTIONS and not function.user:
+            return self.derived(node, case)
+        parts = [self.value(argument, case) for argument in node.arguments]
+        if name == "coalesce":
+            value, null = parts[-1]
+            for other, other_null in reversed(parts[:-1]):
+                value, null = f"({other} if not ({other_null}) else {value})", f"(({other_null}) and ({null}))"
+            return value, null
+        null = " or ".join(part for _, part in parts if part != "False") or "False"
+        arguments = ", ".join(value for value, _ in parts)
+        if name in ("floor", "ceil") and not function.user:
+            beyond = f"not (abs({arguments}) < 9.2e18)"  # infinity, or more than 64 bits hold
+            null = beyond if null == "False" else f"({null} or {beyond})"
+        if name in ("abs", "least", "greatest") and not function.user:
+            return f"{ {'abs': 'abs', 'least': 'min', 'greatest': 'max'}[name] }({arguments})", null
+        made_up = f"function_{len(self.functions)}"
+        made_up = next((key for key, known in self.functions.items() if known is _kernel_form(function)), made_up)
+        self.functions[made_up] = _kernel_form(function)
+        # Where an argument is NULL the call is not made: its arguments would be placeholders.
+        fallback = "nan" if function.result is DataType.FLOAT else "0"
+        called = f"{made_up}({arguments})"
+        guarded = called if null == "False" else f"({called} if not ({null}) else {fallback})"
+        if function.result is DataType.FLOAT:
+            return guarded, (f"isnan({guarded})" if null == "False" else f"({null} or isnan({guarded}))")
+        return guarded, null
+
+    def derived(self, node: s.Call, case: Case) -> Fragment:
+        """Functions of text are computed for whole columns beforehand: an attribute of one event, made up."""
+        references = {inner for inner in s.walk(node) if isinstance(inner, s.Reference)}
+        if len(references) != 1:
+            raise EngineError(f"'{expression_text(node)}' mixes the text of several events")
+        (of,) = references
+        canonical = _with_reference(node, s.Reference("event"))
+        return self.attribute(f"={expression_text(canonical)}", self.type_of(node), canonical, of, case)
+
+
+def _attributes_at_hand(node: s.Expression) -> Iterator[s.Attribute]:
+    """The attributes that a condition reads of single events; aggregates pass over NULLs by themselves."""
+    if isinstance(node, s.Attribute):
+        yield node
+    elif not (isinstance(node, s.Call) and node.function.lower() in AGGREGATES):
+        for inner in s.children(node):
+            yield from _attributes_at_hand(inner)
+
+
+def _with_reference(node: s.Expression, reference: s.Reference) -> s.Expression:
+    if isinstance(node, s.Reference):
+        return reference
+    return s.rebuild(node, lambda inner: _with_reference(inner, reference))
+
+
+def _sqrt(x: float) -> float:
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else math.nan
+
+
+def _power(x: float, y: float) -> float:
+    return math.nan if (x < 0 and y != math.floor(y)) or (x == 0 and y < 0) else math.pow(x, y)
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 709.0 else math.nan
+
+
+def _floor(x: float) -> int:
+    return math.floor(x)
+
+
+def _ceil(x: float) -> int:
+    return math.ceil(x)
+
+
+_KERNEL_FORMS: dict[str, Any] = {"sqrt": _sqrt, "log": _log, "power": _power}
+_KERNEL_FORMS |= {"exp": _exp, "floor": _floor, "ceil": _ceil}
+
+
+def _kernel_form(function: Any) -> Any:
+    """Built-in functions in a form that numba takes; the user's own as they are."""
+    return function.call if function.user else _KERNEL_FORMS.get(function.name, function.call)

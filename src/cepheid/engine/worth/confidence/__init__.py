@@ -1,0 +1,1 @@
+"""Confidence: the probability of the worlds in which a match is one (TIME)."""

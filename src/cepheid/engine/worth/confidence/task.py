@@ -1,0 +1,218 @@
+"""One match and its rivals, laid out for computing its confidence."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.data.timed import TIMED, Timed
+from cepheid.engine.kernels.lean import lean
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.float64]
+
+
+class Task(NamedTuple):
+    """One match and its rivals, with all the probabilities that are needed.
+
+    The valid instants of the match's events lie one after the other: instant t of event j at place offset[j] + t.
+    Rivals of one gap come first, gap by gap: gap g has those from singles[g] to singles[g + 1] - 1. Then come the
+    ambiguous ones, those of several gaps.
+    """
+
+    low: Int64s  # valid bounds of the match's events
+    high: Int64s
+    window: int
+    coupled: bool  # does it matter how far the first event is from the last?
+    offset: Int64s
+    weight: Float64s  # P(event j happens at t)
+    singles: Int64s
+    disturbs: npt.NDArray[np.int64]  # for each ambiguous rival a row: which gaps it could disturb
+    point: Rows  # for each rival: P(T = t)
+    before: Rows  # P(T <= t)
+    after: Rows  # P(T >= t)
+    early: Rows  # P(T <= t - window), for the instants of the last event
+    late: Rows  # P(T >= t + window), for those of the first
+    first: Int64s  # for each rival its first and its last instant
+    last: Int64s
+
+
+TASK = types.NamedTuple(
+    (
+        INT64S,
+        INT64S,
+        types.int64,
+        types.boolean,
+        INT64S,
+        FLOAT64S,
+        INT64S,
+        INT64_ROWS,
+        FLOAT64_ROWS,
+        FLOAT64_ROWS,
+        FLOAT64_ROWS,
+        FLOAT64_ROWS,
+        FLOAT64_ROWS,
+        INT64S,
+        INT64S,
+    ),
+    Task,
+)
+
+
+@lean(types.void(TIMED, types.int64, INT64S, INT64S, FLOAT64S))
+def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float64s) -> None:
+    """P(T = t) for all t in low[0] .. high[0], low[1] .. high[1] and so on."""
+    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
+    index = 0
+    for step in range(len(low)):
+        for instant in range(low[step], high[step] + 1):
+            weight = 0.0
+            if lower <= instant <= upper:
+                weight = share if base < 0 else timed.point[base + instant - lower]
+            row[index] = weight
+            index += 1
+
+
+@lean(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
+def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
+    """P(T <= t + shift) for the same instants."""
+    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
+    index = 0
+    for step in range(len(low)):
+        for instant in range(low[step] + shift, high[step] + shift + 1):
+            weight = 0.0
+            if instant >= upper:
+                weight = 1.0
+            elif instant >= lower:
+                weight = (instant - lower + 1) * share if base < 0 else timed.below[base + instant - lower]
+            row[index] = weight
+            index += 1
+
+
+@lean(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
+def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
+    """P(T >= t + shift) for the same instants."""
+    lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
+    index = 0
+    for step in range(len(low)):
+        for instant in range(low[step] + shift, high[step] + shift + 1):
+            weight = 0.0
+            if instant <= lower:
+                weight = 1.0
+            elif instant <= upper:
+                weight = (upper - instant + 1) * share if base < 0 else timed.above[base + instant - lower]
+            row[index] = weight
+            index += 1
+
+
+@numba.njit(types.Tuple((INT64S, INT64S, INT64_ROWS))(INT64S, types.int64), cache=True)
+def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int64]]:
+    """Rivals in the order that `Task` wants, its `singles` and its `disturbs`."""
+    singles = np.zeros(gaps + 1, np.int64)
+    number, multiple = 0, 0
+    for index in range(len(keys)):
+        if index > 0 and keys[index] // gaps == keys[index - 1] // gaps:
+            continue
+        number += 1
+        if index + 1 < len(keys) and keys[index] // gaps == keys[index + 1] // gaps:
+            multiple += 1
+        else:
+            singles[keys[index] % gaps + 1] += 1
+    for gap in range(gaps):
+        singles[gap + 1] += singles[gap]
+    free = singles.copy()
+    rivals, disturbs = np.empty(number, np.int64), np.zeros((multiple, gaps), np.int64)
+    multiple = -1
+    for index in range(len(keys)):
+        event, gap = keys[index] // gaps, keys[index] % gaps
+        again = index > 0 and event == keys[index - 1] // gaps
+        if not again and (index + 1 == len(keys) or event != keys[index + 1] // gaps):
+            rivals[free[gap]] = event
+            free[gap] += 1
+            continue
+        if not again:
+            multiple += 1
+            rivals[singles[gaps] + multiple] = event
+        disturbs[multiple, gap] = 1
+    return rivals, singles, disturbs
+
+
+@numba.njit(TASK(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S), cache=True)
+def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> Task:
+    """The match and its rivals; `keys` holds rival * (number of gaps) + gap, sorted, each once."""
+    length = len(chosen)
+    final = length - 1
+    rivals, singles, disturbs = by_gap(keys, length + 1)
+    edged = False
+    for key in keys:
+        gap = key % (length + 1)
+        edged = edged or gap == 0 or gap == length
+    offset = np.empty(length, np.int64)
+    size = 0
+    for step in range(length):
+        offset[step] = size - low[step]
+        size += high[step] - low[step] + 1
+    weight, number = np.empty(size), len(rivals)
+    for step in range(length):
+        start = offset[step] + low[step]
+        spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], weight[start:])
+    point, before, after = np.empty((number, size)), np.empty((number, size)), np.empty((number, size))
+    early = np.empty((number if edged else 0, high[final] - low[final] + 1))
+    late = np.empty((number if edged else 0, high[0] - low[0] + 1))
+    first, last = np.empty(number, np.int64), np.empty(number, np.int64)
+    for rival in range(number):
+        event = rivals[rival]
+        first[rival], last[rival] = timed.lower[event], timed.upper[event]
+        spread_before(timed, event, low, high, 0, before[rival])
+        spread_after(timed, event, low, high, 0, after[rival])
+        if rival >= singles[length + 1]:
+            spread_point(timed, event, low, high, point[rival])
+        if edged:
+            spread_before(timed, event, low[final:], high[final:], -window, early[rival])
+            spread_after(timed, event, low[:1], high[:1], window, late[rival])
+    coupled = edged or (length > 1 and high[final] - low[0] >= window)
+    return Task(
+        low, high, window, coupled, offset, weight, singles, disturbs, point, before, after, early, late, first, last
+    )
+
+
+@lean(
+    types.void(
+        FLOAT64_ROWS,
+        FLOAT64_ROWS,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+        FLOAT64S,
+    )
+)
+def undisturbed(
+    before: Rows, after: Rows, rival_from: int, rival_to: int, start: int, stop: int, size: int, shares: Float64s
+) -> None:
+    """For each of `size` places from `stop` on: P(none of some rivals lies strictly between place `start` and it)."""
+    for index in range(size):
+        shares[index] = 1.0
+    for rival in range(rival_from, rival_to):
+        happened = before[rival, start]
+        for index in range(size):
+            shares[index] *= happened + after[rival, stop + index]
+
+
+@lean(types.float64(TASK, types.int64, types.int64))
+def edges(job: Task, first: int, last: int) -> float:
+    """The same for the gaps before the first and after the last event of the match, and their instants."""
+    final = len(job.low) - 1
+    total = 1.0
+    for rival in range(job.singles[0], job.singles[1]):
+        total *= job.early[rival, last - job.low[final]] + job.after[rival, job.offset[0] + first]
+    for rival in range(job.singles[final + 1], job.singles[final + 2]):
+        total *= job.before[rival, job.offset[final] + last] + job.late[rival, first - job.low[0]]
+    return total

@@ -1,0 +1,179 @@
+"""The edges of the lossy automaton: which components may be skipped as missing, and at what score (AYAC section 4).
+
+An edge leads from one observed component to the next; everything between them was not seen. `OPENING` stands for the
+window's opening before the first observed event, `DEADLINE` for the window's end behind the last.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import DataType
+from cepheid.model import Model, ScoreTable, SegmentItem, TableArrays, join_tables, score_limit, score_table
+from cepheid.model.distributions import Exponential
+from cepheid.plan.physical import Plan
+
+CLOSED, CERTAIN = -2, -1  # no such edge; nothing to skip, so the score is 1
+FALLS, RISES, NEITHER = 0, 1, 2  # how a score changes with the span: monotone ones give tighter bounds (AYAC 5.1)
+TOLERANCE = 1e-7
+
+Tabulate = Callable[[Sequence[SegmentItem]], ScoreTable]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From one observed component to the next, with the components between them that were not seen."""
+
+    source: int  # index among the positive components; -1: the window's opening
+    target: int  # index among the positive components; their number: the window's end
+    skipped: tuple[s.Component, ...]
+    table: ScoreTable | None  # None: nothing is skipped
+    kept: bool  # False: its score can never reach the threshold
+
+
+@dataclass(frozen=True)
+class Edges:
+    """All edges, as explain shows them and as the kernel looks them up."""
+
+    edges: tuple[Edge, ...]
+    number: npt.NDArray[np.int64]  # [source + 1, target]: table number, CERTAIN or CLOSED
+    highest: npt.NDArray[np.float64]  # [source + 1, target]: log of the best score
+    monotone: npt.NDArray[np.int64]  # [source + 1, target]: FALLS, RISES or NEITHER
+    tables: TableArrays
+    scale: float  # what one step of the time column is in the unit of the gaps
+
+
+def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
+    """The automaton's edges with their scores; those that can never reach the threshold are removed.
+
+    `tabulate` makes the tables of scores: by default over spans in the unit of the gaps, with a small error.
+    """
+    bound = plan.bound
+    model = check_missing(bound, plan.model)
+    assert bound.window is not None
+    scale = gap_scale(bound, model)
+    window = bound.window.length * scale
+    threshold = bound.syntax.threshold or 0.0
+    tabulate = tabulate or partial(_table_of_spans, plan, window, scale)
+    count = len(bound.positives)
+    items = {c.variable: _item(bound, model, c, window) for c in bound.components if _can_be_unseen(c)}
+    found = []
+    for source in range(-1, count):
+        for target in range(source + 1, count + 1):
+            if source == -1 and target == count:
+                continue
+            skipped = _between(bound, source, target)
+            if _possible(plan, source, target, skipped):
+                found.append(_edge(plan, source, target, skipped, items, window, threshold, tabulate))
+    last = () if plan.options.get("missing_last", False) else (bound.positives[-1].variable,)
+    _warn_of_cost({name: item for name, item in items.items() if name not in last}, threshold)
+    return _arrays(tuple(found), count, scale)
+
+
+def _can_be_unseen(component: s.Component) -> bool:
+    return component.negative or not component.kleene
+
+
+def _item(bound: BoundQuery, model: Model, component: s.Component, window: float) -> SegmentItem:
+    leading = window if component.variable in leading_components(bound) else None
+    known = model.for_component(component.variable, fixed_attributes(bound, component), leading)
+    return SegmentItem("negative" if component.negative else "missing", known.loss, known.gap)
+
+
+def _between(bound: BoundQuery, source: int, target: int) -> tuple[s.Component, ...]:
+    """The components strictly between two positive ones, in the order of the pattern."""
+    where = {component.variable: index for index, component in enumerate(bound.components)}
+    low = -1 if source < 0 else where[bound.positives[source].variable]
+    high = len(bound.components) if target == len(bound.positives) else where[bound.positives[target].variable]
+    return bound.components[low + 1 : high]
+
+
+def _possible(plan: Plan, source: int, target: int, skipped: tuple[s.Component, ...]) -> bool:
+    missing = [component for component in skipped if not component.negative]
+    if any(component.kleene for component in missing):
+        return False  # a group holds at least one event that was seen
+    if target == len(plan.bound.positives) and missing:
+        return bool(plan.options.get("missing_last", False))
+    return True
+
+
+def _edge(
+    plan: Plan,
+    source: int,
+    target: int,
+    skipped: tuple[s.Component, ...],
+    items: dict[str, SegmentItem],
+    window: float,
+    threshold: float,
+    tabulate: Tabulate,
+) -> Edge:
+    if not skipped:
+        return Edge(source, target, skipped, None, kept=True)
+    parts = [items[component.variable] for component in skipped]
+    if score_limit(parts, window, plan.scoring) < threshold:  # type: ignore[arg-type]
+        # A table of one missing event that never comes: nothing is computed for an edge that is dropped anyway.
+        nothing = score_table([SegmentItem("missing", 0.0, Exponential(mean=1.0))], window)
+        return Edge(source, target, skipped, nothing, kept=False)
+    table = tabulate(parts)
+    return Edge(source, target, skipped, table, kept=table.highest >= threshold)
+
+
+def _table_of_spans(plan: Plan, window: float, scale: float, parts: Sequence[SegmentItem]) -> ScoreTable:
+    whole = scale == 1.0 and plan.bound.schema.type_of(plan.bound.schema.time) is DataType.INT
+    return score_table(parts, window, plan.scoring, TOLERANCE, whole_times=whole)  # type: ignore[arg-type]
+
+
+def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
+    losses = sorted((item.loss for item in items.values() if item.kind == "missing"), reverse=True)
+    if len(losses) >= 2 and 0.0 < threshold < losses[0] * losses[1]:
+        warnings.warn(
+            f"THRESHOLD {threshold:g} is below {losses[0] * losses[1]:.3g}, the product of two losses: matches with "
+            "several missing events are searched for, which costs time and finds what hardly ever happened",
+            stacklevel=2,
+        )
+
+
+def _arrays(edges: tuple[Edge, ...], count: int, scale: float) -> Edges:
+    number = np.full((count + 1, count + 1), CLOSED, np.int64)
+    highest = np.full((count + 1, count + 1), -np.inf)
+    monotone = np.full((count + 1, count + 1), NEITHER, np.int64)
+    tables: list[ScoreTable] = []
+    for edge in edges:
+        at = edge.source + 1, edge.target
+        if not edge.kept:
+            continue
+        if edge.table is None:
+            number[at], highest[at], monotone[at] = CERTAIN, 0.0, FALLS
+            continue
+        number[at] = len(tables)
+        highest[at] = np.log(edge.table.highest) if edge.table.highest > 0 else -np.inf
+        monotone[at] = FALLS if edge.table.falls else RISES if edge.table.rises else NEITHER
+        tables.append(edge.table)
+    if not tables:
+        tables.append(score_table([SegmentItem("missing", 0.0, Exponential(mean=1.0))], 1.0))
+    return Edges(edges, number, highest, monotone, join_tables(tables), scale)
+
+
+def describe_edges(plan: Plan) -> str:
+    """The automaton with its edge scores, as in AYAC's figure 1(b)."""
+    bound = plan.bound
+    names = ["(opening)", *(component.variable for component in bound.positives), "(deadline)"]
+    lines = []
+    for edge in build_edges(plan).edges:
+        label = "".join("N" if component.negative else "P" for component in edge.skipped)
+        best = 1.0 if edge.table is None else edge.table.highest
+        score = f"S({label}), at most {best:.3g}" if label else "1"
+        skipped = ", ".join(("!" if c.negative else "") + c.variable for c in edge.skipped)
+        note = f"   [{skipped} unseen]" if skipped else ""
+        dropped = "" if edge.kept else "   dropped: below the threshold"
+        lines.append(f"{names[edge.source + 1]} -> {names[edge.target + 1]}: {score}{note}{dropped}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The SASE dialect: its grammar, and text to syntax."""

@@ -1,0 +1,477 @@
+"""Query text to syntax tree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any, NoReturn
+
+from lark import Lark, Token, UnexpectedInput, v_args
+from lark.exceptions import VisitError
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
+
+from cepheid.errors import QueryError, closest
+from cepheid.language import syntax as s
+from cepheid.language.functions import AGGREGATES
+from cepheid.language.sase.syntax_errors import syntax_error
+from cepheid.language.units import unit_named
+
+MAX_TEXT = 100_000  # characters; a longer text is surely not a query
+
+_OPERATORS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
+_STRATEGIES = {strategy.value: strategy for strategy in s.Strategy}
+_MODES = {"all": s.OutputMode.ALL, "nonoverlap": s.OutputMode.NON_OVERLAP, "nonoverlapping": s.OutputMode.NON_OVERLAP}
+_MODES |= {"maximal": s.OutputMode.MAXIMAL, "top": s.OutputMode.TOP}
+
+
+def parse(text: str) -> s.QuerySyntax:
+    """The syntax tree of a query text.
+
+    >>> query = parse("PATTERN SEQ(Shelf a, ~(Register b), Exit c) WHERE [tag_id] WITHIN 12 hours")
+    >>> [component.variable for component in query.components if not component.negative]
+    ['a', 'c']
+    """
+    if len(text) > MAX_TEXT:
+        raise QueryError(f"the query text has {len(text)} characters; at most {MAX_TEXT} are read", code="too-long")
+    if not text.strip():
+        raise QueryError("the query is empty; it starts with PATTERN, for example PATTERN SEQ(A a, B b)", code="empty")
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as error:
+        raise syntax_error(text, error) from None
+    try:
+        query: s.QuerySyntax = _Builder(text).transform(tree)
+    except VisitError as error:
+        raise error.orig_exc from None
+    _check_expressions(query, text)
+    return _aggregate_all_before(_name_all_in_selection(_resolve_bare_words(query)))
+
+
+@cache
+def _parser() -> Lark:
+    return Lark.open(
+        "grammar.lark", rel_to=__file__, start="query", parser="lalr", propagate_positions=True, maybe_placeholders=True
+    )
+
+
+# --- building nodes ---------------------------------------------------------------------------------------------
+
+
+def _span(meta: Meta) -> s.Span:
+    return (meta.start_pos, meta.end_pos) if not meta.empty else s.NOWHERE
+
+
+def _token_span(token: Token) -> s.Span:
+    assert token.start_pos is not None
+    assert token.end_pos is not None
+    return (token.start_pos, token.end_pos)
+
+
+def _word(token: Token) -> str:
+    text = str(token)
+    if text[0] in "`'\"":
+        quote = text[0]
+        return text[1:-1].replace(quote * 2, quote)
+    return "".join(text.split())
+
+
+def _number(text: str) -> int | float:
+    digits = text.replace("_", "")
+    return int(digits) if digits.isdigit() else float(digits)
+
+
+@v_args(meta=True)
+class _Builder(Transformer_NonRecursive[Token, Any]):
+    """One method per grammar rule; Lark calls it bottom-up, without recursion."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def fail(self, message: str, span: s.Span, code: str, hint: str | None = None) -> NoReturn:
+        raise QueryError(message, text=self.text, start=span[0], end=span[1], hint=hint, code=code)
+
+    # pattern
+
+    def query(self, meta: Meta, parts: list[Any]) -> s.QuerySyntax:
+        head, components = parts[0], tuple(part for part in parts[1:] if isinstance(part, s.Component))
+        written = any(isinstance(part, Token) and part.type == "SEQ" for part in parts)
+        sequence = len(components) > 1 or written or str(head).lower() == "sequence"
+        clauses: dict[str, Any] = {}
+        for part in parts[1:]:
+            if isinstance(part, s.Component | Token):
+                continue
+            name, span, values = part
+            if name in clauses:
+                self.fail(f"{name.upper()} is given twice", span, "duplicate-clause")
+            clauses[name] = values
+        fields: dict[str, Any] = {}
+        for values in clauses.values():
+            fields.update(values)
+        return s.QuerySyntax(components, sequence, span=_span(meta), **fields)
+
+    def component(self, meta: Meta, parts: list[Any]) -> s.Component:
+        negative = isinstance(parts[0], Token) and parts[0].type == "BANG"
+        (kind, types, types_span), plus, named = parts[1:] if negative else parts
+        span = _span(meta)
+        written = self.text[slice(*types_span)]
+        if named is not None:
+            variable, variable_span, brackets = named
+            if brackets and plus is None:
+                hint = f"write {written}+ {variable}[] for one or more events"
+                self.fail(f"'{variable}[]' without '+'", variable_span, "kleene-without-plus", hint)
+        elif plus is not None:
+            hint = f"write {written}+ a[]"
+            self.fail("a Kleene component needs a variable", types_span, "missing-variable", hint)
+        elif types is None:
+            self.fail("a component of any type needs a variable", types_span, "missing-variable", "write * x")
+        else:
+            variable = "_or_".join(types)
+        return s.Component(
+            variable,
+            types,
+            any=kind == "any",
+            negative=negative,
+            kleene=plus is not None,
+            named=named is not None,
+            span=span,
+        )
+
+    def one_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
+        return "one", (_word(parts[0]),), _span(meta)
+
+    def quoted_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
+        return "quoted", (_word(parts[0]),), _span(meta)
+
+    def every_type(self, meta: Meta, parts: list[Any]) -> tuple[str, None, s.Span]:
+        return "every", None, _span(meta)
+
+    def any_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
+        return "any", tuple(parts), _span(meta)
+
+    def type_name(self, meta: Meta, parts: list[Any]) -> str:
+        return _word(parts[0])
+
+    def variable(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, bool]:
+        name = _word(parts[0])
+        if "-" in name and parts[0].type == "WORD":
+            hint = f"write it in backquotes, `{name}`, or without the hyphen"
+            self.fail(f"a variable has no hyphen: '{name}'", _token_span(parts[0]), "bad-variable", hint)
+        return name, _token_span(parts[0]), parts[1] is not None
+
+    # clauses
+
+    def where_selection(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        call, condition = parts
+        return "where", _span(meta), self._where(condition, self._selection(call))
+
+    def where_plain(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        return "where", _span(meta), self._where(parts[0], None)
+
+    def conditions(self, meta: Meta, parts: list[Any]) -> s.Expression:
+        """Conditions separated by commas all hold (TIME section 5.1)."""
+        if len(parts) == 1:
+            only: s.Expression = parts[0]
+            return only
+        flat = [inner for part in parts for inner in (part.operands if isinstance(part, s.And) else (part,))]
+        return s.And(tuple(flat), span=_span(meta))
+
+    def _where(self, condition: s.Expression | None, selection: s.Selection | None) -> dict[str, Any]:
+        """Strategies written as conjuncts (TIME, Query 1) leave the condition and become the selection."""
+        conjuncts = condition.operands if isinstance(condition, s.And) else (condition,) if condition else ()
+        kept: list[s.Expression] = []
+        for conjunct in conjuncts:
+            if isinstance(conjunct, s.Call) and conjunct.function.lower().replace("-", "_") in _STRATEGIES:
+                if selection is not None:
+                    self.fail("a second event selection strategy", conjunct.span, "duplicate-strategy")
+                selection = self._selection(conjunct)
+            else:
+                kept.append(conjunct)
+        if not kept:
+            return {"where": None, "selection": selection}
+        span = condition.span if condition else s.NOWHERE
+        return {"where": kept[0] if len(kept) == 1 else s.And(tuple(kept), span=span), "selection": selection}
+
+    def _selection(self, call: s.Call) -> s.Selection:
+        name = call.function.lower().replace("-", "_")
+        span = (call.span[0], call.span[0] + len(call.function))
+        if name not in _STRATEGIES:
+            guess = closest(name, _STRATEGIES)
+            hint = f"did you mean {guess}?" if guess else "one of " + ", ".join(_STRATEGIES)
+            self.fail(f"no event selection strategy '{call.function}'", span, "unknown-strategy", hint)
+        variables = []
+        for argument in call.arguments:
+            match argument:
+                case s.Name(name=variable) | s.Reference(variable=variable):
+                    variables.append(variable)
+                case _:
+                    self.fail("a strategy is written over variables", argument.span, "bad-strategy")
+        return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
+
+    def within(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        amount, word = parts
+        unit = None
+        if word is not None:
+            unit = "events" if word.lower() in ("events", "event") else unit_named(str(word))
+            if unit is None:
+                guess = closest(word.lower(), ["seconds", "minutes", "hours", "days", "milliseconds", "events"])
+                hint = f"did you mean {guess}?" if guess else "seconds, minutes, hours, days, ... or EVENTS"
+                self.fail(f"no time unit '{word}'", _token_span(word), "unknown-unit", hint)
+        length: int | float | s.Name = s.Name(_word(amount), span=_token_span(amount))
+        if amount.type == "NUMBER":
+            number: int | float = self._value(amount)
+            if number <= 0:
+                hint = "for example WITHIN 1 hour"
+                self.fail("a window must be longer than nothing", _token_span(amount), "bad-window", hint)
+            length = number
+        return "within", _span(meta), {"within": s.Window(length, unit, span=_span(meta))}
+
+    def threshold(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        if parts[0] == 0:
+            hint = "write a number above 0: at 0, everything that could have happened is reported"
+            self.fail("a threshold of 0 is outside (0, 1]", _span(meta), "bad-probability", hint)
+        return "threshold", _span(meta), {"threshold": parts[0]}
+
+    def confidence(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        return "confidence", _span(meta), {"confidence": parts[0]}
+
+    def probability(self, meta: Meta, parts: list[Any]) -> float:
+        minus, token = parts
+        value = self._value(token) * (-1 if minus is not None else 1)
+        if not 0 <= value <= 1:
+            hint = "write a number from 0 to 1, or a percentage such as 5%"
+            self.fail(f"a probability of {value:g} is outside [0, 1]", _span(meta), "bad-probability", hint)
+        return float(value)
+
+    def returns(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        return "return", _span(meta), {"returns": tuple(parts)}
+
+    def returned(self, meta: Meta, parts: list[Any]) -> s.Returned:
+        expression, alias = parts
+        return s.Returned(expression, _word(alias) if alias is not None else None, span=_span(meta))
+
+    def output(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        word, count = parts
+        mode = _MODES.get(str(word).lower().replace("-", "").replace("_", "").replace(" ", ""))
+        if mode is None:
+            hint = "one of ALL, NON-OVERLAP, MAXIMAL, TOP k BY CONFIDENCE"
+            self.fail(f"no output mode '{word}'", _token_span(word), "unknown-output", hint)
+        if (mode is s.OutputMode.TOP) != (count is not None):
+            hint = "OUTPUT TOP 5 BY CONFIDENCE"
+            self.fail("only TOP takes a count, and it needs one", _span(meta), "bad-output", hint)
+        number = self._value(count) if count is not None else None
+        if number is not None and (not isinstance(number, int) or not 1 <= number < 2**63):
+            self.fail("TOP needs a whole number above 0", _token_span(count), "bad-output")
+        return "output", _span(meta), {"output": s.Output(mode, number, span=_span(meta))}
+
+    # expressions
+
+    def disjunction(self, meta: Meta, parts: list[Any]) -> s.Or:
+        return s.Or(tuple(parts), span=_span(meta))
+
+    def conjunction(self, meta: Meta, parts: list[Any]) -> s.And:
+        return s.And(tuple(parts), span=_span(meta))
+
+    def not_(self, meta: Meta, parts: list[Any]) -> s.Not:
+        return s.Not(parts[1], span=_span(meta))
+
+    def comparison(self, meta: Meta, parts: list[Any]) -> s.Comparison:
+        left, operator, right = parts
+        return s.Comparison(_OPERATORS.get(operator, str(operator)), left, right, span=_span(meta))
+
+    def membership(self, meta: Meta, parts: list[Any]) -> s.Membership:
+        operand, negated, values = parts
+        return s.Membership(operand, values, negated is not None, span=_span(meta))
+
+    def non_membership(self, meta: Meta, parts: list[Any]) -> s.Membership:
+        return s.Membership(parts[0], parts[1], True, span=_span(meta))
+
+    def set_values(self, meta: Meta, parts: list[Any]) -> tuple[s.Expression, ...]:
+        return tuple(parts)
+
+    def set_name(self, meta: Meta, parts: list[Any]) -> s.Name:
+        return s.Name(_word(parts[0]), span=_span(meta))
+
+    def between(self, meta: Meta, parts: list[Any]) -> s.Between:
+        operand, negated, low, high = parts
+        return s.Between(operand, low, high, negated is not None, span=_span(meta))
+
+    def is_null(self, meta: Meta, parts: list[Any]) -> s.IsNull:
+        return s.IsNull(parts[0], parts[1] is not None, span=_span(meta))
+
+    def arithmetic(self, meta: Meta, parts: list[Any]) -> s.Arithmetic:
+        left, operator, right = parts
+        return s.Arithmetic(str(operator), left, right, span=_span(meta))
+
+    def minus(self, meta: Meta, parts: list[Any]) -> s.Expression:
+        operand = parts[1]
+        if isinstance(operand, s.Literal) and type(operand.value) in (int, float):
+            return s.Literal(-operand.value, span=_span(meta))  # type: ignore[operator]
+        return s.Negative(operand, span=_span(meta))
+
+    def plus(self, meta: Meta, parts: list[Any]) -> s.Expression:
+        operand: s.Expression = parts[1]
+        return operand
+
+    def literal(self, meta: Meta, parts: list[Any]) -> s.Literal:
+        return s.Literal(self._value(parts[0]) if parts else None, span=_span(meta))
+
+    def signed(self, meta: Meta, parts: list[Any]) -> s.Literal:
+        return s.Literal(-self._value(parts[1]), span=_span(meta))
+
+    def _value(self, token: Token) -> Any:
+        match token.type:
+            case "NUMBER" | "PERCENT":
+                percent = token.type == "PERCENT"
+                try:
+                    number = _number(token[:-1] if percent else token)
+                    number = float(number) / 100 if percent else number
+                except (OverflowError, ValueError):  # Python refuses to read integers of thousands of digits
+                    number = math.inf
+                if isinstance(number, float) and math.isinf(number):
+                    self.fail("a number too large", _token_span(token), "bad-number")
+                return number
+            case "STRING":
+                return _word(token)
+            case _:
+                return token.type == "TRUE"
+
+    def call(self, meta: Meta, parts: list[Any]) -> s.Call:
+        arguments = tuple(part for part in parts[1:] if part is not None)
+        return s.Call(str(parts[0]), arguments, span=_span(meta))
+
+    def reference(self, meta: Meta, parts: list[Any]) -> s.Expression:
+        name, element = _word(parts[0]), parts[1]
+        if element is None:
+            return s.Name(name, span=_span(meta))
+        if isinstance(element, str):
+            element = self._last(name, element, _span(meta))
+        return s.Reference(name, element, span=_span(meta))
+
+    def attribute(self, meta: Meta, parts: list[Any]) -> s.Expression:
+        variable, element, name, default = _word(parts[0]), parts[1], _word(parts[2]), parts[3]
+        if name.upper() == "LEN" and parts[2].type == "NAME" and element is None and default is None:
+            return s.Length(variable, span=_span(meta))
+        if isinstance(element, str):
+            element = self._last(variable, element, _span(meta))
+        start, after = _span(meta)[0], parts[2].start_pos
+        dot = self.text.rindex(".", start, after)
+        of = s.Reference(variable, element or s.Element.SINGLE, span=(start, len(self.text[:dot].rstrip())))
+        return s.Attribute(of, name, default, span=_span(meta))
+
+    def _last(self, variable: str, inner: str, span: s.Span) -> s.Element:
+        if inner != variable:
+            hint = f"write {variable}[{variable}.LEN]"
+            self.fail(f"'{variable}[{inner}.LEN]' mixes two variables", span, "bad-index", hint)
+        return s.Element.LAST
+
+    def index_all(self, meta: Meta, parts: list[Any]) -> s.Element:
+        return s.Element.ALL
+
+    def index_number(self, meta: Meta, parts: list[Any]) -> s.Element:
+        if str(parts[0]) != "1":
+            hint = "a[1], a[i], a[i-1], a[..i-1], a[a.LEN] and a[] can be named"
+            self.fail(f"element {parts[0]} of a Kleene group cannot be named", _span(meta), "bad-index", hint)
+        return s.Element.FIRST
+
+    def index_current(self, meta: Meta, parts: list[Any]) -> s.Element:
+        self._counter(parts[0])
+        return s.Element.CURRENT
+
+    def index_previous(self, meta: Meta, parts: list[Any]) -> s.Element:
+        self._counter(parts[0], parts[2])
+        return s.Element.PREVIOUS
+
+    def index_before(self, meta: Meta, parts: list[Any]) -> s.Element:
+        self._counter(parts[1], parts[3])
+        return s.Element.BEFORE
+
+    def index_last(self, meta: Meta, parts: list[Any]) -> str:
+        if parts[1].upper() != "LEN":
+            hint = "write a[a.LEN] for the last element"
+            self.fail(f"'{parts[1]}' is no index", _token_span(parts[1]), "bad-index", hint)
+        return _word(parts[0])
+
+    def _counter(self, name: Token, back: Token | None = None) -> None:
+        if str(name) != "i":
+            self.fail(f"the index is called i, not {name}", _token_span(name), "bad-index", "write a[i] or a[i-1]")
+        if back is not None and str(back) != "1":
+            self.fail(f"a[i-{back}] is too far back", _token_span(back), "bad-index", "only a[i-1] can be named")
+
+    def parameter(self, meta: Meta, parts: list[Any]) -> s.Name:
+        return s.Name(_word(parts[0]), span=_span(meta))
+
+    def equivalence(self, meta: Meta, parts: list[Any]) -> s.Equivalence:
+        return s.Equivalence(tuple(parts), span=_span(meta))
+
+    def test(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Expression | None]:
+        return _word(parts[0]), parts[2] if len(parts) > 2 else None
+
+
+# --- after the tree is there ------------------------------------------------------------------------------------
+
+
+def _check_expressions(query: s.QuerySyntax, text: str) -> None:
+    """Refuses expressions nested deeper than later passes can follow, and numbers that no column can hold."""
+    expressions = [query.where] if query.where is not None else []
+    expressions += [item.expression for item in query.returns or ()]
+    for expression in expressions:
+        deep = s.deeper_than(expression, s.MAX_DEPTH)
+        if deep is not None:
+            message = f"expressions nested more than {s.MAX_DEPTH} deep"
+            raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep")
+        for node in s.walk(expression):
+            if isinstance(node, s.Literal) and isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
+                start, end = node.span
+                raise QueryError("a whole number beyond 64 bits", text=text, start=start, end=end, code="bad-number")
+
+
+def _aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:
+    """`max(a[i-1].price)` means `max(a[..i-1].price)`.
+
+    SASE+ table 1 prints it so and explains it as all events selected before; one event needs no aggregate.
+    """
+
+    def change(node: s.Expression, shorthand: bool) -> s.Expression:
+        if isinstance(node, s.Reference) and node.element is s.Element.PREVIOUS and shorthand:
+            return replace(node, element=s.Element.BEFORE)
+        if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
+            elements = {inner.element for inner in s.walk(node) if isinstance(inner, s.Reference)}
+            shorthand = elements <= {s.Element.PREVIOUS, s.Element.SINGLE}
+        return s.rebuild(node, lambda inner: change(inner, shorthand))
+
+    where = change(query.where, False) if query.where is not None else None
+    returns = query.returns and tuple(
+        replace(item, expression=change(item.expression, False)) for item in query.returns
+    )
+    return replace(query, where=where, returns=returns)
+
+
+def _name_all_in_selection(query: s.QuerySyntax) -> s.QuerySyntax:
+    """A strategy without variables (SASE+ table 1) is over all of them."""
+    if query.selection is None or query.selection.variables:
+        return query
+    names = tuple(component.variable for component in query.components)
+    return replace(query, selection=replace(query.selection, variables=names))
+
+
+def _resolve_bare_words(query: s.QuerySyntax) -> s.QuerySyntax:
+    """`SEQ(x, !(y), z)` declares untyped variables (AYAC), `SEQ(E1, E2)` names types (SASE's templates).
+
+    A bare word is a variable if the query mentions it as one, and a type otherwise. A filter query's only
+    component is a type (SASE, Q1); its event is then called `event`.
+    """
+    if all(component.named for component in query.components):
+        return query
+    mentioned = s.mentioned_words(query)
+    resolved = []
+    for component in query.components:
+        if not component.named:
+            if component.variable in mentioned and not component.any:
+                component = replace(component, named=True, types=None)
+            elif not query.sequence:
+                component = replace(component, variable="event")
+        resolved.append(component)
+    return replace(query, components=tuple(resolved))

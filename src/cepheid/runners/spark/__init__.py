@@ -1,0 +1,1 @@
+"""PySpark tables, batch and stream."""

@@ -1,0 +1,105 @@
+"""Events on their way to the shards of a stream: many rows packed into one, since Spark regroups rows one by one.
+
+A stateless pass packs each task's events by shard, as Arrow IPC bytes. Every shard gets a row from every task, events
+or not, with the newest time the task has seen: so all shards share one clock, in the very batch that moves it, and
+Spark's own filter for late rows, which would drop a packed row with all its events, has nothing to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.data.table import times_of
+from cepheid.runners.many import widened
+from cepheid.runners.spark.shipment import Shipment, result_rows
+
+SHARD = "__shard"  # NULL: the event matters to no query, but it moves the clock
+BEAT = "__beat"  # true: not an event at all, only a time
+PACKED = "shard int, newest bigint, events binary"
+OUTCOME = "query int, packed binary, events bigint, late bigint, retained bigint, matches bigint, state_bytes bigint"
+LATE = -1  # the `query` of late events...
+LATE_EVENT = "late_event"  # ...and the column that they come out in
+
+
+def encoded(table: pa.Table) -> bytes:
+    """A table as Arrow IPC bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def decoded(packed: bytes) -> pa.Table:
+    """The table behind Arrow IPC bytes."""
+    return pa.ipc.open_stream(packed).read_all()
+
+
+def packer(
+    columns: Sequence[str], clock: str, shards: int
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a worker does with the events of one task; `clock` is the column that holds the time."""
+
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = [batch.rename_columns(list(columns)) for batch in batches]
+        table = pa.Table.from_batches(held) if held else None
+        if table is None or not table.num_rows:
+            return
+        newest = int(times_of(table, clock).max())
+        packed = shard_by_shard(table, shards)
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array(range(shards), pa.int32()),
+                pa.array([newest] * shards, pa.int64()),
+                pa.array([packed.get(shard) for shard in range(shards)], pa.binary()),
+            ],
+            ["shard", "newest", "events"],
+        )
+
+    return pack
+
+
+def shard_by_shard(table: pa.Table, shards: int) -> dict[int, bytes]:
+    """The events of each shard that has any, packed."""
+    numbers = table.column(SHARD).combine_chunks()
+    shard = numbers.fill_null(shards).to_numpy(zero_copy_only=False)
+    events = table.drop_columns([name for name in (SHARD, BEAT) if name in table.column_names])
+    order = np.argsort(shard, kind="stable")
+    counts = np.bincount(shard, minlength=shards + 1)[:shards]
+    order = order[: int(counts.sum())]  # those of no shard come last
+    if not len(order):
+        return {}
+    events = events.take(pa.array(order)).combine_chunks()
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return {
+        number: encoded(events.slice(int(starts[number]), int(counts[number])))
+        for number in np.flatnonzero(counts).tolist()
+    }
+
+
+def unpacker(
+    shipments: Sequence[Shipment], schema: pa.Schema
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a worker does with the outcome of shards: rows of the result again."""
+
+    def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for query, packed in zip(
+                batch.column("query").to_pylist(), batch.column("packed").to_pylist(), strict=True
+            ):
+                for part in decoded(packed).to_batches():
+                    if query == LATE:
+                        yield widened({LATE_EVENT: part.column(LATE_EVENT)}, part.num_rows, schema)
+                    else:
+                        yield result_rows(shipments[query], part, schema)
+
+    return unpack
+
+
+def as_structs(table: pa.Table, name: str) -> pa.Table:
+    """A table of one column that holds the rows of another as structs."""
+    columns = [column.combine_chunks() for column in table.columns]
+    return pa.table({name: pa.StructArray.from_arrays(columns, table.column_names)})

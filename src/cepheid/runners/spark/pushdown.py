@@ -1,0 +1,241 @@
+"""Conditions on one event as Catalyst expressions, so that Spark drops irrelevant events before any byte moves.
+
+The filter may keep too much, never too little: the engine tests everything again. What Spark would judge otherwise
+than the engine (lower-casing of rare letters, the last bit of exp) is left to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from typing import Any, TypeAlias
+
+from cepheid.engine.data.candidates import own_conditions
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import DataType
+
+Column: TypeAlias = Any  # pyspark.sql.Column
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# NULL instead of an error where a result overflows or a divisor is zero
+_TRYING = {"+": "try_add", "-": "try_subtract", "*": "try_multiply", "/": "try_divide", "%": "try_mod"}
+
+
+class _Unknown(Exception):
+    """An expression that Catalyst may judge otherwise than the engine, or not at all."""
+
+
+def relevant(bound: BoundQuery, types: dict[str, Any]) -> Column | None:
+    """True for every event that some component could take; None where nothing can be said.
+
+    `types` maps each column to its Spark type.
+    """
+    parts = [component_filter(bound, component, types) for component in bound.components]
+    known = [part for part in parts if part is not None]
+    return reduce(lambda left, right: left | right, known) if len(known) == len(parts) else None
+
+
+def component_filter(bound: BoundQuery, component: s.Component, types: dict[str, Any]) -> Column | None:
+    """True for every event that the component could take."""
+    from pyspark.sql import functions as F
+
+    parts: list[Column] = []
+    if component.types is not None and bound.schema.type is not None:
+        parts.append(F.col(quoted(bound.schema.type)).isin(*component.types))
+    parts += conditions(own_conditions(bound, component), bound, types, component.any)
+    return reduce(lambda left, right: left & right, parts) if parts else None
+
+
+def fixed_keys(bound: BoundQuery, types: dict[str, Any]) -> Column | None:
+    """True for events with the values that equivalence tests fix, which every event of a match must have."""
+    tests = [s.Comparison("=", s.Attribute(s.Reference(""), name), value) for name, value in bound.fixed]
+    parts = conditions(tests, bound, types, any_null=any(component.any for component in bound.components))
+    return reduce(lambda left, right: left & right, parts) if parts else None
+
+
+def conditions(
+    expressions: Iterable[s.Expression], bound: BoundQuery, types: dict[str, Any], any_null: bool = False
+) -> list[Column]:
+    """Those of the conditions that Catalyst can test, as columns."""
+    writer = _Writer(bound, types, any_null)
+    found = []
+    for expression in expressions:
+        try:
+            found.append(writer.condition(expression))
+        except _Unknown:
+            continue
+    return found
+
+
+def quoted(name: str) -> str:
+    """A column name that Spark takes literally, dots and all.
+
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+class _Writer:
+    """Writes conditions on one event as columns that are true wherever the engine says true."""
+
+    def __init__(self, bound: BoundQuery, types: dict[str, Any], any_null: bool) -> None:
+        from pyspark.sql import functions
+
+        self.F, self.bound, self.types, self.any_null = functions, bound, types, any_null
+
+    def condition(self, node: s.Expression) -> Column:
+        match node:
+            case s.And(operands=operands):
+                return reduce(lambda left, right: left & right, self.known(operands))
+            case s.Or(operands=operands):
+                return reduce(lambda left, right: left | right, [self.condition(part) for part in operands])
+            case s.Literal(value=bool() as value):
+                return self.F.lit(value)
+            case s.Attribute(name=name) if self.bound.schema.type_of(name) is DataType.BOOL:
+                return self.F.col(quoted(name))
+            case s.IsNull():
+                return self.null_test(node)
+            case s.Comparison(operator=operator, left=left, right=right):
+                return self.leaf(node, self.compared(operator, left, right))
+            case s.Between(operand=operand, low=low, high=high, negated=False):
+                inside = self.compared(">=", operand, low) & self.compared("<=", operand, high)
+                return self.leaf(node, inside)
+            case s.Between(operand=operand, low=low, high=high):
+                outside = self.compared("<", operand, low) | self.compared(">", operand, high)
+                return self.leaf(node, outside)
+            case s.Membership(operand=operand, values=tuple() as members):
+                return self.leaf(node, self.member(node, operand, members))
+        raise _Unknown  # NOT over a whole condition turns "keeps too much" into "keeps too little"
+
+    def known(self, operands: Iterable[s.Expression]) -> list[Column]:
+        """Those of several conditions that can be tested: fewer of them keep more."""
+        found = []
+        for operand in operands:
+            try:
+                found.append(self.condition(operand))
+            except _Unknown:
+                continue
+        if not found:
+            raise _Unknown
+        return found
+
+    def leaf(self, node: s.Expression, known: Column) -> Column:
+        """The test, and what it misses: an overflow, or an attribute that an ANY component's type does not have."""
+        attributes = [inner for inner in s.walk(node) if isinstance(inner, s.Attribute)]
+        if any(isinstance(inner, s.Arithmetic | s.Negative | s.Call) for inner in s.walk(node)):
+            # Spark's try_add gives NULL where the engine's 64-bit numbers wrap around: keep, the engine decides.
+            present = [self.F.col(quoted(attribute.name)).isNotNull() for attribute in attributes]
+            known = self.F.coalesce(known, reduce(lambda left, right: left & right, present, self.F.lit(True)))
+        if self.any_null:
+            for attribute in attributes:
+                known = known | self.absent(attribute)
+        return known
+
+    def null_test(self, node: s.IsNull) -> Column:
+        if not isinstance(node.operand, s.Attribute):
+            raise _Unknown
+        return self.F.col(quoted(node.operand.name)).isNotNull() if node.negated else self.absent(node.operand)
+
+    def absent(self, attribute: s.Attribute) -> Column:
+        """NULL, or NaN, which the engine takes for NULL."""
+        column = self.F.col(quoted(attribute.name))
+        is_float = self.types[attribute.name].typeName() in ("float", "double")
+        return column.isNull() | self.F.isnan(column) if is_float else column.isNull()
+
+    # NaN is greater than everything in Spark and NULL in the engine: every comparison keeps at least as much.
+
+    def compared(self, operator: str, left: s.Expression, right: s.Expression) -> Column:
+        if self.plain_time(left) and isinstance(right, s.Literal):
+            first, second = self.column(left), self.instant(left, right)
+        elif self.plain_time(right) and isinstance(left, s.Literal):
+            first, second = self.instant(right, left), self.column(right)
+        else:
+            first, second = self.value(left), self.value(right)
+        match operator:
+            case "=":
+                return first == second
+            case "!=":
+                return first != second
+            case "<":
+                return first < second
+            case "<=":
+                return first <= second
+            case ">":
+                return first > second
+        return first >= second
+
+    def member(self, node: s.Membership, operand: s.Expression, members: Sequence[s.Expression]) -> Column:
+        tests = [self.compared("!=" if node.negated else "=", operand, member) for member in members]
+        if not tests:
+            return self.F.lit(node.negated)
+        plain = [member.value for member in members if isinstance(member, s.Literal)]
+        alike = len({type(value) for value in plain}) == 1 and len(plain) == len(members) and None not in plain
+        if alike and not node.negated and not self.plain_time(operand):
+            return self.value(operand).isin(*plain)  # a form that Parquet's filters understand
+        return reduce((lambda left, right: left & right) if node.negated else (lambda left, right: left | right), tests)
+
+    # times: compared with a constant they stay timestamps, so that Parquet can skip row groups
+
+    def plain_time(self, node: s.Expression) -> bool:
+        return isinstance(node, s.Attribute) and self.bound.schema.type_of(node.name) is DataType.TIME
+
+    def column(self, node: s.Expression) -> Column:
+        assert isinstance(node, s.Attribute)
+        return self.F.col(quoted(node.name))
+
+    def instant(self, time: s.Expression, literal: s.Literal) -> Column:
+        assert isinstance(time, s.Attribute)
+        if literal.value is None:
+            return self.F.lit(None)
+        if not isinstance(literal.value, int) or isinstance(literal.value, bool):
+            raise _Unknown
+        kind = self.types[time.name].typeName()
+        if kind == "timestamp":
+            return self.F.timestamp_micros(self.F.lit(literal.value).cast("bigint"))
+        if kind != "timestamp_ntz":
+            raise _Unknown
+        try:
+            moment = _EPOCH + timedelta(microseconds=literal.value)
+        except OverflowError:
+            raise _Unknown from None
+        return self.F.lit(moment.replace(tzinfo=None).isoformat(sep=" ")).cast("timestamp_ntz")
+
+    # values
+
+    def value(self, node: s.Expression) -> Column:
+        match node:
+            case s.Literal(value=literal):
+                return self.F.lit(literal)
+            case s.Attribute(name=name):
+                return self.attribute(name)
+            case s.Negative(operand=operand):
+                return self.F.try_subtract(self.F.lit(0), self.value(operand))
+            case s.Arithmetic(operator=operator, left=left, right=right):
+                functions = {
+                    "+": "try_add",
+                    "-": "try_subtract",
+                    "*": "try_multiply",
+                    "/": "try_divide",
+                    "%": "try_mod",
+                }
+                return getattr(self.F, functions[operator])(self.value(left), self.value(right))
+            case s.Call(function=function, arguments=(argument,)) if function.lower() == "length":
+                return self.F.char_length(self.value(argument)).cast("bigint")
+        raise _Unknown
+
+    def attribute(self, name: str) -> Column:
+        column, kind = self.F.col(quoted(name)), self.types[name].typeName()
+        match self.bound.schema.type_of(name):
+            case DataType.INT:
+                return column if kind == "long" else column.cast("bigint")
+            case DataType.FLOAT:
+                return column if kind == "double" else column.cast("double")
+            case DataType.STRING if self.types[name].simpleString() == "string":  # not one with a collation
+                return column
+            case DataType.BOOL:
+                return column
+            case DataType.TIME if kind == "timestamp":
+                return self.F.unix_micros(column)
+        raise _Unknown

@@ -1,0 +1,182 @@
+"""Spark streams: pack events by shard, step each shard's state from watermark to watermark, unpack the matches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.engine.retention import never_forgets
+from cepheid.errors import CepheidError, DataError
+from cepheid.language.printing import to_text
+from cepheid.language.schema import DataType, Schema
+from cepheid.language.units import UNITS
+from cepheid.plan.physical import Plan
+from cepheid.runners.durations import milliseconds, steps
+from cepheid.runners.spark import pushdown
+from cepheid.runners.spark.batch import addressable, distribution_keys, spread_alike, wanted
+from cepheid.runners.spark.pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packer, unpacker
+from cepheid.runners.spark.session import SETTINGS, DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
+from cepheid.runners.stream.state import VERSION, Step
+
+OPTIONS = frozenset({"delay", "shards", "late_events", "idle", "heartbeat", "clock", "metrics"})
+SHARDS = 16
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream is run; `delay` decides which events count as late, the others change no result."""
+
+    delay: Any = None  # how much older than the newest event others may be when they come
+    shards: int = SHARDS  # pieces of state; fixed for a checkpoint
+    late_events: bool = False  # True: late events come out, too, in a column of their own
+    idle: Any = None  # after this much silence of the source, time goes on as the machine's clock does
+    heartbeat: bool = False  # True: the machine's clock moves time on every second, silence or not
+    metrics: str = "cepheid"  # the name under which a StreamingQueryListener finds events, late, retained, ...
+    clock: str = "all"  # which events move time on: "all", or only those "relevant" to the query
+
+
+def match_stream(
+    df: DataFrame, plans: Plan | Mapping[str, Plan], options: Mapping[str, Any] | None = None, early: int | None = None
+) -> DataFrame:
+    """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
+
+    The queries are bound to the stream's columns. Those that are spread alike share one pass and one state. Where
+    bounds were made from a time column (`uncertainty`), they can be `early` steps further apart than the times.
+    """
+    chosen = stream_options(options or {})
+    events = arrow_schema(df)
+    named = as_named(plans)
+    for plan in named.values():
+        why = never_forgets(plan)
+        if why is not None:
+            raise CepheidError(f"a stream cannot run this query: {why}", hint="add WITHIN, or match a batch")
+    shipments = [ship(plan, events, name) for name, plan in named.items()]
+    result = common_result(shipments)
+    if chosen.late_events:
+        late = [column for column in events if any(column.name in s.plan.bound.schema.names for s in shipments)]
+        result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
+    outcomes = [_stepped(df, group, shipments, chosen, early) for group in spread_alike(shipments)]
+    outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
+    return _results(outcome, shipments, result, chosen.metrics)
+
+
+def stream_options(options: Mapping[str, Any]) -> StreamOptions:
+    """The options for a stream; unknown or impossible ones are an error."""
+    unknown = sorted(set(options) - OPTIONS)
+    if unknown:
+        raise DataError(f"no option '{unknown[0]}' for a Spark stream; there are {', '.join(sorted(OPTIONS))}")
+    chosen = StreamOptions(**options)
+    if not isinstance(chosen.shards, int) or chosen.shards < 1:
+        raise DataError(f"shards={chosen.shards!r} must be a whole number of at least 1")
+    if chosen.clock not in ("all", "relevant"):
+        raise DataError(f"clock={chosen.clock!r} is neither 'all' nor 'relevant'")
+    return chosen
+
+
+def fingerprint(shipments: Iterable[Shipment], shards: int) -> str:
+    """What must stay the same for a checkpoint to make sense."""
+    told = [str(VERSION), str(shards)]
+    for shipment in shipments:
+        bound = shipment.plan.bound
+        told += [str(shipment.name), to_text(bound.syntax), str(bound.schema), str(bound.window), str(shipment.schema)]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:
+    """The delay that was passed, or that of the stream's own withWatermark."""
+    if options.delay is not None:
+        return options.delay
+    told = df.schema[name].metadata.get("spark.watermarkDelayMs") if name in df.columns else None
+    if told is None:
+        raise DataError(
+            f"how much later than the newest event may others come? That decides when column '{name}' is complete",
+            hint=f"pass delay='10 seconds', for example, or call withWatermark('{name}', ...) before",
+        )
+    return f"{told} milliseconds"
+
+
+def packed_events(
+    df: DataFrame, plans: Sequence[Plan], keys: tuple[str, ...], shards: int, options: StreamOptions
+) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    types = {field.name: field.dataType for field in df.schema.fields}
+    schema = plans[0].bound.schema
+    columns = [F.col(pushdown.quoted(name)) for name in keys]
+    shard = F.pmod(F.xxhash64(*columns), F.lit(shards)).cast("int") if keys else F.lit(0)
+    tests = [wanted(plan.bound, types, keys) for plan in plans]
+    if all(test is not None for test in tests):
+        relevant = reduce(lambda left, right: left | right, tests)
+        shard = F.when(relevant, shard)
+        df = df.where(relevant) if options.clock == "relevant" else df
+    for column in columns:
+        shard = F.when(column.isNotNull(), shard)
+    names = [name for name in df.columns if any(name in plan.bound.schema.names for plan in plans)]
+    chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(SHARD))
+    if options.heartbeat:
+        chosen = _with_heartbeat(chosen, schema)
+    return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards), PACKED)
+
+
+def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
+    """The events, and rows that belong to no shard and only say what time it is."""
+    from pyspark.sql import functions as F
+
+    if schema.time_unit is None:
+        hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
+        raise DataError("a heartbeat tells the time, but one step of the time column may be anything", hint=hint)
+    beats = chosen.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
+    kind = chosen.schema[schema.lower or schema.time].dataType
+    now = F.col("timestamp").cast(kind)
+    if schema.type_of(schema.lower or schema.time) is DataType.INT:
+        now = (F.unix_micros("timestamp") * (UNITS["microseconds"] / UNITS[schema.time_unit])).cast(kind)
+    columns = [
+        (now if field.name == (schema.lower or schema.time) else F.lit(None).cast(field.dataType)).alias(field.name)
+        for field in chosen.schema.fields
+    ]
+    return chosen.unionAll(beats.select(*columns))
+
+
+def _stepped(
+    df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], options: StreamOptions, early: int | None
+) -> DataFrame:
+    """What the shards of some of the plans report, one state for all of these."""
+    from cepheid.runners.spark.shard import Shard
+
+    plans = [shipment.plan for shipment in group]
+    schema = plans[0].bound.schema
+    keys = distribution_keys(plans[0].bound)
+    shards = options.shards if keys else 1
+    packed = packed_events(df, plans, keys, shards, options)
+    session = packed.sparkSession
+    provider = "spark.sql.streaming.stateStore.providerClass"
+    if "RocksDB" not in (session.conf.get(provider, "") or ""):
+        session.conf.set(provider, SETTINGS[provider])  # the only one that keeps the kinds of state used here
+    idle = None
+    if options.idle is not None:
+        if schema.time_unit is None:
+            hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
+            raise DataError("idle lets time go on, but one step of the time column may be anything", hint=hint)
+        idle = milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
+    numbers = tuple(shipments.index(shipment) for shipment in group)
+    clock = schema.time if early is not None or schema.lower is None else schema.lower
+    delay = steps(_delay(df, clock, options), schema, "delay") + (early or 0)
+    step = Step(tuple(group), numbers, delay)
+    shard = Shard(step, fingerprint(group, shards), options.late_events, idle)
+    mode = "None" if idle is None else "ProcessingTime"
+    return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
+
+
+def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:
+    """The rows of the result; the numbers go to Spark's observed metrics."""
+    from pyspark.sql import functions as F
+
+    numbers = [F.sum(name).alias(name) for name in ("events", "late", "retained", "matches", "state_bytes")]
+    observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
+    return observed.mapInArrow(unpacker(shipments, result), spark_schema(result))

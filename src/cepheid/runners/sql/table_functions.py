@@ -1,0 +1,222 @@
+"""Table functions for Spark SQL: the result's schema follows from query and table when the statement is analysed.
+
+Imported only when they are registered: it needs PySpark.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
+from pyspark.taskcontext import TaskContext
+from pyspark.util import PythonEvalType
+
+from cepheid.api import query as parsed
+from cepheid.engine.data.table import ordered
+from cepheid.errors import DataError
+from cepheid.runners.local import with_intervals
+from cepheid.runners.options import Options
+from cepheid.runners.pieces import found, pieces
+from cepheid.runners.spark.batch import distribution_keys
+from cepheid.runners.spark.match import spark_plan
+from cepheid.runners.spark.pushdown import quoted
+from cepheid.runners.spark.session import Session, spark_schema
+from cepheid.runners.spark.shipment import (
+    Shipment,
+    needed_columns,
+    register_functions,
+    result_batches,
+    ship,
+    user_functions,
+)
+
+SHARDS = 64  # parts that match_table makes: one call of Python each, where a call per key would cost a millisecond
+
+
+@dataclass
+class Analysed(AnalyzeResult):
+    """What the analysis of a statement found out, and workers need to know."""
+
+    shipment: Shipment | None = field(default=None)
+    events: pa.Schema | None = field(default=None)
+    given: Options = field(default_factory=Options)
+
+
+def table_functions(session: Session, arrow: bool = True) -> tuple[Any, Any]:
+    """`match_events`, which leaves PARTITION BY to the statement, and `match_table`, which partitions by itself.
+
+    Spark's public functions refuse a schema that depends on the arguments for functions over Arrow batches; its
+    private factory does not. Without it, or with arrow=False, rows go through Python one by one.
+    """
+    shipped = tuple(user_functions())
+    classes = [_batch_class(shipped, itself) for itself in (False, True)]
+    factory = _private_factory(session) if arrow else None
+    if factory is None:
+        from pyspark.sql.functions import udtf
+
+        classes = [_row_class(shipped, itself) for itself in (False, True)]
+        return udtf(classes[0], useArrow=False), udtf(classes[1], useArrow=False)
+    made = [factory(cls=one, returnType=None, evalType=PythonEvalType.SQL_ARROW_UDTF) for one in classes]
+    return made[0], made[1]
+
+
+def _private_factory(session: Session) -> Any:
+    remote = type(session).__module__.startswith("pyspark.sql.connect")
+    module = importlib.import_module("pyspark.sql.connect.udtf" if remote else "pyspark.sql.udtf")
+    return getattr(module, "_create_udtf", None)
+
+
+def _batch_class(shipped: tuple[bytes, ...], itself: bool) -> type:
+    """A class that Spark hands Arrow batches. Made here, it travels to workers by value, with what it needs."""
+
+    class Match:
+        """All matches in the events of one partition."""
+
+        @staticmethod
+        def analyze(table: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analysed:
+            register_functions(shipped)
+            return analysed(table, query, options, itself)
+
+        def __init__(self, told: Analysed) -> None:
+            self.told, self.batches = told, []  # type: ignore[var-annotated]
+            self.parted = itself or has_partition_by()
+
+        def eval(self, batch: pa.RecordBatch, query: Any, **options: Any) -> Iterator[pa.Table]:
+            self.batches.append(batch)
+            return iter(())
+
+        def terminate(self) -> Iterator[pa.Table]:
+            check_parted(self.parted, bool(self.batches))
+            for batch in matched(self.told, self.batches):
+                yield pa.Table.from_batches([batch])
+
+    return Match
+
+
+def _row_class(shipped: tuple[bytes, ...], itself: bool) -> type:
+    """The same for rows."""
+
+    class Match:
+        """All matches in the events of one partition."""
+
+        @staticmethod
+        def analyze(table: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analysed:
+            register_functions(shipped)
+            return analysed(table, query, options, itself)
+
+        def __init__(self, told: Analysed) -> None:
+            self.told, self.rows = told, []  # type: ignore[var-annotated]
+            self.parted = itself or has_partition_by()
+
+        def eval(self, row: Any, query: Any, **options: Any) -> Iterator[Any]:
+            self.rows.append(row)
+            return iter(())
+
+        def terminate(self) -> Iterator[Any]:
+            check_parted(self.parted, bool(self.rows))
+            events = self.told.events
+            assert events is not None
+            columns = [[row[place] for row in self.rows] for place in range(len(events))]
+            arrays = [pa.array(column, kind.type) for column, kind in zip(columns, events, strict=True)]
+            for batch in matched(self.told, [pa.RecordBatch.from_arrays(arrays, schema=events)]):
+                for row in batch.to_pylist():
+                    yield tuple(row.values())
+
+    return Match
+
+
+# --- analysis -------------------------------------------------------------------------------------------------------
+
+
+def analysed(
+    table: AnalyzeArgument, query: AnalyzeArgument, options: Mapping[str, AnalyzeArgument], itself: bool
+) -> Analysed:
+    """The schema of the result, and how Spark is to prepare the table; errors in the query point into it."""
+    if not table.isTable or not isinstance(table.dataType, StructType):
+        raise DataError("the first argument must be a table", hint="write TABLE(my_view) or TABLE(SELECT ...)")
+    text = constant("query", query)
+    if not isinstance(text, str):
+        raise DataError("the query must be a text", hint="write TABLE(...) ORDER BY (ts), 'PATTERN ...'")
+    keywords = {name: constant(name, value) for name, value in options.items()}
+    if isinstance(keywords.get("tiebreak"), str):
+        keywords["tiebreak"] = tuple(name.strip() for name in keywords["tiebreak"].split(","))
+    if isinstance(keywords.get("model"), str):
+        from cepheid.model import load_model
+
+        keywords["model"] = load_model(keywords["model"])
+    given = Options.from_keywords(keywords)
+    schema = to_arrow_schema(table.dataType, timezone="UTC")
+    # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
+    bounded, chosen = with_intervals(schema.empty_table(), given)
+    plan = spark_plan(parsed(text), bounded.schema, chosen)
+    needed = needed_columns(plan)
+    shipment = ship(plan, bounded.schema)
+    keys = distribution_keys(plan.bound) if itself else ()
+    columns = ", ".join(quoted(name) for name in keys)
+    return Analysed(
+        schema=spark_schema(shipment.schema),
+        withSinglePartition=itself and not keys,
+        partitionBy=[PartitioningColumn(f"pmod(xxhash64({columns}), {SHARDS})")] if keys else [],
+        select=[SelectedColumn(quoted(name)) for name in needed if name in schema.names],
+        shipment=shipment,
+        events=pa.schema([column for column in schema if column.name in needed]),
+        given=replace(given, model=None),
+    )
+
+
+def constant(name: str, argument: AnalyzeArgument) -> Any:
+    """The value of an argument that must be known before any event is."""
+    if not argument.isConstantExpression:
+        raise DataError(f"'{name}' must be a constant")
+    return argument.value
+
+
+# --- in workers -----------------------------------------------------------------------------------------------------
+
+
+def matched(told: Analysed, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The matches in the events of one partition."""
+    assert told.shipment is not None
+    assert told.events is not None
+    shipment = told.shipment
+    plan = shipment.unpacked()
+    named = bounded_batches([batch.rename_columns(told.events.names) for batch in batches], told.given)
+    for piece in pieces(named, [plan], ()):
+        events = ordered(piece.events, plan.bound.schema)
+        matches, _ = found(plan, events, piece, None)
+        yield from result_batches(plan.bound, events, matches, shipment.schema)
+
+
+def bounded_batches(batches: Sequence[pa.RecordBatch], given: Options) -> Sequence[pa.RecordBatch]:
+    """The events with the bounds that `uncertainty` asks for, if it does."""
+    if "uncertainty" not in given.hints:
+        return batches
+    parts = [with_intervals(pa.Table.from_batches([batch]), given)[0].to_batches() for batch in batches]
+    return [batch for part in parts for batch in part]
+
+
+def has_partition_by() -> bool:
+    """Did the statement say PARTITION BY? Then Spark makes instances from inside a class for partitions."""
+    frame = sys._getframe()
+    while frame is not None:
+        if "WithPartition" in type(frame.f_locals.get("self")).__name__:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def check_parted(parted: bool, any_events: bool) -> None:
+    """Refuses events that Spark has spread at random: matches across tasks would be lost without a word."""
+    context = TaskContext.get()
+    if any_events and not parted and context is not None and context.partitionId() > 0:
+        raise DataError(
+            "match_events was called without PARTITION BY, and Spark has spread the events at random",
+            hint="write TABLE(...) PARTITION BY ..., or call match_table, which partitions by itself",
+        )

@@ -1,0 +1,1 @@
+"""The streaming step, which knows no Spark."""

@@ -1,0 +1,80 @@
+"""Keys that nothing comes for: which events of a stream can be left unread, and how to tell.
+
+Where an equivalence test parts the events of all queries, and matches are known as soon as their last event is, a step
+can find nothing new for a key without a new event. Events of such keys lie in chunks of their own, each with the codes
+of its keys beside it; a step reads a code for each of them and leaves the events alone. So keys that were busy once
+and are waited for cost next to nothing until they wake up, or their window has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.retention import decides_late, looks_at_all_events, never_forgets
+from cepheid.language import syntax as s
+from cepheid.plan.physical import Plan
+
+Codes = npt.NDArray[np.uint64]
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # spreads the bits of one attribute's code before the next is added
+
+
+def parting_attributes(plans: Sequence[Plan]) -> tuple[str, ...]:
+    """The attributes by which keys can sleep; none if an event of one key may matter to another, or time alone may."""
+    found = {frozenset(plan.bound.equivalence) for plan in plans}
+    if len(found) != 1 or not all(can_sleep(plan) for plan in plans):
+        return ()
+    return tuple(sorted(*found))
+
+
+def can_sleep(plan: Plan) -> bool:
+    """Does nothing become of a key's events, but that they expire, unless another event of that key comes?"""
+    bound = plan.bound
+    if bound.schema.lower is not None or any(component.any for component in bound.components):
+        return False
+    if bound.syntax.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
+        return False
+    return not (never_forgets(plan) or decides_late(plan) or looks_at_all_events(bound))
+
+
+def key_codes(table: pa.Table, attributes: Sequence[str]) -> Codes:
+    """A number for each event, equal where all the attributes are. (And rarely elsewhere: then one is read in vain.)
+
+    >>> codes = key_codes(pa.table({"id": [0.0, 1.0, -0.0, 1.0], "shop": ["a", "a", "a", "b"]}), ["id", "shop"])
+    >>> [int(np.flatnonzero(codes == code)[0]) for code in codes]
+    [0, 1, 0, 3]
+    """
+    codes = np.zeros(table.num_rows, np.uint64)
+    for name in attributes:
+        coded = pc.dictionary_encode(table.column(name).combine_chunks(), null_encoding="encode")
+        values = coded.dictionary.to_numpy(zero_copy_only=False)
+        if values.dtype.kind == "f":
+            values = values + 0.0  # -0.0 equals 0.0
+        if values.dtype.kind == "M":
+            values = values.astype(np.int64)
+        hashed = pd.util.hash_array(values, categorize=False)
+        codes = codes * _MIX + hashed[coded.indices.to_numpy()]
+    return codes
+
+
+def packed_codes(codes: Codes) -> bytes:
+    """The codes of a chunk, each once, in order."""
+    return np.unique(codes).tobytes()
+
+
+def any_awake(packed: bytes, awake: Codes) -> bool:
+    """Is one of the codes among those of keys that something came for?
+
+    >>> packed = packed_codes(np.array([7, 3, 7], np.uint64))
+    >>> any_awake(packed, np.array([5, 7], np.uint64)), any_awake(packed, np.array([1, 5, 9], np.uint64))
+    (True, False)
+    """
+    codes = np.frombuffer(packed, np.uint64)
+    at = np.searchsorted(codes, awake)  # few are awake, many asleep
+    return bool((codes[np.minimum(at, len(codes) - 1)] == awake).any())

@@ -1,0 +1,353 @@
+"""What a stream keeps: the retained events of a shard in chunks, and the clock. One step turns it into the next.
+
+A step is `find` over the interval between the old and the new watermark (DESIGN section 1); the state is a table and
+nothing else. It is kept in chunks, since rewriting a whole window in every micro-batch would cap the throughput: a
+step adds a chunk for what is new, drops those that have expired, and rewrites those of which little is left. Chunks
+of keys that nothing comes for are not even read (asleep.py). Nothing here knows Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.data.table import EventTable, ordered, times_of
+from cepheid.engine.find import find, last_ends
+from cepheid.engine.output.overlap import Ended
+from cepheid.engine.retention import reach, retained
+from cepheid.errors import DataError
+from cepheid.language import syntax as s
+from cepheid.plan.physical import Plan
+from cepheid.runners.many import events_of_each
+from cepheid.runners.spark.pack import decoded, encoded
+from cepheid.runners.spark.shipment import Shipment, result_batches
+from cepheid.runners.stream.idle_keys import Codes, any_awake, key_codes, packed_codes, parting_attributes
+
+VERSION = 2  # of the format of the state
+SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
+MANY = 8  # ...when there are more of them than this
+LARGE = 8 << 20  # bytes; a longer table makes several chunks
+FEW = 1000  # events; of fewer it does not matter whether they are read
+CHUNK = "__chunk"
+FRESH = -1  # the chunk of events that have just come
+
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Store(Protocol):
+    """Where chunks lie, by number, with the keys of those asleep, and what NON-OVERLAP carries, by query."""
+
+    def read(self, number: int) -> bytes: ...
+    def write(self, number: int, chunk: bytes) -> None: ...
+    def remove(self, number: int) -> None: ...
+    def keys(self, number: int) -> bytes: ...
+    def write_keys(self, number: int, keys: bytes) -> None: ...
+    def remove_keys(self, number: int) -> None: ...
+    def ended(self, query: int) -> bytes | None: ...
+    def end(self, query: int, ended: bytes) -> None: ...
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some retained events: under which number they lie, how many they are and how large."""
+
+    number: int
+    rows: int
+    size: int
+    # For chunks of keys that nothing came for when they were written: the times of the middle event and of the last.
+    middle: int | None = None
+    newest: int | None = None
+
+    @property
+    def asleep(self) -> bool:
+        """Need it be read only if one of its keys wakes up, or half of it has expired?"""
+        return self.newest is not None
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far a shard has come; everything besides events that it must know."""
+
+    until: int | None = None  # all events up to here have been seen, all matches that complete by it reported
+    newest: int | None = None  # the latest time seen anywhere
+    arrived: int | None = None  # when something last came, in milliseconds of the machine's clock
+    chunks: tuple[Chunk, ...] = ()
+
+    def text(self, fingerprint: str) -> str:
+        """As it is stored."""
+        return json.dumps({"version": VERSION, "fingerprint": fingerprint, **asdict(self)})
+
+    @classmethod
+    def read(cls, text: str | None, fingerprint: str) -> Clock:
+        """As it was stored; an error if that was by another query or another version of the format."""
+        if text is None:
+            return cls()
+        told = json.loads(text)
+        if told.pop("version") != VERSION:
+            raise DataError("the checkpoint holds state of another version of Cepheid", hint="start a new checkpoint")
+        if told.pop("fingerprint") != fingerprint:
+            raise DataError(
+                "the checkpoint belongs to another query, other columns or another number of shards",
+                hint="go back to those, or start a new checkpoint",
+            )
+        return cls(**{**told, "chunks": tuple(Chunk(**chunk) for chunk in told["chunks"])})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step found, and the numbers that a listener sees."""
+
+    clock: Clock
+    results: tuple[tuple[int, pa.RecordBatch], ...] = ()  # the number of the query, and some of its matches
+    late: pa.Table | None = None
+    events: int = 0
+    retained: int = 0
+
+    @property
+    def matches(self) -> int:
+        """How many matches were found."""
+        return sum(batch.num_rows for _, batch in self.results)
+
+    @property
+    def state_bytes(self) -> int:
+        """How large the retained events are."""
+        return sum(chunk.size for chunk in self.clock.chunks)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is the same in every step of a stream."""
+
+    shipments: tuple[Shipment, ...]
+    numbers: tuple[int, ...]  # of the queries
+    delay: int  # how much later than the newest event others may come, in steps of the time column
+    plans: tuple[Plan, ...] = field(default=(), compare=False)
+
+    def run(self, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
+        """Takes in new events and, if that moves the watermark, reports what completes by the new one."""
+        newest = max((time for time in (clock.newest, newest) if time is not None), default=None)
+        until = clock.until
+        if newest is not None:
+            until = max(newest - self.delay - 1, until if until is not None else newest - self.delay - 1)
+        arrived = pa.concat_tables(fresh) if fresh else None
+        late = None
+        if arrived is not None and clock.until is not None:
+            behind = self.begins(arrived) <= clock.until
+            if behind.any():
+                late, arrived = arrived.filter(pa.array(behind)), arrived.filter(pa.array(~behind))
+        count = sum(table.num_rows for table in fresh)
+        moved = until != clock.until
+        clock = replace(clock, newest=newest)
+        awake = tuple(chunk for chunk in clock.chunks if not chunk.asleep)
+        joined = to_join(awake)
+        tables = self.read(store, awake if moved else joined)
+        if arrived is not None and arrived.num_rows:
+            tables[FRESH] = arrived
+        busy = self.busy_keys(tables, clock.until) if moved else None
+        if moved and until is not None:
+            woken = [chunk for chunk in clock.chunks if chunk.asleep and self.wakes(store, chunk, busy)]
+            clock = self.without_expired(store, clock, woken, until)
+            asleep = [chunk for chunk in clock.chunks if chunk.asleep]
+            joined += to_join(asleep)
+            tables |= self.read(store, [c for c in asleep if c in woken or c in joined or self.half_gone(c, until)])
+        if not tables or until is None:
+            return Outcome(replace(clock, until=until), late=late, events=count, retained=_rows(clock.chunks))
+        events, chunks = self.gathered(tables)
+        results = tuple(self.found(store, events, clock.until, until)) if moved else ()
+        keep = np.zeros(len(events), bool)
+        for plan in self.plans:
+            keep |= retained(plan, events, until)
+        idle = np.zeros(len(events), bool)
+        if busy is not None and self.keys:
+            idle = ~np.isin(key_codes(events.table, self.keys), busy)
+        stored = tuple(self.stored(store, clock, tables.keys(), events, chunks, keep, idle, joined))
+        clock = replace(clock, until=until, chunks=stored)
+        return Outcome(clock, results, late, events=count, retained=_rows(stored))
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The attributes by which keys can sleep, if they can."""
+        return parting_attributes(self.plans)
+
+    def gone(self, until: int) -> int:
+        """The latest time that no match completing after `until` can need."""
+        return until - max(reach(plan) or 0 for plan in self.plans)
+
+    def without_expired(self, store: Store, clock: Clock, woken: Sequence[Chunk], until: int) -> Clock:
+        """Forgets, unread, chunks of keys that sleep on and whose events have all expired."""
+        stay = []
+        for chunk in clock.chunks:
+            if chunk.newest is not None and chunk.newest <= self.gone(until) and chunk not in woken:
+                store.remove(chunk.number)
+                store.remove_keys(chunk.number)
+            else:
+                stay.append(chunk)
+        return replace(clock, chunks=tuple(stay))
+
+    def busy_keys(self, tables: dict[int, pa.Table], after: int | None) -> Codes | None:
+        """The codes of keys with events that have not been looked at yet."""
+        if not self.keys:
+            return None
+        new = [
+            table if after is None else table.filter(pa.array(self.begins(table) > after)) for table in tables.values()
+        ]
+        return np.unique(np.concatenate([np.empty(0, np.uint64), *(key_codes(table, self.keys) for table in new)]))
+
+    def wakes(self, store: Store, chunk: Chunk, busy: Codes | None) -> bool:
+        """Does one of the sleeping keys of a chunk have new events?"""
+        return busy is None or any_awake(store.keys(chunk.number), busy)
+
+    def half_gone(self, chunk: Chunk, until: int) -> bool:
+        """Has half of a chunk of sleeping keys expired, so that it should be written anew?"""
+        return chunk.middle is not None and chunk.middle <= self.gone(until)
+
+    def looks_back(self) -> bool:
+        """Must a step know where earlier matches ended (NON-OVERLAP)?"""
+        return any(plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP for plan in self.plans)
+
+    def begins(self, table: pa.Table) -> Int64s:
+        """The time from which an event can matter: its lower bound, if times are imprecise."""
+        schema = self.plans[0].bound.schema
+        return times_of(table, schema.lower or schema.time)
+
+    def read(self, store: Store, chunks: Sequence[Chunk]) -> dict[int, pa.Table]:
+        """The events of some chunks, by their number."""
+        return {chunk.number: decoded(store.read(chunk.number)) for chunk in chunks}
+
+    def gathered(self, tables: dict[int, pa.Table]) -> tuple[EventTable, Int64s]:
+        """All events in order, with the chunk that each lies in."""
+        marked = [
+            table.append_column(CHUNK, pa.array(np.full(table.num_rows, number))) for number, table in tables.items()
+        ]
+        events = ordered(pa.concat_tables(marked), self.plans[0].bound.schema)
+        chunks = events.table.column(CHUNK).to_numpy()
+        return replace(events, table=events.table.drop_columns([CHUNK])), chunks
+
+    def found(
+        self, store: Store, events: EventTable, after: int | None, until: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The matches that complete in the interval, of every query."""
+        seen = int(np.searchsorted(events.time, until, side="right"))
+        released = EventTable(events.table.slice(0, seen), events.time[:seen], events.instant[:seen])
+        if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
+            inside = pa.array(self.begins(events.table) <= until)
+            released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
+        of_each = events_of_each([plan.bound for plan in self.plans], released)
+        for number, shipment, plan, own in zip(self.numbers, self.shipments, self.plans, of_each, strict=True):
+            ended = None
+            if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+                ended = read_ended(store.ended(number))
+            matches = find(plan, own, after, until, ended)
+            if ended is not None:
+                store.end(number, write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until))
+            for batch in result_batches(plan.bound, own, matches, shipment.schema):
+                yield number, batch
+
+    def stored(
+        self,
+        store: Store,
+        clock: Clock,
+        read: Collection[int],
+        events: EventTable,
+        chunks: Int64s,
+        keep: Mask,
+        idle: Mask,
+        joined: Sequence[Chunk],
+    ) -> Iterator[Chunk]:
+        """The chunks after a step: those that stay, and new ones for the rest of the retained events."""
+        moving = {FRESH}
+        for chunk in clock.chunks:
+            if chunk.number not in read:
+                yield chunk
+                continue
+            inside = keep & (chunks == chunk.number)
+            left, resting = int(inside.sum()), int((inside & idle).sum())
+            # Most of its keys fell asleep, or woke up.
+            turned = 2 * resting < left if chunk.asleep else resting >= FEW and 2 * resting >= left
+            if left == 0 or 2 * left < chunk.rows or chunk in joined or turned:
+                moving.add(chunk.number)
+                store.remove(chunk.number)
+                if chunk.asleep:
+                    store.remove_keys(chunk.number)
+            else:
+                yield chunk
+        rewritten = keep & np.isin(chunks, list(moving))
+        resting_there = rewritten & idle
+        if resting_there.sum() < FEW:
+            resting_there[:] = False
+        number = 1 + max((chunk.number for chunk in clock.chunks), default=-1)
+        for rows, asleep in ((rewritten & ~resting_there, False), (resting_there, True)):
+            for chunk in self.written(store, number, events, rows, asleep):
+                yield chunk
+                number += 1
+
+    def written(self, store: Store, number: int, events: EventTable, rows: Mask, asleep: bool) -> Iterator[Chunk]:
+        """Writes some events as new chunks, numbered from `number` on."""
+        table, times = events.table.filter(pa.array(rows)).combine_chunks(), events.time[rows]
+        parts = max(1, -(-table.nbytes // LARGE))
+        size = max(1, -(-table.num_rows // parts))
+        for start in range(0, table.num_rows, size):
+            part, when = table.slice(start, size), times[start : start + size]
+            packed = encoded(part)
+            store.write(number, packed)
+            chunk = Chunk(number, part.num_rows, len(packed))
+            if asleep:
+                keys = packed_codes(key_codes(part, self.keys))
+                store.write_keys(number, keys)
+                middle, newest = int(when[len(when) // 2]), int(when[-1])
+                chunk = replace(chunk, size=len(packed) + len(keys), middle=middle, newest=newest)
+            yield chunk
+            number += 1
+
+
+def to_join(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """Where there are many small chunks, those to write as one: the smallest, and larger ones up to twice their sum.
+
+    So an event is written again only when its chunk has grown by half, and not whenever a few bytes have come.
+
+    >>> sizes = [9000, *[10] * MANY, 25]
+    >>> [chunk.size for chunk in to_join([Chunk(number, 1, size) for number, size in enumerate(sizes)])]
+    [10, 10, 10, 10, 10, 10, 10, 10, 25]
+    """
+    small = sorted((chunk for chunk in chunks if chunk.size < SMALL), key=lambda chunk: chunk.size)
+    if len(small) <= MANY:
+        return ()
+    count, total = 2, small[0].size + small[1].size
+    while count < len(small) and small[count].size <= 2 * total:
+        total += small[count].size
+        count += 1
+    return tuple(small[:count])
+
+
+def write_ended(plan: Plan, ended: Ended, until: int) -> bytes:
+    """What NON-OVERLAP carries as a table: the values of each partition, then the order key of its last end.
+
+    An end so long ago that no later match can begin before it goes.
+    """
+    back = reach(plan)
+    kept = [[*part, *key] for part, key in ended.items() if back is None or key[0] > until - back]
+    names = [f"key{number}" for number in range(len(plan.bound.equivalence))]
+    names += [f"end{number}" for number in range(1 + len(plan.bound.schema.tiebreak))]
+    return encoded(pa.table({name: [row[place] for row in kept] for place, name in enumerate(names)}))
+
+
+def read_ended(packed: bytes | None) -> Ended:
+    """The same, read back."""
+    if packed is None:
+        return {}
+    table = decoded(packed)
+    keys = sum(name.startswith("key") for name in table.column_names)
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return {row[:keys]: row[keys:] for row in rows}
+
+
+def _rows(chunks: Sequence[Chunk]) -> int:
+    return sum(chunk.rows for chunk in chunks)
