@@ -17,6 +17,7 @@ from numba import types
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.instants import Instants, instants_of
+from cepheid.engine.data.layout import beginnings
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.lean import lean
 from cepheid.plan.physical import Plan
@@ -130,9 +131,7 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
 
 def first_in_group(plan: Plan, events: EventTable, found: Candidates) -> Int64s:
     """Which positive components each candidate can be the first event of, as bits."""
-    from cepheid.engine.search.runs.prepare import _begins as begins
-
-    return begins(plan, events, found) & ((1 << len(plan.bound.positives)) - 1)
+    return beginnings(plan.bound, events, found) & ((1 << len(plan.bound.positives)) - 1)
 
 
 def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s | None]:

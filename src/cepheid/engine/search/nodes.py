@@ -19,7 +19,9 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
+from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, holds
 from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.program.tables import (
     BEGIN,
     CLOSE,
@@ -34,7 +36,6 @@ from cepheid.engine.program.tables import (
 )
 from cepheid.engine.search.intervals.query import SHAPE, Shape
 from cepheid.engine.search.runs.buffer import EVENT, LEFT, RIGHT
-from cepheid.engine.search.runs.conditions import SCRATCH, Scratch, absorb, agrees, holds
 from cepheid.engine.values.compiled import PREDICATE
 from cepheid.engine.worth.confidence.confidence import RIVALS, Rivals, merged
 
@@ -195,7 +196,7 @@ def add_node(
         nodes.at[node, program.place[place, FIRST_AT]] = event
     nodes.closed[node] = 1
     if program.place[place, KLEENE] == 1:
-        absorb(program, columns, place, event, begins, nodes.counted, nodes.running, node, 0, 0)
+        absorb(program, columns, place, event, begins, Registers(nodes.counted, nodes.running, 0, 0), node)
         moment = 3 * place + CLOSE
         if program.moments[moment] < program.moments[moment + 1]:
             load(nodes, node)
