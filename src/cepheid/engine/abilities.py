@@ -30,7 +30,7 @@ def precise(bound: BoundQuery) -> str | None:
         return "it takes every time as precise"
     if bound.syntax.threshold is not None:
         return "it takes every event as seen"
-    return None
+    return "it judges negated components one by one" if bound.has_tied_negations else None
 
 
 def sequences(bound: BoundQuery) -> str | None:
@@ -62,6 +62,8 @@ def imprecise(bound: BoundQuery) -> str | None:
     """The engines for times that are only known to an interval."""
     if bound.schema.lower is None or bound.schema.upper is None:
         return "it is for imprecise times; pass lower='...' and upper='...'"
+    if bound.has_tied_negations:
+        return "it judges negated components one by one"
     if bound.contiguous:
         return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
     if bound.window is not None and bound.window.events:
