@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -110,3 +110,16 @@ def from_groups(
             chosen.append(Chosen(np.array([part[0] if part else MISSING for part in parts], np.int64)))
     known = [NEVER if value == float("inf") else int(value) for value in completion]
     return Matches(tuple(chosen), np.array(known, np.int64))
+
+
+def sortable(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Values as a sort key, NULL first."""
+    return tuple((value is not None, _plain(value)) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return sortable(value)
+    if isinstance(value, dict):
+        return sortable([part for name in sorted(value) for part in (name, value[name])])
+    return 0 if value is None else value

@@ -15,7 +15,13 @@ from functools import cache
 
 from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search
 from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
-from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
+from cepheid.engine.worth.losses import (
+    NEGLIGIBLE,
+    check_missing,
+    fixed_attributes,
+    gap_scale,
+    leading_components,
+)
 from cepheid.errors import LimitError, ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
@@ -24,10 +30,9 @@ from cepheid.language.missing import TRUE, without_missing
 from cepheid.model.loss_model import Model
 from cepheid.model.scores import Scoring, SegmentItem, score
 
-__all__ = ["NEGLIGIBLE", "ROUNDING", "assignments", "check_missing", "find_all", "missable", "probability_of"]
+__all__ = ["ROUNDING", "assignments", "check_missing", "find_all", "missable", "probability_of"]
 
 ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has reached it
-NEGLIGIBLE = 1e-16  # a score that integration cannot tell from 0: whether a match is possible must not hang on rounding
 
 
 def find_all(

@@ -13,6 +13,8 @@ from cepheid.language.schema import DataType
 from cepheid.language.units import convert, unit_named
 from cepheid.model.loss_model import Model
 
+NEGLIGIBLE = 1e-16  # a score that integration cannot tell from 0: whether a match is possible must not hang on rounding
+
 
 def leading_components(bound: BoundQuery) -> frozenset[str]:
     """The components that no positive component stands before: their clock starts at the window's opening."""
