@@ -1,4 +1,4 @@
-"""Lengths of time, however they are given: '7.5 s', 5, a timedelta. WITHIN, delays, uncertainty: all are read here."""
+"""Lengths of time as users write them: 5, "7.5 s" or a timedelta, with a unit or in steps of the time column."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import re
 from datetime import timedelta
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+
+import numpy as np
 
 from cepheid.errors import DataError
+from cepheid.language.schema import DataType, Schema
 from cepheid.language.units import UNITS, unit_named
 
-_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([^\W\d]*)\s*\Z")
+_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]*)\s*\Z")
 
 
 class LengthError(DataError):
@@ -23,28 +25,33 @@ class UnitError(LengthError):
     """A word that is no unit of time."""
 
 
-def parse_length(given: Any) -> tuple[Fraction, str | None]:
-    """A length and its unit, None where none is said; exact, since 0.1 s is a tenth and not the double next to it.
+def parse_length(given: object, option: str = "") -> tuple[Fraction, str | None]:
+    """A length as a number and its unit, if it has one; `option` is the name under which it was passed.
 
-    >>> parse_length("7.5 s"), parse_length(5), parse_length(timedelta(milliseconds=2))
+    >>> parse_length("7.5 s"), parse_length(5, "delay"), parse_length(timedelta(milliseconds=2))
     ((Fraction(15, 2), 'seconds'), (Fraction(5, 1), None), (Fraction(2000, 1), 'microseconds'))
     """
-    if isinstance(given, timedelta):
-        return Fraction(given // timedelta(microseconds=1)), "microseconds"
-    if hasattr(given, "item") and not isinstance(given, str):  # a numpy scalar
+    named = f"{option}=" if option else ""
+    if isinstance(given, np.generic):
         given = given.item()
-    if isinstance(given, Real) and not isinstance(given, bool):
-        if isinstance(given, float) and not math.isfinite(given):
-            raise LengthError(f"{given!r} is no length of time", hint="for example '10 seconds'")
-        return Fraction(given) if isinstance(given, Fraction) else Fraction(str(given)), None
+    unit = None
     written = _LENGTH.match(given) if isinstance(given, str) else None
-    if written is None:
-        raise LengthError(f"{given!r} is no length of time", hint="for example '10 seconds'")
-    number, word = written.groups()
-    unit = unit_named(word) if word else None
-    if word and unit is None:
-        raise UnitError(f"{given!r}: no time unit '{word}'", hint="seconds, minutes, hours, days, ...")
-    return Fraction(number), unit
+    if isinstance(given, timedelta):
+        length, unit = Fraction(given // timedelta(microseconds=1)), "microseconds"
+    elif written is not None:
+        length, word = Fraction(written.group(1)), written.group(2)
+        unit = unit_named(word) if word else None
+        if word and unit is None:
+            raise UnitError(f"{named}{given!r}: no time unit '{word}'", hint="seconds, minutes, hours, days, ...")
+    elif isinstance(given, int | Fraction) and not isinstance(given, bool):
+        length = Fraction(given)
+    elif isinstance(given, Real) and not isinstance(given, bool) and math.isfinite(given):
+        length = Fraction(str(given))  # str: 0.1 is a tenth, not the double next to it
+    else:
+        raise LengthError(f"{named}{given!r} is no length of time", hint=f"for example {named}'7.5 s'")
+    if length < 0:
+        raise LengthError(f"{named}{given!r} is less than nothing")
+    return length, unit
 
 
 def in_unit(length: Fraction, unit: str, into: str) -> Fraction:
@@ -56,26 +63,46 @@ def in_unit(length: Fraction, unit: str, into: str) -> Fraction:
     return length * UNITS[unit] / UNITS[into]
 
 
-def in_steps(given: Any, column_unit: str | None, what: str, *, timestamp: bool = False) -> Fraction:
-    """A length in steps of the time column, which count `column_unit`s (None: it is not known what they count).
+def length_in_steps(given: object, steps_are: str | None, option: str) -> Fraction:
+    """A length in steps of the time column; `steps_are` names what the column counts, if that is known.
 
-    A plain number is in steps of the column, but for a `timestamp` it needs a unit. `what` names the option in errors.
-
-    >>> in_steps("1.5 seconds", "milliseconds", "delay"), in_steps(5, None, "delay")
-    (Fraction(1500, 1), Fraction(5, 1))
+    >>> length_in_steps("1.5 seconds", "microseconds", "delay"), length_in_steps(3, None, "delay")
+    (Fraction(1500000, 1), Fraction(3, 1))
     """
-    try:
-        length, unit = parse_length(given)
-    except LengthError as error:
-        raise type(error)(f"{what}={error.message}", hint=error.hint) from None
-    if length < 0:
-        raise LengthError(f"{what}={given!r} is less than nothing")
+    length, unit = parse_length(given, option)
     if unit is None:
-        if timestamp and length:
-            told = f"{what}={given!r} needs a unit, since the time is a timestamp"
-            raise LengthError(told, hint=f"write {what}='{given} seconds', for example")
+        if steps_are == "microseconds" and length:
+            hint = f"write {option}='{given} s', for example"
+            raise DataError(f"{option}={given!r} needs a unit, since the time is a timestamp", hint=hint)
         return length
-    if column_unit is None:
-        told = f"{what}={given!r} has a unit, but it is not known what one step of the time column is"
-        raise LengthError(told, hint="pass time_unit='ms' (or what the column counts), or a plain number")
-    return in_unit(length, unit, column_unit)
+    if steps_are is None:
+        raise DataError(
+            f"{option}={given!r} has a unit, but it is not known what one step of the time column is",
+            hint="pass time_unit='ms' (or what it counts), or a plain number",
+        )
+    return in_unit(length, unit, steps_are)
+
+
+def whole_steps(given: object, schema: Schema, option: str) -> int:
+    """A length in steps of the time column, rounded up.
+
+    >>> schema = Schema((("ts", DataType.TIME),), "ts", time_unit="microseconds")
+    >>> whole_steps("1.5 seconds", schema, "delay"), whole_steps(timedelta(milliseconds=2), schema, "delay")
+    (1500000, 2000)
+    """
+    stamped = schema.type_of(schema.time) is DataType.TIME
+    if not stamped and schema.time_unit is not None and parse_length(given, option)[1] is None:
+        return math.ceil(parse_length(given, option)[0])  # whole numbers may count microseconds without naming them
+    return math.ceil(length_in_steps(given, schema.time_unit, option))
+
+
+def milliseconds(given: object, option: str) -> int:
+    """A length of the machine's time; a plain number counts seconds.
+
+    >>> milliseconds("2 minutes", "idle"), milliseconds(3, "idle")
+    (120000, 3000)
+    """
+    length, unit = parse_length(given, option)
+    if length == 0:
+        raise DataError(f"{option}={given!r} must be longer than nothing")
+    return max(1, round(in_unit(length, unit or "seconds", "milliseconds")))

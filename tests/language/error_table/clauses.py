@@ -29,8 +29,8 @@ WINDOWS = Section(
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: a window must be longer than nothing",
-                "                                ^^^^^^^^",
+                "line 1, column 33: -1 is less than nothing",
+                "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": -1}},
             ),
             Example(

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared
+from cepheid.engine.limits import MAX_BRANCHES
 from cepheid.engine.program import Program
 from cepheid.engine.program import compile_query as compile_program
 from cepheid.engine.search.intervals.query import Shape, shape_of, too_many_branches
