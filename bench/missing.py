@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 
 import cepheid
 from bench.measure import on_one_core, plot_lines, print_table, save
+from cepheid.engine.choose import make_plan
 from cepheid.engine.data.table import ordered
-from cepheid.engine.planning import make_plan
 from cepheid.engine.retention import retained
 from cepheid.language.schema import Schema
+from cepheid.plan.options import PlanOptions
 from cepheid.simulate.gaps import Gap
 from cepheid.simulate.retail import retail_visits
 from cepheid.simulate.route import route_visits
@@ -177,7 +178,7 @@ def memory(quick: bool) -> dict[str, Any]:
         query = cepheid.query(SHOPLIFTING.replace("43200", str(window)) + " THRESHOLD 0.05")
         bound = query.bind(Schema.from_arrow(table.schema))
         events = ordered(table, bound.schema)
-        plan, _ = make_plan(bound, events, model=model)
+        plan, _ = make_plan(bound, events, PlanOptions(model=model))
         kept.append(int(retained(plan, events, int(0.9 * tags)).sum()))
     print_table("Events kept, by window", ["window (s)", "events"], list(zip(windows, kept, strict=True)))
     plot_lines(

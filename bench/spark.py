@@ -25,7 +25,7 @@ from bench.flink import baseline
 from bench.flink.installation import FlinkUnavailable
 from bench.measure import RESULTS, plot_lines, print_table, save
 from cepheid.plan.physical import Plan
-from cepheid.runners.options import Options
+from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import batch as spark_batch
 from cepheid.runners.spark import stream as spark_stream
 from cepheid.runners.spark.match import spark_plan
@@ -78,7 +78,7 @@ def planned(df: Any, text: str) -> Plan:
 
 def identity(df: Any, plan: Plan) -> Any:
     """The pipeline of a batch with a function in the engine's place that hands back what it gets."""
-    keys = spark_batch.distribution_keys(plan.bound)
+    keys = plan.exchange.keys
     shipped = spark_batch.ship(plan, arrow_schema(df))
     names = shipped.plan.bound.schema.names
     events = spark_batch.relevant_events(df, [plan], keys).select(*names)
@@ -232,10 +232,9 @@ def _counted(df: Any, plan: Plan) -> Any:
     """The pipeline of a stream with a step that only unpacks and counts."""
     from bench._spark_count import Count
 
-    options = spark_stream.stream_options({"delay": 0})
-    shipped = spark_stream.ship(plan, arrow_schema(df))
-    keys = spark_batch.distribution_keys(plan.bound)
-    packed = spark_stream.packed_events(df, [shipped.plan], keys, options.shards, options)
+    options = StreamOptions(delay=0)
+    shipped = spark_stream.ship(spark_stream.sharded(plan, options), arrow_schema(df))
+    packed = spark_stream.packed_events(df, [shipped.plan], options)
     assert packed.columns == [part.split()[0] for part in PACKED.split(", ")]
     return packed.groupBy("shard").transformWithStateInPandas(Count(), "shard int, events bigint", "Append", "None")
 

@@ -10,8 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine import abilities
+from cepheid.engine.engines import intervals as supported
 from cepheid.engine.find import find
+from cepheid.engine.limits import MAX_BRANCHES
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.schema import Schema
@@ -31,8 +32,8 @@ SAME_TYPE = {"types": ("A", "B"), "ids": 1}  # so that one event fits several pl
 
 def agree(query: s.QuerySyntax, table: pa.Table, odds: bool, engine: str, **options: Any) -> None:
     bound = bound_to(query, table, **ROLES)
-    assume(not bound.negations or len(bound.branches) <= abilities.MAX_BRANCHES)
-    assert abilities.imprecise(bound) is None
+    assume(not bound.negations or len(bound.branches) <= MAX_BRANCHES)
+    assert supported(bound, False, True) is None
     events = in_order(bound, table)
     options |= {"probabilities": "odds"} if odds else {}
     assert_same(run(bound, events, engine, **options), run(bound, events, "reference", **options))

@@ -12,11 +12,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import cepheid
-from cepheid.engine import abilities
 from cepheid.engine.data.instants import with_bounds
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, ordered
+from cepheid.engine.engines import intervals as supported
 from cepheid.engine.find import find
+from cepheid.engine.limits import MAX_BRANCHES
 from cepheid.engine.retention import retained
 from cepheid.errors import EngineError, LimitError
 from cepheid.language import syntax as s
@@ -61,8 +62,8 @@ def cases(draw: st.DrawFn, tables: st.SearchStrategy[pa.Table] = intervals(max_s
 def planned(case: Case, engine: str = "intervals", **more: Any) -> tuple[Plan, Any]:
     query, table, rest = case
     bound = bound_to(query, table, **ROLES)
-    assume(not bound.negations or len(bound.branches) <= abilities.MAX_BRANCHES)
-    assert abilities.imprecise_missing(bound) is None
+    assume(not bound.negations or len(bound.branches) <= MAX_BRANCHES)
+    assert supported(bound, True, True) is None
     partition = {} if "compared" in more else {"partition": bound.equivalence}
     return Plan(bound, engine, **partition, **rest, **more), in_order(bound, table)
 

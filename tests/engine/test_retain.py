@@ -10,7 +10,7 @@ from hypothesis import given
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import find, last_ends
-from cepheid.engine.retention import never_forgets, reach, retained, windows_back
+from cepheid.engine.retention import reach, retained
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.check import check
@@ -99,12 +99,12 @@ def test_old_events_go(query, table, until):
     events = ordered(table, bound.schema)
     keep = retained(plan, events, until)
     back = reach(plan)
-    if never_forgets(plan) is not None:
+    if plan.exchange.retention.for_ever is not None:
         assert keep.all()
     elif back is not None:
         assert not keep[events.time + back <= until].any()
     elif not bound.contiguous:
-        length = windows_back(plan) * bound.window.length
+        length = plan.exchange.retention.events
         values = [table[name].to_pylist() for name in bound.equivalence]
         for key in set(zip(*values, strict=True)) if values else {()}:
             of_key = np.ones(len(events), bool)
@@ -149,6 +149,8 @@ def test_a_late_decision_looks_back_from_the_first_event_seen():
 
 
 def test_what_never_forgets_says_why():
-    assert "WITHIN" in (never_forgets(plan_of("PATTERN SEQ(A a, B b)")) or "")
-    assert never_forgets(plan_of("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS")) is None
-    assert "ANY" in (never_forgets(plan_of("PATTERN SEQ(ANY(A, B) a, B b) WHERE [id] WITHIN 3 EVENTS")) or "")
+    assert "WITHIN" in (plan_of("PATTERN SEQ(A a, B b)").exchange.retention.for_ever or "")
+    assert plan_of("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS").exchange.retention.for_ever is None
+    assert "ANY" in (
+        plan_of("PATTERN SEQ(ANY(A, B) a, B b) WHERE [id] WITHIN 3 EVENTS").exchange.retention.for_ever or ""
+    )

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import cepheid
-from cepheid import QueryError
+from cepheid import CepheidError, QueryError
 from cepheid.engine import reference
 from cepheid.model import Exponential, Model
 from reference.written_streams import found_between, matches, named, planned, stream
@@ -78,7 +78,7 @@ class TestNonOverlap:
 
     def test_not_for_imprecise_time(self) -> None:
         events = stream("a1[1,2] b3[2,3]")
-        with pytest.raises(QueryError, match="NON-OVERLAP"):
+        with pytest.raises(CepheidError, match="NON-OVERLAP"):
             matches(events, AB + "WITHIN 5 OUTPUT NON-OVERLAP", lower="lower", upper="upper")
 
 

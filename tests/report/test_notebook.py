@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.planning import make_plan
+from cepheid.engine.choose import make_plan
 from cepheid.language.schema import Schema
 from cepheid.runners.options import Options
 
@@ -68,7 +68,7 @@ def test_a_plan_says_which_engine_and_why() -> None:
 
     html = shown(prepare(query, events, Options.from_keywords({})).plan)
     assert "sequence" in html
-    assert "by id, in the scan" in html
+    assert "partitioned by [id]" in html
 
 
 def test_an_explanation_is_a_text_and_more() -> None:
@@ -76,7 +76,7 @@ def test_an_explanation_is_a_text_and_more() -> None:
     assert told.startswith("Query\n")
     assert repr(told) == str(told)
     html = shown(told)
-    assert "Physical plan" in html
+    assert "Plan" in html
     assert html.count("PATTERN SEQ") == 1
     for same in (copy.copy(told), pickle.loads(pickle.dumps(told))):
         assert (same, same.syntax) == (told, told.syntax)

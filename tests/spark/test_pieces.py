@@ -14,7 +14,6 @@ from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import events_of_each
 from cepheid.runners.pieces import Piece, can_cut, cut_by_time, found, key_hashes, pieces
-from cepheid.runners.spark.batch import distribution_keys
 from strategies.queries import queries, streams
 
 
@@ -37,7 +36,7 @@ def test_pieces_find_what_the_whole_finds(query, table, memory, batch_size):
     table = numbered(table)
     bound = bind(query, Schema.from_arrow(table.schema))
     plan = Plan(bound, "reference", partition=bound.equivalence)
-    keys = distribution_keys(bound)
+    keys = plan.exchange.keys
     batches = table.to_batches(max_chunksize=batch_size)
     cut = signatures(plan, pieces(batches, [plan], keys, memory))
     if keys:  # events without their key are dropped before

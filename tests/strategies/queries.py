@@ -127,6 +127,9 @@ def queries(
     returns: bool = True,
     output: bool = True,
     threshold: bool = False,
+    missing_groups: bool = False,
+    missing_next: bool = False,
+    tied_negations: bool = False,
     confidence: bool = False,
 ) -> s.QuerySyntax:
     """A small, sound query over `SCHEMA`.
@@ -146,13 +149,24 @@ def queries(
       Lengths are 1 to `max_window`; `event_window` also allows WITHIN n EVENTS.
     - `returns`: RETURN; `output`: OUTPUT NON-OVERLAP.
     - `threshold`: a query for missing events: THRESHOLD, a window of time, skip_till_any_match, no Kleene plus, and
-      sometimes defaults for missing events.
+      sometimes defaults for missing events. `missing_groups` allows Kleene plus there (its conditions included),
+      `missing_next` skip_till_next_match.
+    - `tied_negations`: at least two negated components, with a condition between two of them.
     - `confidence`: a CONFIDENCE clause, for imprecise time.
     """
-    kleene = kleene and not threshold
+    kleene = kleene and (not threshold or missing_groups)
     edge_negation = edge_negation and negation and window is not False
+    places_for_ties = 0 if not tied_negations else 3 if edge_negation else 4
     components = _components(
-        draw, min_components, max_components, negation, edge_negation, max_kleene if kleene else 0, wildcard, untyped
+        draw,
+        max(min_components, places_for_ties),
+        max(max_components, places_for_ties),
+        negation,
+        edge_negation,
+        max_kleene if kleene else 0,
+        wildcard,
+        untyped,
+        least_negated=2 if tied_negations else 0,
     )
     conditions = _Conditions(draw, components, disjunction, arithmetic, functions, aggregates, defaults=threshold)
     parts: list[s.Expression] = []
@@ -160,6 +174,10 @@ def queries(
         parts += draw(st.sampled_from(_EQUIVALENCES))
     count = min(draw(st.integers(0, max_conditions)), draw(st.integers(0, max_conditions)))
     parts += [conditions.condition() for _ in range(count)]
+    if tied_negations:
+        tied = conditions.tied()
+        alone = not disjunction or draw(st.integers(0, 4)) < 4
+        parts.append(tied if alone else s.Or((tied, conditions.condition(1))))
     if threshold:  # AYAC section 2.2: every component needs a condition on itself alone, or a type
         parts += [conditions.own(component) for component in components if component.types is None]
 
@@ -169,7 +187,10 @@ def queries(
         unit = "events" if event_window and not threshold and draw(st.integers(0, 4)) == 0 else None
         within = s.Window(max_window - draw(st.integers(0, max_window - 1)), unit)
 
-    chosen = s.Strategy.SKIP_TILL_ANY if threshold else strategy
+    chosen = strategy
+    if threshold:
+        chosen = (s.Strategy.SKIP_TILL_ANY, s.Strategy.SKIP_TILL_NEXT) if missing_next else s.Strategy.SKIP_TILL_ANY
+        chosen = strategy if missing_next and strategy is not None else chosen
     query = s.QuerySyntax(
         components,
         sequence=len(components) > 1 or draw(st.booleans()),
@@ -208,6 +229,7 @@ def _components(
     max_kleene: int,
     wildcard: bool,
     untyped: bool,
+    least_negated: int = 0,
 ) -> tuple[s.Component, ...]:
     size = min(draw(st.integers(least, most)), draw(st.integers(least, most)))
     # Rare features are drawn as the high end of a range, so that shrinking leaves them out.
@@ -216,6 +238,10 @@ def _components(
         negative[0] = negative[-1] = False
     if all(negative):
         negative[draw(st.integers(0, size - 1))] = False
+    if sum(negative) < least_negated:
+        places = range(size) if edge_negation else range(1, size - 1)
+        chosen = draw(st.permutations(list(places)))[: min(least_negated, size - 1)]
+        negative = [place in chosen for place in range(size)]
     found: list[s.Component] = []
     groups = 0
     for place in range(size):
@@ -308,6 +334,12 @@ class _Conditions:
             return s.Comparison(self.draw(st.sampled_from(("=", "!=", "<"))), *sides)
         return self.compared(self.number(left), self.number(right))
 
+    def tied(self) -> s.Expression:
+        """A comparison of two negated components, which then kill only together."""
+        negated = [component for component in self.components if component.negative]
+        left, right = self.draw(st.permutations(negated))[:2]
+        return self.compared(self.number(left), self.number(right))
+
     def iterated(self) -> s.Expression:
         """A condition that compares an event of a group with earlier ones (SASE+ section 2)."""
         group = self.draw(st.sampled_from(self.groups))
@@ -362,7 +394,10 @@ class _Conditions:
         others = [other for other in self.positives if other is not component]
         if others and self.draw(st.booleans()):
             other = self.draw(st.sampled_from(others))
-            return s.Attribute(s.Reference(other.variable), self.draw(st.sampled_from(_NUMERIC)))
+            element = (
+                self.draw(st.sampled_from((s.Element.FIRST, s.Element.LAST))) if other.kleene else s.Element.SINGLE
+            )
+            return s.Attribute(s.Reference(other.variable, element), self.draw(st.sampled_from(_NUMERIC)))
         return self.constant()
 
     def constant(self) -> s.Literal:

@@ -16,16 +16,17 @@ from cepheid.diagnose.hints import Findings, find_hints
 from cepheid.diagnose.relax import MOST_COMBINATIONS, MOST_MATCHES, Part, Subject, combinations, thinned
 from cepheid.diagnose.stages import about_negation, count, find_stages
 from cepheid.diagnose.window import needed_window
+from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
-from cepheid.engine.planning import make_plan
 from cepheid.engine.values.columnwise import condition, value_column
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import component_text, to_text
 from cepheid.language.schema import Schema
+from cepheid.plan.options import PlanOptions
 from cepheid.runners.local import as_local
 from cepheid.runners.options import Options
 
@@ -88,9 +89,13 @@ def why(events: Any, query: Any, *, most_events: int = MOST_EVENTS, **keywords: 
 def _original(subject: Subject) -> Matches:
     plan, _ = make_plan(
         subject.bound,
-        model=subject.model,
-        scoring=subject.scoring,
-        hints={"max_matches": MOST_MATCHES, "max_partial_matches": 20 * MOST_MATCHES, "truncate": True},
+        options=PlanOptions(
+            model=subject.model,
+            scoring=subject.scoring,
+            max_matches=MOST_MATCHES,
+            max_partial_matches=20 * MOST_MATCHES,
+            truncate=True,
+        ),
     )
     return find(plan, subject.events)
 

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
-from cepheid.engine.planning import make_plan
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import AGGREGATES
 from cepheid.language.printing import expression_text
+from cepheid.plan.options import PlanOptions
 
 _FEWEST_EVENTS = 1_000
 MOST_MATCHES = 100_000  # counting stops here
@@ -125,7 +126,9 @@ class Subject:
 
     def matches(self, query: BoundQuery, limit: int = MOST_MATCHES) -> Matches:
         """The matches of a relaxed query, cut at the limit."""
-        plan, _ = make_plan(query, hints={"max_matches": limit, "max_partial_matches": 20 * limit, "truncate": True})
+        plan, _ = make_plan(
+            query, options=PlanOptions(max_matches=limit, max_partial_matches=20 * limit, truncate=True)
+        )
         return find(plan, self.events)
 
     def first(self, share: float) -> Subject:

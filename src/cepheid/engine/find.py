@@ -6,58 +6,21 @@ run side by side give the same matches.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
-from cepheid.engine import abilities
+from cepheid.engine.choose import decide
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.engines import ENGINES, Engine
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_apart, last_ends
 from cepheid.language import syntax as s
-from cepheid.language.bound import BoundQuery
+from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
 __all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
-Run = Callable[..., Matches]  # plan, events, after, until
 BEGINNING = np.iinfo(np.int64).min
-
-
-@dataclass(frozen=True)
-class Engine:
-    """A way to find matches. Its module is loaded on first use, since loading kernels takes time."""
-
-    name: str
-    refuses: Callable[[BoundQuery], str | None]  # why it cannot run a query, or None
-    module: str
-    function: str = "run"
-    automaton: str | None = None  # the function that draws its automaton as text
-
-    @property
-    def run(self) -> Run:
-        """The function that runs a plan."""
-        run: Run = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.function)
-        return run
-
-
-ENGINES: Mapping[str, Engine] = {
-    engine.name: engine
-    for engine in (
-        Engine("reference", abilities.anything, "reference", "find"),
-        Engine("sequence", abilities.sequences, "search.stacks"),
-        Engine("runs", abilities.precise, "search.runs", automaton="automaton_text"),
-        Engine("backtrack", abilities.precise, "search.runs", "run_backtracking", "automaton_text"),
-        Engine("lazy-chain", abilities.sequences, "search.lazy", "run_chain", "chain_text"),
-        Engine("lazy-tree", abilities.sequences, "search.lazy", "run_tree", "tree_text"),
-        Engine("queues", abilities.missing, "search.queues", automaton="describe_edges"),
-        Engine("points", abilities.points, "search.points", "run_points"),
-        Engine("intervals", abilities.imprecise, "search.intervals.run", "run_intervals"),
-    )
-}
 
 
 def find(
@@ -68,12 +31,14 @@ def find(
     OUTPUT NON-OVERLAP looks back: `ended` says where the last match of each partition ended that was reported up to
     `after` (`last_ends` of what was found, on top of what was carried before). Without it, that is found again.
     """
+    if plan.engine == AUTO:
+        plan = decide(plan, events)
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
-    run = ENGINES[plan.engine].run
+    run = ENGINES[plan.engine].load()
     if plan.engine == "reference":  # it judges what is reported by itself
         return run(plan, events, low, high, ended)
-    match plan.bound.syntax.output.mode:
+    match plan.output.mode:
         case s.OutputMode.NON_OVERLAP:
             return find_apart(run, plan, events, low, high, ended)
         case s.OutputMode.MAXIMAL:
@@ -83,8 +48,4 @@ def find(
 
 def automaton_text(plan: Plan) -> str | None:
     """The automaton that the engine walks, where it has one to show."""
-    engine = ENGINES[plan.engine]
-    if engine.automaton is None:
-        return None
-    draw: Callable[[Plan], str] = getattr(importlib.import_module(f"cepheid.engine.{engine.module}"), engine.automaton)
-    return draw(plan)
+    return None if plan.engine == AUTO else ENGINES[plan.engine].draw(plan)

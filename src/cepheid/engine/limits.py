@@ -6,6 +6,8 @@ from cepheid.errors import LimitError
 from cepheid.language.printing import component_text
 from cepheid.plan.physical import Plan
 
+MAX_BRANCHES = 12  # disjuncts that negation is judged by at imprecise times: all their subsets are looked at
+
 
 def check_limit(plan: Plan, name: str, reached: bool) -> bool:
     """True if the result was cut short on request; a LimitError if it was not asked for."""

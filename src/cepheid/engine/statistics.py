@@ -19,8 +19,9 @@ SAMPLE = 100_000  # consecutive events, since rates per window need neighbours
 COMBINATIONS = 512  # drawn to estimate how selective a condition is
 
 
-def measure(bound: BoundQuery, events: EventTable, seed: int = 0) -> Statistics:
+def measure(plan: Plan, events: EventTable, seed: int = 0) -> Statistics:
     """Rates per window and partition, and selectivities, from the middle of the table."""
+    bound = plan.bound
     begin = max(0, (len(events) - SAMPLE) // 2)
     end = min(len(events), begin + SAMPLE)
     if end <= begin:
@@ -30,7 +31,7 @@ def measure(bound: BoundQuery, events: EventTable, seed: int = 0) -> Statistics:
         events.time[begin:end],
         events.instant[begin:end] - events.instant[begin],
     )
-    prepared = candidates(Plan(bound, "sequence", partition=bound.equivalence), sample)
+    prepared = candidates(plan, sample)
     partitions = max(1, int(np.count_nonzero(np.diff(prepared.starts))))
     passing = [int(np.count_nonzero(prepared.mask & (1 << c))) for c in range(len(bound.components))]
     share = _window_share(bound, sample, partitions)

@@ -12,7 +12,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
-from cepheid.engine.find import ENGINES
+from cepheid.engine.engines import ENGINES
 
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = ("fitting.history", "search.unseen")

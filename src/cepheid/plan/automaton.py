@@ -229,12 +229,8 @@ def judging_place(bound: BoundQuery, negation: Negation, branches: tuple[Branch,
 
 def linked_negations(bound: BoundQuery, branch: Branch) -> dict[str, int]:
     """For each negated component the first of those that it kills together with: conditions mention them both."""
-    group = {negation.component.variable: index for index, negation in enumerate(bound.negations)}
-    for _, parts in branch.negative:
-        for part in parts:
-            linked = {group[name] for name in s.variables_of(part) & set(group)}
-            group = {name: min(linked) if own in linked else own for name, own in group.items()}
-    return group
+    variables = [negation.component.variable for negation in bound.negations]
+    return {name: variables.index(group[0]) for group in branch.killed_together(variables) for name in group}
 
 
 # --- section 5.2.2: what is still read of a run -------------------------------------------------------------------

@@ -6,7 +6,8 @@ from cepheid.language.bind import bind
 from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema
-from cepheid.plan.logical import LogicalPlan, to_logical
+from cepheid.plan.explain import operator_lines
+from cepheid.plan.physical import Plan, basic_plan
 
 EXAMPLE_SCHEMA = Schema(
     (
@@ -22,6 +23,11 @@ EXAMPLE_SCHEMA = Schema(
 )
 
 
-def example(text: str) -> LogicalPlan:
-    """The basic logical plan of a query over events with ts, type, id, x, y and s."""
-    return to_logical(bind(check(parse(text)), EXAMPLE_SCHEMA))
+def example(text: str) -> Plan:
+    """The basic plan of a query over events with ts, type, id, x, y and s."""
+    return basic_plan(bind(check(parse(text)), EXAMPLE_SCHEMA))
+
+
+def show(plan: Plan, *operators: str) -> None:
+    """Prints the lines of some operators."""
+    print("\n".join(line for line in operator_lines(plan) if line.split()[0] in operators))

@@ -1,35 +1,35 @@
-"""Plans as text: what is done where, by which engine and why, with estimates and, after a run, actual counts."""
+"""Plans as text: the operators that run, the engine and why, with estimates and, after a run, actual counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from cepheid.language import syntax as s
-from cepheid.language.bound import BoundQuery
-from cepheid.language.printing import to_text
-from cepheid.plan.choose import logical_plan
-from cepheid.plan.logical import describe, to_logical
-from cepheid.plan.physical import Plan
+from cepheid.language.bound import BoundQuery, Conjunct
+from cepheid.language.printing import component_text, expression_text, to_text, window_text
+from cepheid.plan.operators import AUTO, Exchange, Spread
 from cepheid.plan.statistics import Statistics
+
+if TYPE_CHECKING:
+    from cepheid.plan.physical import Plan
+
+DECIDED_LATER = "decided from each partition's own statistics"
 
 
 def explain(
     plan: Plan,
     original: BoundQuery,
     *,
-    hints: Mapping[str, Any] | None = None,
     statistics: Statistics | None = None,
     automaton: str | None = None,
-    actual: Mapping[str, Any] | None = None,
+    actual: Mapping[str, int | str] | None = None,
+    more: Mapping[str, Iterable[str]] | None = None,
 ) -> str:
-    """The whole story of a query, section by section."""
-    sections = [
-        ("Query", to_text(original.syntax).splitlines()),
-        ("Logical plan (as written)", _indented(describe(to_logical(original)))),
-        ("Logical plan (after the rules)", _indented(describe(logical_plan(original, hints or {})))),
-        ("Physical plan", physical_lines(plan)),
-    ]
+    """The whole story of a query, section by section; `more` are sections that a runner adds."""
+    sections: list[tuple[str, Iterable[str]]] = [("Query", to_text(original.syntax).splitlines())]
+    sections.append(("Plan", plan_lines(plan)))
+    sections += (more or {}).items()
     if automaton:
         sections.append(("Automaton", automaton.splitlines()))
     if statistics is not None:
@@ -39,35 +39,139 @@ def explain(
     return "\n\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections)
 
 
-def _indented(lines: list[str]) -> list[str]:
-    """Each operator reads from the one below it."""
-    return [("  " * depth + line) for depth, line in enumerate(lines)]
-
-
-def physical_lines(plan: Plan) -> list[str]:
-    """The engine, why it, and what is done where."""
-    bound = plan.bound
-    lines = [f"engine      {plan.engine}"]
-    lines += [f"because     {reason}" for reason in plan.reasons]
-    lines.append(f"strategy    {strategy_text(bound)}")
-    if plan.partition:
-        lines.append(f"partition   by {', '.join(plan.partition)}, in the scan")
-    if plan.compared:
-        lines.append(f"compare     {', '.join(plan.compared)}, during construction")
-    if bound.window is not None:
-        lines.append(f"window      {'in scan and construction' if plan.push_window else 'at the end'}")
-    lines.append(f"conditions  {'as soon as their events are chosen' if plan.push_predicates else 'at the end'}")
-    if plan.order is not None:
-        lines.append(f"order       {', '.join(bound.positives[place].variable for place in plan.order)}")
-    if bound.postponed:
-        lines.append("decision    postponed until the window has passed (negation at the end)")
+def plan_lines(plan: Plan) -> list[str]:
+    """The operators as a tree, each reading from the one below it, then the engine and why it."""
+    lines = ["  " * depth + line for depth, line in enumerate(operator_lines(plan))]
+    engine = DECIDED_LATER if plan.engine == AUTO else plan.engine
+    lines += ["", f"engine      {engine}", *(f"because     {reason}" for reason in plan.reasons)]
     return lines
 
 
-def strategy_text(bound: BoundQuery) -> str:
-    """The strategy, and whether it was written or is the default."""
-    written = bound.syntax.selection is not None
-    return bound.strategy.value if written else f"{s.Strategy.SKIP_TILL_ANY.value} (the default)"
+def operator_lines(plan: Plan) -> list[str]:
+    """The operators as text, the last one first, each line one operator. Those that do nothing are left out."""
+    return [f"{name:<10}{does}" for name, does in _operators(plan)]
+
+
+def _operators(plan: Plan) -> Iterator[tuple[str, str]]:
+    bound, match = plan.bound, plan.match
+    yield "transform", _returned(plan)
+    if plan.output.mode is not s.OutputMode.ALL:
+        yield "output", plan.output.mode.value
+    if plan.score.lossy or plan.score.imprecise:
+        yield "score", "; ".join(_judged(plan))
+    for negation in bound.negations:
+        where = _where_negated(bound, negation.after, negation.before)
+        yield "negate", f"{component_text(negation.component)} {where}"
+    if bound.window is not None and not match.window_pushed:
+        yield "within", window_of(bound)
+    if match.compared_at_the_end or match.conditions_at_the_end:
+        yield "select", _conditions(match.compared_at_the_end, match.conditions_at_the_end)
+    yield "match", "; ".join(_matched(plan))
+    if plan.exchange.shards is not None:
+        yield "retain", _retained(plan)
+    yield "exchange", _exchanged(plan.exchange)
+    yield "scan", "; ".join(_scanned(plan))
+
+
+def _judged(plan: Plan) -> Iterator[str]:
+    score = plan.score
+    if score.lossy:
+        yield f"missing events by {score.scoring} scores"
+        if plan.options.missing_last:
+            yield "the last one may be missing, too"
+        if score.threshold is not None:
+            yield f"probability of at least {score.threshold:g}"
+    if score.imprecise:
+        least = plan.options.confidence if plan.options.confidence is not None else score.confidence
+        yield "imprecise times by confidence" + (f" of at least {least:g}" if least is not None else "")
+
+
+def _matched(plan: Plan) -> Iterator[str]:
+    bound, match = plan.bound, plan.match
+    engine = {"": "", AUTO: f"engine {DECIDED_LATER}, "}.get(match.engine, f"{match.engine}, ")
+    yield f"{engine}by {bound.strategy.value}{'' if bound.syntax.selection or not match.engine else ' (the default)'}"
+    if match.partition:
+        yield f"partitioned by [{', '.join(match.partition)}]"
+    if match.compared or match.conditions:
+        yield _conditions(match.compared, match.conditions)
+    if match.window_pushed:
+        yield f"within {window_of(bound)}"
+    if match.order is not None:
+        yield f"in the order {', '.join(bound.positives[place].variable for place in match.order)}"
+    if plan.exchange.retention.decides_late:
+        yield "known when the window has passed"
+
+
+def _retained(plan: Plan) -> str:
+    retention, what = plan.exchange.retention, "every event" if plan.scan.every_event else "what some component takes"
+    if retention.for_ever is not None:
+        return f"everything: {retention.for_ever}"
+    if retention.reach is not None:
+        return f"{what}, for {retention.reach} steps of {plan.bound.schema.time}"
+    return f"{what}, the last {retention.events} of each key"
+
+
+def _exchanged(exchange: Exchange) -> str:
+    shards = f", {exchange.shards} shards" if exchange.shards is not None else ""
+    if exchange.spread is Spread.KEYS:
+        parts = [f"by key [{', '.join(exchange.keys)}]{shards}"]
+        if exchange.partitions is not None:
+            parts.append(f"{exchange.partitions} partitions")
+        if exchange.hot_keys is not None and exchange.sliceable:
+            hot = "those with more than their share" if exchange.hot_keys == "auto" else repr(exchange.hot_keys)
+            parts.append(f"hot keys ({hot}) by slices of time, too")
+        return "; ".join(parts)
+    if exchange.shards is not None:
+        return "one shard, since no key parts the events"
+    if exchange.spread is Spread.TIME:
+        number = f"{exchange.slices} " if exchange.slices is not None else ""
+        return f"by {number}slices of time, each with the events of {exchange.retention.reach} steps before it"
+    return "none: all events in one task, since neither key nor window parts them"
+
+
+def _scanned(plan: Plan) -> Iterator[str]:
+    scan, bound = plan.scan, plan.bound
+    taken = []
+    for each in scan.takes:
+        tests = " AND ".join(expression_text(part) for part in each.conditions)
+        taken.append(component_text(each.component) + (f" ({tests})" if tests else ""))
+    yield ", ".join(taken)
+    if scan.every_event:
+        yield "every event counts"
+    if scan.columns != bound.schema.names:
+        yield f"columns {', '.join(scan.columns)}"
+
+
+def window_of(bound: BoundQuery) -> str:
+    """The window in words."""
+    if bound.window is None:
+        return "no window"
+    asked = bound.syntax.within
+    if asked is not None and asked.unit not in (None, "events") and not isinstance(asked.length, s.Name):
+        return window_text(asked)  # 12 hours says more than so many microseconds
+    if bound.window.events:
+        return f"{bound.window.length} events"
+    return f"{bound.window.length} steps of {bound.schema.time}"
+
+
+def _returned(plan: Plan) -> str:
+    if plan.transform.returns is None:
+        return ", ".join(component.variable for component in plan.bound.positives)
+    return ", ".join(f"{expression_text(expression)} AS {name}" for name, expression in plan.transform.returns)
+
+
+def _where_negated(bound: BoundQuery, after: int | None, before: int | None) -> str:
+    if after is None:
+        assert before is not None
+        return f"between the window's opening and {bound.positives[before].variable}"
+    if before is None:
+        return f"between {bound.positives[after].variable} and the window's end (postponed)"
+    return f"between {bound.positives[after].variable} and {bound.positives[before].variable}"
+
+
+def _conditions(names: tuple[str, ...], conjuncts: tuple[Conjunct, ...]) -> str:
+    parts = [f"[{', '.join(names)}]"] if names else []
+    return " AND ".join([*parts, *(expression_text(conjunct.expression) for conjunct in conjuncts)])
 
 
 def _estimates(plan: Plan, statistics: Statistics) -> list[str]:
@@ -82,5 +186,5 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _number(value: Any) -> str:
+def _number(value: int | str) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)

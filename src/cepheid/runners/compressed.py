@@ -7,13 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.engine.choose import Choice, chosen
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.find import BEGINNING, ENGINES
-from cepheid.errors import CepheidError, EngineError
+from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.runners.local import Prepared, result_table
-
-OUTPUTS = ("rows", "count", "compressed")
 
 
 @dataclass(frozen=True)
@@ -46,16 +45,14 @@ class CompressedResult:
 
 def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
     """The matches counted or compressed, which the run engine does for every precise query."""
-    if output not in OUTPUTS:
-        raise CepheidError(f"output='{output}' is none of {', '.join(OUTPUTS)}")
-    why = ENGINES["runs"].refuses(prepared.bound)
+    why = ENGINES["runs"].refuses(prepared.bound, prepared.plan.model)
     if why is None and prepared.bound.syntax.output.mode is not s.OutputMode.ALL:
         why = f"OUTPUT {prepared.bound.syntax.output.mode.value} has to compare matches one by one"
     if why is not None:
         raise EngineError(f"output='{output}' cannot be had for this query: {why}")
     from cepheid.engine.search import runs
 
-    plan = replace(prepared.plan, engine="runs")
+    plan = chosen(prepared.plan, Choice("runs"))
     if output == "count":
         return runs.count(plan, prepared.events, BEGINNING, NEVER)
     return CompressedResult(replace(prepared, plan=plan), runs.find_compressed(plan, prepared.events, BEGINNING, NEVER))

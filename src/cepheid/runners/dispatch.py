@@ -22,28 +22,29 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
         return local.back(run_tables(query, local.arrow, options))
-    output = options.hints.get("output", "rows")
-    if output != "rows":
+    if options.output != "rows":
         from cepheid.runners.compressed import run_compressed
 
-        return run_compressed(prepare(query, local.arrow, options), output)
+        return run_compressed(prepare(query, local.arrow, options), options.output)
     return local.back(run_table(query, local.arrow, options))
 
 
 def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords: Any) -> str:
     """What would be done for a query and, with `analyze`, how many events each step saw."""
-    options = Options.from_keywords(keywords)
     if events is None:
-        return explain_query(query, options)
+        return explain_query(query, Options.from_keywords(keywords))
     local = as_local(events)
     if local is None and is_spark(events):
         from cepheid.runners.spark.match import explain_spark
 
-        text: str = explain_spark(events, query, keywords)
-        return text
+        if analyze:
+            raise DataError(
+                "analyze=True counts what a run saw, and this would start one on Spark", hint="leave it out"
+            )
+        return explain_spark(events, query, keywords)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
-    return explain_table(query, local.arrow, options, analyze)
+    return explain_table(query, local.arrow, Options.from_keywords(keywords), analyze)
 
 
 def is_spark(events: Any) -> bool:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import automaton_text, find
-from cepheid.engine.planning import make_plan
 from cepheid.errors import DataError
+from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.guess import guessed_schema
 from cepheid.language.schema import Schema
@@ -65,42 +66,37 @@ class Prepared:
 
 def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
     """Binds the query to the table, puts the events in order and chooses a plan."""
-    if "uncertainty" in options.hints:
+    if options.uncertainty is not None:
         from cepheid.engine.data.instants import check_types
 
         named = [name for component in query.syntax.components for name in component.types or ()]
-        check_types(table, options.hints["uncertainty"], options.type, named)
+        check_types(table, options.uncertainty, options.type, named)
     table, options = with_intervals(table, options)
     bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
     if bound.schema.lower is not None:
         from cepheid.engine.data.instants import instants_of
 
-        instants_of(table, bound.schema, options.hints)  # so that errors name rows as the caller counts them
+        instants_of(table, bound.schema, options)  # so that errors name rows as the caller counts them
     events = ordered(table, bound.schema)
-    plan, statistics = make_plan(
-        bound, events, engine=options.engine, model=options.model, scoring=options.scoring, hints=options.hints
-    )
+    plan, statistics = make_plan(bound, events, options)
     return Prepared(bound, events, plan, statistics)
 
 
 def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options]:
     """Where one time column may be off by so much (`uncertainty`), the bounds as columns of their own."""
-    uncertainty = options.hints.get("uncertainty")
-    if uncertainty is None:
+    if options.uncertainty is None:
         return table, options
-    if options.lower is not None or options.upper is not None:
-        raise DataError("pass either uncertainty, or the columns lower and upper")
     from cepheid.engine.data.instants import with_bounds
 
     bounded = with_bounds(
         table,
-        uncertainty,
+        options.uncertainty,
         time=options.time,
         type=options.type,
         time_unit=options.time_unit,
-        unit=options.hints.get("unit"),
+        unit=options.unit,
     )
-    return bounded.table, replace(options, lower=bounded.lower, upper=bounded.upper)
+    return bounded.table, replace(options, lower=bounded.lower, upper=bounded.upper, uncertainty=None)
 
 
 def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
@@ -142,7 +138,6 @@ def explain_table(query: Any, table: pa.Table, options: Options, analyze: bool) 
     return explain(
         prepared.plan,
         prepared.bound,
-        hints=options.hints,
         statistics=prepared.statistics,
         automaton=automaton_text(prepared.plan),
         actual=actual,
@@ -151,6 +146,10 @@ def explain_table(query: Any, table: pa.Table, options: Options, analyze: bool) 
 
 def explain_query(query: Any, options: Options) -> str:
     """The same without a table: column types are guessed from how the query uses them."""
-    bound = query.bind(guessed_schema(query.syntax))
-    plan, _ = make_plan(bound, engine=options.engine, model=options.model, hints=options.hints)
-    return explain(plan, bound, hints=options.hints, automaton=automaton_text(plan))
+    schema = guessed_schema(query.syntax)
+    judged = query.syntax.confidence is not None or query.syntax.output.mode is s.OutputMode.TOP
+    if judged or options.lower is not None or options.uncertainty is not None:
+        schema = replace(schema, lower=options.lower or schema.time, upper=options.upper or schema.time)
+    bound = query.bind(schema)
+    plan, _ = make_plan(bound, options=options)
+    return explain(plan, bound, automaton=automaton_text(plan))

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.retention import looks_at_all_events
 from cepheid.errors import QueryError
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.rules.scan_every_event import looks_at_all_events
 
 QUERY = "query"
 SHARED = ("match_start", "match_end")

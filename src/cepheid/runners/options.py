@@ -1,85 +1,77 @@
-"""The options of `match`, shared by all runners."""
+"""The options of `match`, of all runners: the roles of columns, the plan, and how a batch or a stream is run."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from numbers import Real
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cepheid.errors import CepheidError, closest
-
-# What `match` takes beyond the roles of columns; everything else is a misspelling.
-HINTS = (
-    "order",
-    "pushdown",
-    "equivalence",
-    "max_matches",
-    "max_partial_matches",
-    "truncate",
-    "merge",
-    "method",
-    "probabilities",
-    "uncertainty",
-    "unit",
-    "output",
-    "confidence",
-    "missing_last",
-    "max_width",
-    "max_cost",
-    "learn",
+from cepheid.errors import CepheidError, DataError
+from cepheid.plan.options import (
+    PlanOptions,
+    anything,
+    flag,
+    given_options,
+    names,
+    one_of,
+    option,
+    options_of,
+    read_options,
+    takes,
+    text,
+    whole,
 )
 
-# Options that say something of imprecise times only, and the numbers among them with what they may be.
-IMPRECISE = ("probabilities", "unit", "confidence", "max_width", "max_cost")
-RANGES = {"confidence": (0.0, 1.0), "max_width": (1.0, math.inf), "max_cost": (1.0, math.inf)}
+MEMORY = 512 * 2**20  # bytes of events that one task holds at a time, unless told otherwise
+SHARDS = 16
+OUTPUTS = ("rows", "count", "compressed")
+
+
+Elsewhere = Mapping[str, type]  # options of other calls, by what these are for
+
+
+def keys(value: object) -> str | None:
+    """Keys of hot partitions, or "auto"."""
+    listed = hasattr(value, "__iter__") and not isinstance(value, str)
+    return None if value == "auto" or listed else "'auto' or a list of keys"
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a query is to be run: the roles of columns, the model, the engine and its hints."""
+class Options(PlanOptions):
+    """How a query is to be run: the roles of columns, the model, the engine and what it reads."""
 
-    time: str = "ts"
-    type: str | None = "type"
-    time_unit: str | None = None
-    tiebreak: tuple[str, ...] = ()
-    lower: str | None = None
-    upper: str | None = None
-    model: Any = None
-    engine: str = "auto"
-    scoring: str = "exact"
-    hints: Mapping[str, Any] = field(default_factory=dict)
+    time: str = option("ts", text)
+    type: str | None = option("type", text)
+    time_unit: str | None = option(None, text)
+    tiebreak: tuple[str, ...] = option((), names)
+    lower: str | None = option(None, text)
+    upper: str | None = option(None, text)
+    uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
+    output: str = option("rows", one_of(*OUTPUTS))
 
     @classmethod
-    def from_keywords(cls, keywords: Mapping[str, Any], more: Sequence[str] = ()) -> Options:
-        """The options given to `match`; an unknown one is an error that proposes a known one."""
-        roles = {name for name in cls.__dataclass_fields__ if name != "hints"}
-        known = [*roles, *HINTS, *more]
-        for name in keywords:
-            if name not in known:
-                guess = closest(name, known)
-                hint = f"did you mean {guess}?" if guess else f"the options are {', '.join(sorted(known))}"
-                raise CepheidError(f"no option '{name}'; {hint}")
-        given = {name: value for name, value in keywords.items() if name in roles}
-        if isinstance(given.get("tiebreak"), str):
-            given["tiebreak"] = (given["tiebreak"],)
-        given["tiebreak"] = tuple(given.get("tiebreak", ()))
-        options = cls(**given, hints={name: value for name, value in keywords.items() if name not in roles})
-        options.check_imprecise()
+    def from_keywords(cls, keywords: Mapping[str, Any], elsewhere: Elsewhere | None = None) -> Options:
+        """The options given to `match`; what is wrong with one is an error that proposes a right one."""
+        if elsewhere is None:
+            elsewhere = {"Spark batches": BatchOptions, "streams": StreamOptions}
+        options = read_options(cls, {name: value for name, value in keywords.items() if name != "type"}, elsewhere)
+        if "type" in keywords:
+            options = replace(options, type=_type(keywords["type"]))
+        if isinstance(options.tiebreak, str):
+            options = replace(options, tiebreak=(options.tiebreak,))
+        options = replace(options, tiebreak=tuple(options.tiebreak))
+        options.check_bounds()
         return options
 
-    def check_imprecise(self) -> None:
-        """Options for imprecise times: are they numbers that make sense, and are there imprecise times?"""
-        given = {name: self.hints[name] for name in IMPRECISE if self.hints.get(name) is not None}
-        for name, (least, most) in RANGES.items():
-            value = given.get(name, least)
-            if not isinstance(value, Real) or isinstance(value, bool) or not least <= float(value) <= most:
-                wanted = f"from {least:g} to {most:g}" if most < math.inf else f"of at least {least:g}"
-                raise CepheidError(f"{name}={value!r} is not a number {wanted}")
-        if given and self.lower is None and self.upper is None and self.hints.get("uncertainty") is None:
-            hint = "pass lower='...' and upper='...', or uncertainty=..."
-            raise CepheidError(f"{next(iter(given))} is for imprecise times", hint=hint)
+    def check_bounds(self) -> None:
+        """Imprecise times need both bounds; `uncertainty` makes them by itself."""
+        if self.uncertainty is not None and (self.lower is not None or self.upper is not None):
+            raise DataError("pass either uncertainty, or the columns lower and upper")
+        for name, other, value in (("lower", "upper", self.lower), ("upper", "lower", self.upper)):
+            if value is not None and getattr(self, other) is None:
+                raise CepheidError(
+                    f"imprecise times need both bounds, and only {name} was passed", hint=f"add {other}='...'"
+                )
 
     def roles(self) -> dict[str, Any]:
         """The roles of columns, as Schema.from_arrow takes them."""
@@ -91,3 +83,68 @@ class Options:
             "lower": self.lower,
             "upper": self.upper,
         }
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How a batch is spread over workers; none of it changes the result."""
+
+    partitions: int | None = option(None, whole(1))  # of the shuffle; None: as Spark's settings say
+    slices: int | None = option(None, whole(1))  # of time, for queries that no key parts; None: one per task
+    hot_keys: Any = field(
+        default=None, metadata=takes(keys)
+    )  # keys to part by time, too: values, or "auto" to count first
+    memory: int = option(MEMORY, whole(1))  # bytes of events that a task holds at a time
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a stream is run; `delay` decides which events count as late, the others change no result."""
+
+    delay: Any = field(
+        default=None, metadata=takes(anything)
+    )  # how much older than the newest event others may be when they come
+    shards: int = option(SHARDS, whole(1))  # pieces of state; fixed for a checkpoint
+    late_events: bool = option(False, flag)  # True: late events come out, too, in a column of their own
+    idle: Any = field(
+        default=None, metadata=takes(anything)
+    )  # after this much silence of the source, time goes on by the machine's clock
+    heartbeat: bool = option(False, flag)  # True: the machine's clock moves time on every second, silence or not
+    metrics: str = option("cepheid", text)  # the name under which a listener finds events, late, retained, ...
+    clock: str = option("all", one_of("all", "relevant"))  # which events move time on
+
+
+def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options, BatchOptions | StreamOptions]:
+    """The options of `match` on Spark: those for every table, and those for a batch or a stream."""
+    kind: type[BatchOptions] | type[StreamOptions] = StreamOptions if streaming else BatchOptions
+    elsewhere = {"Spark batches": BatchOptions} if streaming else {"streams": StreamOptions}
+    own = {name: value for name, value in keywords.items() if name in options_of(kind)}
+    rest = {name: value for name, value in keywords.items() if name not in own}
+    for name in rest:  # a misspelt option may be meant for either
+        if name not in options_of(Options) and not any(name in options_of(other) for other in elsewhere.values()):
+            read_options(_EVERY[kind], {name: rest[name]})
+    options = Options.from_keywords(rest, elsewhere)
+    if "output" in given_options(options):
+        raise CepheidError("output is an option of tables in memory, not of Spark", hint="count the rows of the result")
+    return options, read_options(kind, own)
+
+
+def _type(given: object) -> str | None:
+    """The type column; None is a choice here: there are no types."""
+    wrong = None if given is None else text(given)
+    if wrong is not None:
+        raise CepheidError(f"type={given!r} is not {wrong}, or None for events without types")
+    return None if given is None else str(given)
+
+
+@dataclass(frozen=True)
+class _Batch(Options, BatchOptions):
+    """All options of a batch, to find the one that was meant."""
+
+
+@dataclass(frozen=True)
+class _Stream(Options, StreamOptions):
+    """All options of a stream."""
+
+
+_EVERY: dict[type, type] = {BatchOptions: _Batch, StreamOptions: _Stream}

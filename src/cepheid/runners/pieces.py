@@ -21,12 +21,11 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import find, last_ends
 from cepheid.engine.output.overlap import Ended
-from cepheid.engine.retention import reach, windows_back
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
+from cepheid.runners.options import MEMORY
 
 Int64s = npt.NDArray[np.int64]
-MEMORY = 512 * 2**20  # bytes of events that one task holds at a time, unless told otherwise
 BUCKETS = 16  # files that too large a partition is dealt to
 MAX_DEALS = 4  # how often keys are dealt before they are cut by time; 16**4 buckets part any two keys
 
@@ -161,10 +160,10 @@ def cut_by_time(table: pa.Table, plans: Sequence[Plan], parts: int) -> Iterator[
 
 def lifetimes(table: pa.Table, plan: Plan) -> tuple[Int64s, Int64s]:
     """For each event, the first and the last completion instant at which a match may need it."""
-    schema, window = plan.bound.schema, plan.bound.window
-    assert window is not None
+    schema = plan.bound.schema
     begins = times_of(table, schema.lower or schema.time)
-    back = reach(plan)
+    retention = plan.exchange.retention
+    back = retention.reach
     if back is not None:
         latest = begins
         if schema.upper is not None:
@@ -173,8 +172,9 @@ def lifetimes(table: pa.Table, plan: Plan) -> tuple[Int64s, Int64s]:
         return begins, latest + back
     # WITHIN n EVENTS, all of one key: an event is needed until that many have come after its time. Events of one time
     # may share a position, so the first one after the time of the n-th is the first that surely lies n positions on.
+    assert retention.events is not None
     times = np.sort(begins)
-    nth = np.searchsorted(times, begins, side="right") + windows_back(plan) * window.length
+    nth = np.searchsorted(times, begins, side="right") + retention.events
     known = nth < len(times)
     nth[known] = np.searchsorted(times, times[nth[known]], side="right")
     known = nth < len(times)

@@ -18,19 +18,19 @@ WINDOWS = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
                 "line 1, column 33: 'soon' is no length of time",
-                "                                ^^^^^^^^ for example '12 hours'",
+                "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": "soon"}},
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: a list is no length of time",
+                "line 1, column 33: [1] is no length of time",
                 "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": [1]}},
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: a window must be longer than nothing",
-                "                                ^^^^^^^^",
+                "line 1, column 33: -1 is less than nothing",
+                "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": -1}},
             ),
             Example(
@@ -60,7 +60,7 @@ WINDOWS = Section(
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: no time unit 'moons'",
+                "line 1, column 33: '5 moons': no time unit 'moons'",
                 "                                ^^^^^^^^ seconds, minutes, hours, days, ... or EVENTS",
                 options={"parameters": {"W": "5 moons"}},
             ),
@@ -136,11 +136,11 @@ PROBABILITIES = Section(
         ),
         Kind(
             "threshold-strategy",
-            "Missing events are defined for skip_till_any_match.",
+            "Contiguity leaves no room for missing events.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE strict_contiguity(a, b) { } WITHIN 1 hour THRESHOLD 5%",
-                "line 1, column 39: missing events are defined for skip_till_any_match only",
-                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ leave the strategy out, or write skip_till_any_match",
+                "line 1, column 39: strict_contiguity asks for events without gaps, and a missing event is a gap",
+                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ write skip_till_next_match or skip_till_any_match",
             ),
         ),
         Kind(

@@ -22,7 +22,11 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.values.columnwise import condition, value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.operators import Scan
 from cepheid.plan.physical import Plan
+from cepheid.plan.rules.push_own_conditions import own_conditions
+
+__all__ = ["Candidates", "candidates", "first_conditions", "own_conditions", "partitions"]
 
 Int64s = npt.NDArray[np.int64]
 WILD = -1  # the code of an absent attribute on a component declared with ANY: equal to everything
@@ -57,9 +61,9 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
         rows = np.arange(len(events))
     elif len(table.column_names) and len(rows) < len(events):
         table = table.take(pa.array(rows))
-    mask = _mask(bound, table, rows, codes, components)
+    mask = _mask(plan.scan, table, rows, codes, components)
     partitioned, compared, wild = plan.partition, plan.compared, False
-    if any(component.any for component in components):
+    if bound.schema.lacks and any(component.any for component in components):
         absent = _null_keys(table, bound.equivalence, len(rows))
         declared = sum(1 << place for place, component in enumerate(components) if component.any)
         wild = bool(np.any(absent & ((mask & declared) != 0)))
@@ -94,21 +98,6 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
     )
 
 
-def own_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expression]:
-    """The conditions that concern an event of this component alone."""
-    variable = component.variable
-    fixed: list[s.Expression] = [
-        s.Comparison("=", s.Attribute(s.Reference(variable), name), value) for name, value in bound.fixed
-    ]
-    if component.negative:
-        if len(bound.branches) > 1:
-            return fixed
-        return fixed + [p for p in bound.branches[0].passed_by(variable) if s.variables_of(p) == {variable}]
-    return fixed + [
-        c.expression for c in bound.conjuncts if c.own and c.variables == {variable} and _each(c, component)
-    ]
-
-
 def first_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expression]:
     """The conditions that concern the first event of a Kleene group alone, such as `a[1].x > 3`."""
     variable = component.variable
@@ -117,11 +106,6 @@ def first_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expres
         for conjunct in bound.conjuncts
         if component.kleene and conjunct.own and conjunct.variables == {variable} and variable not in conjunct.every
     ]
-
-
-def _each(conjunct: Any, component: s.Component) -> bool:
-    """Not `a[1].x > 3`: that concerns the first element of a Kleene group only."""
-    return not component.kleene or component.variable in conjunct.every
 
 
 def _of_some_type(
@@ -164,7 +148,7 @@ def _some(table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
 
 
 def _mask(
-    bound: BoundQuery,
+    scan: Scan,
     table: pa.Table,
     rows: Int64s,
     codes: npt.NDArray[np.int32] | None,
@@ -184,7 +168,7 @@ def _mask(
         of_type[taken] |= 1 << place
     mask: Int64s = of_type[codes] if codes is not None else np.full(len(rows), of_type[-1])
     for place, component in enumerate(components):
-        for part in own_conditions(bound, component):
+        for part in scan.conditions_of(component.variable):
             passed = condition(part, resolve, component.any)
             fits = passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
             mask = np.where(fits, mask, mask & ~(1 << place))

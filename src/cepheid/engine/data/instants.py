@@ -7,11 +7,8 @@ seconds should not be told apart by microseconds, and what confidence costs grow
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,8 +18,10 @@ import pyarrow.compute as pc
 
 from cepheid.engine.data.table import times_of
 from cepheid.errors import DataError, closest
+from cepheid.language.durations import length_in_steps
 from cepheid.language.schema import DataType, Schema, data_type
-from cepheid.language.units import UNITS, unit_named
+from cepheid.language.units import unit_named
+from cepheid.plan.options import EngineOptions
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -30,7 +29,6 @@ Float64s = npt.NDArray[np.float64]
 SUM_WITHIN = 1e-6  # how far the probabilities of an event's instants may be from summing to one
 FARTHEST = 2**61  # steps of the time column from 0
 MAX_WIDTH = 10_000  # instants in one interval, unless the caller says otherwise with max_width
-_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]*)\s*\Z")
 
 
 @dataclass(frozen=True)
@@ -163,40 +161,6 @@ def step_of(unit: Any, steps_are: str | None) -> int:
     return int(steps)
 
 
-def length_in_steps(given: Any, steps_are: str | None, what: str) -> Fraction:
-    """A length of time such as 5, '7.5 s' or a timedelta, in steps of the time column."""
-    word: str | None = None
-    if isinstance(given, timedelta):
-        length, word = Fraction(given // timedelta(microseconds=1)), "microseconds"
-    elif isinstance(given, str):
-        written = _LENGTH.match(given)
-        if written is None:
-            raise DataError(f"{what}={given!r} is no length of time", hint="for example '7.5 s'")
-        length = Fraction(written.group(1))
-        if written.group(2):
-            word = unit_named(written.group(2))
-            if word is None:
-                raise DataError(f"{what}={given!r}: no time unit '{written.group(2)}'", hint="for example '7.5 s'")
-    elif isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
-        if not math.isfinite(given):
-            raise DataError(f"{what}={given!r} is no length of time")
-        length = Fraction(str(given))
-    else:
-        raise DataError(f"{what}={given!r} is no length of time", hint="for example '7.5 s'")
-    if length < 0:
-        raise DataError(f"{what}={given!r} is less than nothing")
-    if word is None:
-        if steps_are == "microseconds" and length:
-            raise DataError(f"{what}={given!r} needs a unit, since the time is a timestamp", hint=f"write '{given} s'")
-        return length
-    if steps_are is None:
-        raise DataError(
-            f"{what}={given!r} has a unit, but it is not known what one step of the time column is",
-            hint="pass time_unit='ms' (or what it counts), or a plain number",
-        )
-    return length * UNITS[word] / UNITS[steps_are]
-
-
 def _like_time(values: Int64s, kind: pa.DataType) -> pa.Array:
     column = pa.array(values)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
@@ -207,7 +171,7 @@ def _like_time(values: Int64s, kind: pa.DataType) -> pa.Array:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
-def instants_of(table: pa.Table, schema: Schema, options: Mapping[str, Any]) -> Instants:
+def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mapping[str, Any]) -> Instants:
     """When each event of a table may have happened; a DataError names the first row for which that makes no sense.
 
     Options: `probabilities` (a column that lists the probability of each instant; NULL: all alike), `unit` and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,12 +24,19 @@ class Chosen:
     offsets: Int64s | None = None  # Kleene: match m holds rows[offsets[m]:offsets[m + 1]]
 
     def first(self) -> Int64s:
-        """The first row of each match."""
-        return self.rows if self.offsets is None else self.rows[self.offsets[:-1]]
+        """The first row of each match; MISSING where a whole group is missing."""
+        return self.rows if self.offsets is None else self._at(self.offsets[:-1], np.diff(self.offsets) == 0)
 
     def last(self) -> Int64s:
-        """The last row of each match."""
-        return self.rows if self.offsets is None else self.rows[self.offsets[1:] - 1]
+        """The last row of each match; MISSING where a whole group is missing."""
+        return self.rows if self.offsets is None else self._at(self.offsets[1:] - 1, np.diff(self.offsets) == 0)
+
+    def _at(self, positions: Int64s, empty: npt.NDArray[np.bool_]) -> Int64s:
+        if not empty.any():
+            return self.rows[positions]
+        found = np.full(len(positions), MISSING, np.int64)
+        found[~empty] = self.rows[positions[~empty]]
+        return found
 
     def take(self, which: Int64s) -> Chosen:
         """The same for some of the matches."""
@@ -103,3 +110,16 @@ def from_groups(
             chosen.append(Chosen(np.array([part[0] if part else MISSING for part in parts], np.int64)))
     known = [NEVER if value == float("inf") else int(value) for value in completion]
     return Matches(tuple(chosen), np.array(known, np.int64))
+
+
+def sortable(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Values as a sort key, NULL first."""
+    return tuple((value is not None, _plain(value)) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return sortable(value)
+    if isinstance(value, dict):
+        return sortable([part for name in sorted(value) for part in (name, value[name])])
+    return 0 if value is None else value

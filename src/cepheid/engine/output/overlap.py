@@ -50,7 +50,8 @@ def find_apart(
         earliest = after if not waits or window is None or window.events else after - window.length
         earliest = BEGINNING if waits and window is not None and window.events else earliest
     if earliest == BEGINNING and not ended:
-        plan = replace(plan, options={**plan.options, "apart": True})  # an engine may leave out what is sure to overlap
+        # An engine may leave out what is sure to overlap.
+        plan = replace(plan, match=replace(plan.match, options=replace(plan.options, apart=True)))
     matches = run(plan, events, earliest, until)
     first, last = _seen(matches, from_end=False), _seen(matches, from_end=True)
     matches = replace(matches, completion=_decided(plan, events, matches, last))

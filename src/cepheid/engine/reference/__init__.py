@@ -8,7 +8,6 @@ from typing import cast
 
 import numpy as np
 
-from cepheid.engine.abilities import check_top
 from cepheid.engine.data.matches import Matches, from_groups
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.reference import missing, output, precise, worlds
@@ -18,6 +17,7 @@ from cepheid.errors import LimitError, QueryError
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
 from cepheid.model.scores import Scoring
+from cepheid.plan.checks import check_precise
 from cepheid.plan.physical import Plan
 
 MAX_EVENTS = 5_000  # beyond this, enumeration in Python is not a judgement but a wait
@@ -69,7 +69,11 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[Found]:
         model = missing.check_missing(bound, plan.model)
         probability = missing.probability_of(bound, model, cast(Scoring, plan.scoring))
         judge = partial(
-            missing.find_all, bound, probability=probability, missing_last=bool(options.get("missing_last", False))
+            missing.find_all,
+            bound,
+            probability=probability,
+            may_miss=missing.missable(bound, model),
+            missing_last=bool(options.get("missing_last", False)),
         )
     if bound.schema.lower is None:
         found = list(judge(stream))
@@ -101,7 +105,7 @@ def check_output(plan: Plan) -> None:
     if mode is s.OutputMode.NON_OVERLAP and imprecise:
         told = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
         raise QueryError(told, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
-    check_top(plan.bound)
+    check_precise(plan.bound)
 
 
 def reported(

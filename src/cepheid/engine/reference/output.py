@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cepheid.engine.data.matches import sortable
 from cepheid.engine.reference.stream import Found, Groups, OrderKey, Stream, first_seen, last_seen, partition_of
 from cepheid.language.bound import BoundQuery
 
@@ -74,16 +75,3 @@ def _competing(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[Any, 
     names = sorted(bound.schema.names)
     values = [[sortable(stream.rows[event][name] for name in names) for event in group] for group in groups]
     return end, -start, instants, values
-
-
-def sortable(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Values as a sort key, NULL first."""
-    return tuple((value is not None, _plain(value)) for value in values)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return sortable(value)
-    if isinstance(value, dict):
-        return sortable([part for name in sorted(value) for part in (name, value[name])])
-    return 0 if value is None else value

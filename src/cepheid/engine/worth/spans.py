@@ -17,9 +17,8 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64S, INT64S
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.reference.missing import NEGLIGIBLE
 from cepheid.engine.worth.edges import CERTAIN, FALLS, RISES, Edges, build_edges
-from cepheid.engine.worth.losses import check_missing, gap_scale
+from cepheid.engine.worth.losses import NEGLIGIBLE, check_missing, gap_scale
 from cepheid.errors import LimitError
 from cepheid.model.score_tables import ScoreTable, table_arrays
 from cepheid.model.scores import Scoring, SegmentItem, segment_score

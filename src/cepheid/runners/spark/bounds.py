@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
-from cepheid.errors import DataError
 from cepheid.runners.options import Options
 from cepheid.runners.spark.pushdown import Column, quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema
@@ -49,7 +48,7 @@ def with_spark_bounds(df: DataFrame, options: Options) -> tuple[DataFrame, Optio
     bounded = df.select(
         "*", _as_time(rounded - half, kind).alias(asked.lower), _as_time(rounded + half, kind).alias(asked.upper)
     )
-    return bounded, replace(options, lower=asked.lower, upper=asked.upper), asked.early
+    return bounded, replace(options, lower=asked.lower, upper=asked.upper, uncertainty=None), asked.early
 
 
 def uncertain(schema: pa.Schema, options: Options) -> Uncertain | None:
@@ -57,11 +56,9 @@ def uncertain(schema: pa.Schema, options: Options) -> Uncertain | None:
 
     The rules are those for tables in memory: they are asked what becomes of one event of each type at time 0.
     """
-    uncertainty = options.hints.get("uncertainty")
+    uncertainty = options.uncertainty
     if uncertainty is None:
         return None
-    if options.lower is not None or options.upper is not None:
-        raise DataError("pass either uncertainty, or the columns lower and upper")
     from cepheid.engine.data.instants import with_bounds  # with kernels that others do not need
 
     names = [*uncertainty, None] if isinstance(uncertainty, Mapping) else [None]
@@ -76,7 +73,7 @@ def uncertain(schema: pa.Schema, options: Options) -> Uncertain | None:
         time=options.time,
         type=options.type,
         time_unit=options.time_unit,
-        unit=options.hints.get("unit"),
+        unit=options.unit,
     )
     half = dict(zip(names, times_of(bounded.table, bounded.upper).tolist(), strict=True))
     return Uncertain(bounded.lower, bounded.upper, bounded.step, half)

@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any, TypeAlias
 
-from cepheid.engine.data.candidates import own_conditions
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
+from cepheid.plan.operators import Takes
+from cepheid.plan.physical import Plan
 
 Column: TypeAlias = Any  # pyspark.sql.Column
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,24 +27,27 @@ class _Unknown(Exception):
     """An expression that Catalyst may judge otherwise than the engine, or not at all."""
 
 
-def relevant(bound: BoundQuery, types: dict[str, Any]) -> Column | None:
-    """True for every event that some component could take; None where nothing can be said.
+def needed_events(plan: Plan, types: dict[str, Any]) -> Column | None:
+    """True for the events that the plan's scan must see; None if that is all of them, or nothing can be said.
 
     `types` maps each column to its Spark type.
     """
-    parts = [component_filter(bound, component, types) for component in bound.components]
+    if plan.scan.every_event:
+        return fixed_keys(plan.bound, types) if plan.exchange.keys else None
+    parts = [component_filter(plan.bound, takes, types) for takes in plan.scan.takes]
     known = [part for part in parts if part is not None]
     return reduce(lambda left, right: left | right, known) if len(known) == len(parts) else None
 
 
-def component_filter(bound: BoundQuery, component: s.Component, types: dict[str, Any]) -> Column | None:
+def component_filter(bound: BoundQuery, takes: Takes, types: dict[str, Any]) -> Column | None:
     """True for every event that the component could take."""
     from pyspark.sql import functions as F
 
+    component = takes.component
     parts: list[Column] = []
     if component.types is not None and bound.schema.type is not None:
         parts.append(F.col(quoted(bound.schema.type)).isin(*component.types))
-    parts += conditions(own_conditions(bound, component), bound, types, component.any)
+    parts += conditions(takes.conditions, bound, types, component.any)
     return reduce(lambda left, right: left & right, parts) if parts else None
 
 

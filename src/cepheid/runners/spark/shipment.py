@@ -65,32 +65,20 @@ def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
 
     from cepheid.runners.spark.session import spark_schema
 
-    names = needed_columns(plan)
+    names = plan.scan.columns
     bound = plan.bound
     columns = tuple((name, kind) for name, kind in bound.schema.columns if name in names)
-    narrowed = replace(plan, bound=replace(bound, schema=replace(bound.schema, columns=columns)))
+    narrow = replace(bound, schema=replace(bound.schema, columns=columns))
+    narrowed = replace(plan, match=replace(plan.match, bound=narrow))
     found = result_schema(
         narrowed.bound,
         pa.schema([column for column in events if column.name in names]),
-        probability=bound.syntax.threshold is not None or plan.model is not None,
-        confidence=bound.schema.lower is not None,
+        probability=plan.score.lossy,
+        confidence=plan.score.imprecise,
     )
     large = any(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) for column in events)
     expected = to_arrow_schema(spark_schema(found), timezone="UTC", prefers_large_types=large)
     return Shipment(narrowed, expected, name, tuple(user_functions(_called(bound))))
-
-
-def needed_columns(plan: Plan) -> tuple[str, ...]:
-    """The columns that conditions, order and output mention; all of them if whole events are returned."""
-    bound = plan.bound
-    schema = bound.schema
-    whole = bound.returns is None or any(isinstance(expression, s.Reference) for _, expression in bound.returns)
-    # NON-OVERLAP and TOP order concurrent events by all their values, so that arrival does not matter.
-    if whole or bound.syntax.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
-        return schema.names
-    needed = {*bound.attributes(), *schema.tiebreak, schema.time, schema.type, schema.lower, schema.upper}
-    needed.add(plan.options.get("probabilities"))
-    return tuple(name for name in schema.names if name in needed)
 
 
 def result_batches(

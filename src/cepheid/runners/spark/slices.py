@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from cepheid.engine.retention import reach
-from cepheid.errors import DataError
-from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from cepheid.runners.pieces import Piece
 from cepheid.runners.spark.pushdown import Column, quoted
@@ -56,19 +53,17 @@ class Slices:
             yield replace(piece, events=events.filter(pc.equal(numbers, number)), after=after, until=until)
 
 
-def plan_slices(
-    events: DataFrame, plans: Sequence[Plan], keys: Sequence[str], wanted: int | None, hot_keys: Any
-) -> Slices | None:
+def plan_slices(events: DataFrame, plans: Sequence[Plan]) -> Slices | None:
     """Where to cut time, or None if the query's events stay in one piece per key.
 
     It looks at the data once: slices of equal numbers of events need to know when these happened.
     """
-    if wanted is not None and (not isinstance(wanted, int) or wanted < 1):
-        raise DataError(f"slices={wanted!r} must be a whole number of at least 1")
-    hot = _hot_keys(events, keys, hot_keys) if keys else None
-    if (keys and not hot) or not all(map(can_slice, plans)):
+    exchange = plans[0].exchange
+    keys = exchange.keys
+    hot = _hot_keys(events, keys, exchange.hot_keys) if keys else None
+    if (keys and not hot) or not all(plan.exchange.sliceable for plan in plans):
         return None
-    number = min(wanted or parallelism(events.sparkSession), MOST)
+    number = min(exchange.slices or parallelism(events.sparkSession), MOST)
     if number < 2:
         return None
     if hot:
@@ -77,14 +72,8 @@ def plan_slices(
     return None if slices is None else replace(slices, hot=hot)
 
 
-def can_slice(plan: Plan) -> bool:
-    """Can slices of time be matched independently? NON-OVERLAP and TOP compare all matches of a partition."""
-    mode = plan.bound.syntax.output.mode
-    return reach(plan) is not None and mode in (s.OutputMode.ALL, s.OutputMode.MAXIMAL)
-
-
 def _reach(plans: Sequence[Plan]) -> int:
-    return max(reach(plan) or 0 for plan in plans)
+    return max(plan.exchange.retention.reach or 0 for plan in plans)
 
 
 def _cut(events: DataFrame, plans: Sequence[Plan], number: int) -> Slices | None:
@@ -111,13 +100,11 @@ def _cut(events: DataFrame, plans: Sequence[Plan], number: int) -> Slices | None
     return Slices(tuple(cuts), looked["width"]) if cuts else None
 
 
-def spread_slices(
-    events: DataFrame, plans: Sequence[Plan], keys: Sequence[str], slices: Slices, partitions: int | None
-) -> DataFrame:
+def spread_slices(events: DataFrame, plans: Sequence[Plan], slices: Slices) -> DataFrame:
     """Each event in every slice within whose reach it lies; events of keys that are not cut in one piece."""
     from pyspark.sql import functions as F
 
-    schema = plans[0].bound.schema
+    schema, keys, partitions = plans[0].bound.schema, plans[0].exchange.keys, plans[0].exchange.partitions
     begin = instant(events, schema.lower or schema.time)
     end = (instant(events, schema.upper) if schema.upper is not None else begin) + (_reach(plans) + slices.width)
     numbers = F.sequence(_slice_of(begin, slices.cuts), _slice_of(end, slices.cuts))
@@ -172,8 +159,6 @@ def _hot_keys(events: DataFrame, keys: Sequence[str], hot_keys: Any) -> tuple[tu
     if hot_keys is None:
         return ()
     if hot_keys != "auto":
-        if isinstance(hot_keys, str) or not hasattr(hot_keys, "__iter__"):
-            raise DataError(f"hot_keys={hot_keys!r} is neither 'auto' nor a list of keys")
         return tuple(key if isinstance(key, tuple) else (key,) for key in hot_keys)
     from pyspark.sql import Observation
 

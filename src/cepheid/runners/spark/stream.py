@@ -4,79 +4,63 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.retention import never_forgets
 from cepheid.errors import CepheidError, DataError
+from cepheid.language.durations import milliseconds, whole_steps
 from cepheid.language.printing import to_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.units import UNITS
+from cepheid.plan.operators import Union
+from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.durations import milliseconds, steps
+from cepheid.runners.options import StreamOptions
 from cepheid.runners.spark import pushdown
-from cepheid.runners.spark.batch import addressable, distribution_keys, spread_alike, wanted
+from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packer, unpacker
 from cepheid.runners.spark.session import SETTINGS, DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.state import VERSION, Step
 
-OPTIONS = frozenset({"delay", "shards", "late_events", "idle", "heartbeat", "clock", "metrics"})
-SHARDS = 16
-
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """How a stream is run; `delay` decides which events count as late, the others change no result."""
-
-    delay: Any = None  # how much older than the newest event others may be when they come
-    shards: int = SHARDS  # pieces of state; fixed for a checkpoint
-    late_events: bool = False  # True: late events come out, too, in a column of their own
-    idle: Any = None  # after this much silence of the source, time goes on as the machine's clock does
-    heartbeat: bool = False  # True: the machine's clock moves time on every second, silence or not
-    metrics: str = "cepheid"  # the name under which a StreamingQueryListener finds events, late, retained, ...
-    clock: str = "all"  # which events move time on: "all", or only those "relevant" to the query
-
 
 def match_stream(
-    df: DataFrame, plans: Plan | Mapping[str, Plan], options: Mapping[str, Any] | None = None, early: int | None = None
+    df: DataFrame,
+    plans: Plan | Mapping[str, Plan],
+    options: StreamOptions | Mapping[str, Any] | None = None,
+    early: int | None = None,
 ) -> DataFrame:
     """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
 
     The queries are bound to the stream's columns. Those that are spread alike share one pass and one state. Where
     bounds were made from a time column (`uncertainty`), they can be `early` steps further apart than the times.
     """
-    chosen = stream_options(options or {})
+    chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
     events = arrow_schema(df)
-    named = as_named(plans)
-    for plan in named.values():
-        why = never_forgets(plan)
+    union = Union(tuple((name, sharded(plan, chosen)) for name, plan in as_named(plans).items()))
+    for _, plan in union.plans:
+        why = plan.exchange.retention.for_ever
         if why is not None:
             raise CepheidError(f"a stream cannot run this query: {why}", hint="add WITHIN, or match a batch")
-    shipments = [ship(plan, events, name) for name, plan in named.items()]
+    groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
+    shipped = {shipment.name: shipment for group in groups for shipment in group}
+    shipments = [shipped[name] for name, _ in union.plans]
     result = common_result(shipments)
     if chosen.late_events:
         late = [column for column in events if any(column.name in s.plan.bound.schema.names for s in shipments)]
         result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
-    outcomes = [_stepped(df, group, shipments, chosen, early) for group in spread_alike(shipments)]
+    outcomes = [_stepped(df, group, shipments, chosen, early) for group in groups]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
     return _results(outcome, shipments, result, chosen.metrics)
 
 
-def stream_options(options: Mapping[str, Any]) -> StreamOptions:
-    """The options for a stream; unknown or impossible ones are an error."""
-    unknown = sorted(set(options) - OPTIONS)
-    if unknown:
-        raise DataError(f"no option '{unknown[0]}' for a Spark stream; there are {', '.join(sorted(OPTIONS))}")
-    chosen = StreamOptions(**options)
-    if not isinstance(chosen.shards, int) or chosen.shards < 1:
-        raise DataError(f"shards={chosen.shards!r} must be a whole number of at least 1")
-    if chosen.clock not in ("all", "relevant"):
-        raise DataError(f"clock={chosen.clock!r} is neither 'all' nor 'relevant'")
-    return chosen
+def sharded(plan: Plan, options: StreamOptions) -> Plan:
+    """The plan with an exchange that deals events to shards."""
+    shards = options.shards if plan.exchange.keys else 1
+    return replace(plan, exchange=replace(plan.exchange, shards=shards))
 
 
 def fingerprint(shipments: Iterable[Shipment], shards: int) -> str:
@@ -101,18 +85,19 @@ def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:
     return f"{told} milliseconds"
 
 
-def packed_events(
-    df: DataFrame, plans: Sequence[Plan], keys: tuple[str, ...], shards: int, options: StreamOptions
-) -> DataFrame:
+def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions) -> DataFrame:
+    """The events of each task packed by shard; all plans are spread alike."""
     from pyspark.sql import functions as F
 
     types = {field.name: field.dataType for field in df.schema.fields}
     schema = plans[0].bound.schema
+    keys, shards = plans[0].exchange.keys, plans[0].exchange.shards or 1
     columns = [F.col(pushdown.quoted(name)) for name in keys]
     shard = F.pmod(F.xxhash64(*columns), F.lit(shards)).cast("int") if keys else F.lit(0)
-    tests = [wanted(plan.bound, types, keys) for plan in plans]
-    if all(test is not None for test in tests):
-        relevant = reduce(lambda left, right: left | right, tests)
+    tests = [pushdown.needed_events(plan, types) for plan in plans]
+    known = [test for test in tests if test is not None]
+    if len(known) == len(tests):
+        relevant = reduce(lambda left, right: left | right, known)
         shard = F.when(relevant, shard)
         df = df.where(relevant) if options.clock == "relevant" else df
     for column in columns:
@@ -151,9 +136,7 @@ def _stepped(
 
     plans = [shipment.plan for shipment in group]
     schema = plans[0].bound.schema
-    keys = distribution_keys(plans[0].bound)
-    shards = options.shards if keys else 1
-    packed = packed_events(df, plans, keys, shards, options)
+    packed = packed_events(df, plans, options)
     session = packed.sparkSession
     provider = "spark.sql.streaming.stateStore.providerClass"
     if "RocksDB" not in (session.conf.get(provider, "") or ""):
@@ -166,9 +149,9 @@ def _stepped(
         idle = milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
     numbers = tuple(shipments.index(shipment) for shipment in group)
     clock = schema.time if early is not None or schema.lower is None else schema.lower
-    delay = steps(_delay(df, clock, options), schema, "delay") + (early or 0)
+    delay = whole_steps(_delay(df, clock, options), schema, "delay") + (early or 0)
     step = Step(tuple(group), numbers, delay)
-    shard = Shard(step, fingerprint(group, shards), options.late_events, idle)
+    shard = Shard(step, fingerprint(group, plans[0].exchange.shards or 1), options.late_events, idle)
     mode = "None" if idle is None else "ProcessingTime"
     return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
 

@@ -22,15 +22,13 @@ from cepheid.api import query as parsed
 from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError
 from cepheid.runners.local import with_intervals
-from cepheid.runners.options import Options
+from cepheid.runners.options import Options, spark_options
 from cepheid.runners.pieces import found, pieces
-from cepheid.runners.spark.batch import distribution_keys
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import Session, spark_schema
 from cepheid.runners.spark.shipment import (
     Shipment,
-    needed_columns,
     register_functions,
     result_batches,
     ship,
@@ -151,14 +149,14 @@ def analysed(
         from cepheid.model import load_model
 
         keywords["model"] = load_model(keywords["model"])
-    given = Options.from_keywords(keywords)
+    given, _ = spark_options(keywords, streaming=False)
     schema = to_arrow_schema(table.dataType, timezone="UTC")
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
     plan = spark_plan(parsed(text), bounded.schema, chosen)
-    needed = needed_columns(plan)
+    needed = plan.scan.columns
     shipment = ship(plan, bounded.schema)
-    keys = distribution_keys(plan.bound) if itself else ()
+    keys = plan.exchange.keys if itself else ()
     columns = ", ".join(quoted(name) for name in keys)
     return Analysed(
         schema=spark_schema(shipment.schema),
@@ -196,7 +194,7 @@ def matched(told: Analysed, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.Re
 
 def bounded_batches(batches: Sequence[pa.RecordBatch], given: Options) -> Sequence[pa.RecordBatch]:
     """The events with the bounds that `uncertainty` asks for, if it does."""
-    if "uncertainty" not in given.hints:
+    if given.uncertainty is None:
         return batches
     parts = [with_intervals(pa.Table.from_batches([batch]), given)[0].to_batches() for batch in batches]
     return [batch for part in parts for batch in part]

@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.retention import decides_late, looks_at_all_events, never_forgets
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 
@@ -40,7 +39,8 @@ def can_sleep(plan: Plan) -> bool:
         return False
     if bound.syntax.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
         return False
-    return not (never_forgets(plan) or decides_late(plan) or looks_at_all_events(bound))
+    retention = plan.exchange.retention
+    return not (retention.for_ever or retention.decides_late or plan.scan.every_event)
 
 
 def key_codes(table: pa.Table, attributes: Sequence[str]) -> Codes:

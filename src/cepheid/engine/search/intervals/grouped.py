@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared
 from cepheid.engine.kernels.conditions import new_scratch
+from cepheid.engine.limits import MAX_BRANCHES
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import Program
 from cepheid.engine.search.intervals.query import Shape, shape_of, too_many_branches

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.data.columns import FLOAT64S, INT64S
+from cepheid.engine.limits import MAX_BRANCHES
 from cepheid.engine.values.cases import any_variables, branch_cases, negative_conditions, slots_of
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.engine.data.matches import NEVER, Chosen, Matches
+from cepheid.engine.data.matches import NEVER, Chosen, Matches, sortable
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared
 from cepheid.engine.limits import check_limit
-from cepheid.engine.reference.output import sortable
 from cepheid.engine.search.intervals.found import EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, TOO_MANY_RUNS, Found
 from cepheid.engine.search.intervals.written import Written
 from cepheid.engine.values.columnwise import value_column

@@ -58,7 +58,8 @@ def count(plan: Plan, events: EventTable, after: int, until: int) -> int:
     """How many matches there are, exactly, without listing them."""
     prepared = prepare(plan, events)
     _, _, _, state = _scan(prepared, COUNTING, after, until)
-    _cut_short(replace(plan, limits=replace(plan.limits, truncate=False)), state)  # half a number says nothing
+    whole = replace(plan.match, limits=replace(plan.limits, truncate=False))  # half a number says nothing
+    _cut_short(replace(plan, match=whole), state)
     if state[TOTAL] == COUNTLESS:
         return find_compressed(plan, events, after, until).count()
     return int(state[TOTAL])

@@ -1,0 +1,182 @@
+"""From a bound query to a plan: rules, then the cheapest engine that can run it; what is asked for goes first."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.engines import ENGINES, NEVER_CHOSEN, Engine
+from cepheid.engine.statistics import measure
+from cepheid.errors import EngineError, closest
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.checks import check_options, check_precise
+from cepheid.plan.cost import cheapest_order, considered, eager_order
+from cepheid.plan.operators import AUTO
+from cepheid.plan.options import EngineOptions, Limits, PlanOptions, either, given_options, options_of
+from cepheid.plan.physical import Plan, basic_plan
+from cepheid.plan.rules import BASIC, CONSTRUCTION, RULES, optimise
+from cepheid.plan.statistics import Statistics
+
+WORTH_MEASURING = 2_000  # events; below this every order is fast
+# Options that speed alone depends on: given, they choose among engines.
+CHOOSING = ("pushdown", "merge", "order", "learn", "method", "max_cost")
+
+log = logging.getLogger("cepheid.engine")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An engine, the order it fills components in, and why."""
+
+    engine: str
+    order: tuple[int, ...] | None = None
+    reasons: tuple[str, ...] = ()
+    estimates: dict[str, float] = field(default_factory=dict)
+
+
+def make_plan(
+    bound: BoundQuery,
+    events: EventTable | None = None,
+    options: PlanOptions | None = None,
+    *,
+    decide_later: bool = False,
+) -> tuple[Plan, Statistics | None]:
+    """The plan for a query, with the statistics that it was chosen by, if any were measured.
+
+    With `decide_later`, a choice that depends on the events is left to `decide`, which each worker calls for its own.
+    """
+    options = options or PlanOptions()
+    check_precise(bound)
+    check_options(bound, options)
+    plan = _rewritten(bound, options)
+    order = given_order(bound, options.order)
+    engines = candidates_for(plan, options.engine, given_options(options.part(EngineOptions)))
+    statistics = None
+    if order is None and _depends_on_events(plan, engines):
+        if decide_later and options.engine == AUTO:
+            names = either([f"'{engine.name}'" for engine in engines if engine.any_order or engine.name == "sequence"])
+            reason = f"{names}, whichever considers fewer combinations of what a worker holds"
+            return chosen(plan, Choice(AUTO, None, (reason,))), None
+        if events is not None and len(events) >= WORTH_MEASURING:
+            statistics = measure(plan, events)
+    return chosen(plan, choose(plan, engines, options.engine, order, statistics)), statistics
+
+
+def decide(plan: Plan, events: EventTable) -> Plan:
+    """A plan whose engine was left open, decided by the statistics of the events at hand."""
+    engines = candidates_for(plan, AUTO, given_options(plan.options))
+    statistics = measure(plan, events) if len(events) >= WORTH_MEASURING else None
+    choice = choose(plan, engines, AUTO, None, statistics)
+    names = [plan.bound.positives[place].variable for place in choice.order or ()]
+    order = f" in the order {', '.join(names)}" if names else ""
+    log.info("%s events: engine %s%s, since %s", len(events), choice.engine, order, choice.reasons[-1])
+    return chosen(plan, choice)
+
+
+def chosen(plan: Plan, choice: Choice) -> Plan:
+    """The plan with an engine."""
+    match = replace(plan.match, engine=choice.engine, order=choice.order)
+    return replace(plan, match=match, reasons=(*plan.reasons, *choice.reasons), estimates=choice.estimates)
+
+
+def _rewritten(bound: BoundQuery, options: PlanOptions) -> Plan:
+    """The plan after the rules that the options allow, without an engine."""
+    plan = basic_plan(bound, options.model, options.scoring)
+    match = replace(plan.match, options=options.part(EngineOptions), limits=options.part(Limits))
+    if not options.pushdown:
+        rules = BASIC
+    else:
+        rules = CONSTRUCTION if options.equivalence == "construction" else RULES
+    return optimise(replace(plan, match=match), rules)
+
+
+def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]:
+    """The engines that can run the plan and read the options that were given; an error says why there is none."""
+    bound, lossy, imprecise = plan.bound, plan.score.lossy, plan.score.imprecise
+    if asked != AUTO and asked not in ENGINES:
+        guess = closest(asked, ENGINES)
+        known = f"did you mean '{guess}'?" if guess else f"the engines are {', '.join(sorted(ENGINES))}"
+        raise EngineError(f"no engine '{asked}'; {known}")
+    refusals = {name: engine.supports(bound, lossy, imprecise) for name, engine in ENGINES.items()}
+    able = [engine for name, engine in ENGINES.items() if refusals[name] is None]
+    automatic = [engine for engine in able if engine.cost(bound, None) < NEVER_CHOSEN]
+    if asked != AUTO:
+        if refusals[asked] is not None:
+            others = either([f"'{engine.name}'" for engine in automatic or able] or ["no other engine"])
+            raise EngineError(f"engine '{asked}' cannot run this query: {refusals[asked]}; {others} can")
+        automatic = [ENGINES[asked]]
+    if not automatic:
+        kind = "intervals" if imprecise else "queues" if lossy else "runs"
+        hint = f"only engine={able[0].name!r} can, on a small stream" if able else None
+        raise EngineError(f"{_where(lossy, imprecise)}this query cannot be run: {refusals[kind]}", hint=hint)
+    for name in (name for name in given if name in CHOOSING):
+        readers = [engine for engine in ENGINES.values() if name in options_of(engine.options)]
+        automatic = [engine for engine in automatic if engine in readers]
+        if not automatic:
+            raise EngineError(_unread(name, asked, readers, refusals))
+    return automatic
+
+
+def _where(lossy: bool, imprecise: bool) -> str:
+    parts = ["imprecise times"] * imprecise + ["missing events"] * lossy
+    return f"with {' and '.join(parts)}, " if parts else ""
+
+
+def _unread(name: str, asked: str, readers: Sequence[Engine], refusals: dict[str, str | None]) -> str:
+    names = either([f"'{engine.name}'" for engine in readers])
+    if asked != AUTO:
+        return f"{name} is an option of engine {names}, not of '{asked}'"
+    why = next((refusals[engine.name] for engine in readers if refusals[engine.name] is not None), None)
+    reason = f", which cannot run this query: {why}" if why is not None else ", but another option asks for another"
+    return f"{name} is an option of engine {names}{reason}"
+
+
+def _depends_on_events(plan: Plan, engines: Sequence[Engine]) -> bool:
+    return len(plan.bound.positives) > 1 and any(engine.any_order for engine in engines)
+
+
+def choose(
+    plan: Plan, engines: Sequence[Engine], asked: str, order: tuple[int, ...] | None, statistics: Statistics | None
+) -> Choice:
+    """The cheapest of the engines, by what is known of the events."""
+    bound = plan.bound
+    if asked != AUTO:
+        if order is None and asked == "lazy-chain" and statistics is not None:
+            order = cheapest_order(bound, statistics)[0]
+        return Choice(asked, order, (f"engine '{asked}' was asked for",))
+    engine = min(engines, key=lambda each: each.cost(bound, statistics))
+    if order is not None:
+        return Choice(engine.name, order, ("an order was asked for",))
+    if plan.score.imprecise or plan.score.lossy:
+        kinds = ["times are intervals"] * plan.score.imprecise + ["events may be missing"] * plan.score.lossy
+        return Choice(engine.name, None, (" and ".join(kinds),))
+    if statistics is None or not _depends_on_events(plan, engines):
+        return Choice(engine.name, None, (_plain_reason(plan, engine, engines),))
+    eager, (best, least) = considered(bound, statistics, eager_order(bound)), cheapest_order(bound, statistics)
+    estimates = {"combinations per window, backwards": eager, "combinations per window, best order": least}
+    if engine.any_order:
+        names = ", ".join(bound.positives[place].variable for place in best)
+        reason = f"filling {names} in this order considers {eager / max(least, 1e-9):.0f} times fewer combinations"
+        return Choice(engine.name, best, (reason,), estimates)
+    reason = "a sequence of single events, and no other order is much cheaper"
+    return Choice(engine.name, None, (reason,), estimates)
+
+
+def _plain_reason(plan: Plan, engine: Engine, engines: Sequence[Engine]) -> str:
+    """Why an engine, if that needs no statistics."""
+    why = ENGINES["sequence"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
+    if engine.name == "sequence":
+        return "a sequence of single events"
+    return "an option asks for it" if why is None else f"the sequence engine cannot run it: {why}"
+
+
+def given_order(bound: BoundQuery, names: Sequence[str] | None) -> tuple[int, ...] | None:
+    """An order of variables as places in the pattern."""
+    if names is None:
+        return None
+    variables = [component.variable for component in bound.positives]
+    if sorted(names) != sorted(variables):
+        raise EngineError(f"order={list(names)} must name each of {', '.join(variables)} once")
+    return tuple(variables.index(name) for name in names)

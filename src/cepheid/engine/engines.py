@@ -1,0 +1,208 @@
+"""The engines: what each can run, what it costs, and where it is. A new engine is its module and one line here.
+
+Asking loads no kernel: `supports` and `cost` look at the query, and an engine's module is loaded when it runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.limits import MAX_BRANCHES
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.cost import cheapest_order, considered, eager_order
+from cepheid.plan.options import (
+    ChainOptions,
+    ImpreciseOptions,
+    IntervalOptions,
+    MissingOptions,
+    NoOptions,
+    RunsOptions,
+    SequenceOptions,
+    TreeOptions,
+)
+from cepheid.plan.physical import Plan
+from cepheid.plan.statistics import Statistics
+
+Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events be missing, are times imprecise
+Cost = Callable[[BoundQuery, Statistics | None], float]
+Run = Callable[..., Matches]  # plan, events, after, until
+
+LAZY_GAIN = 4.0  # the lazy engines pay for their freedom of order: they must save more than this factor
+NEVER_CHOSEN = float("inf")
+
+
+# --- what an engine can run: why not, or None -----------------------------------------------------------------------
+
+
+def anything(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The reference runs every query that means something, if slowly."""
+    if imprecise and bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+        return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+    return None
+
+
+def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The run engines: every strategy and Kleene plus, over streams that are exact."""
+    if imprecise:
+        return "it takes every time as precise"
+    return "it takes every event as seen" if lossy else None
+
+
+def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The sequence engine and the lazy ones: single events, in any combination."""
+    if bound.has_kleene:
+        return "it does not know Kleene plus"
+    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+        return f"it selects events by skip_till_any_match, not {bound.strategy.value}"
+    return precise(bound, lossy, imprecise)
+
+
+def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The queues engine: events that nobody saw."""
+    if imprecise:
+        return "its times are points, not intervals"
+    return _unseen(bound) if lossy else "it is for events that may be missing; pass model=... or write THRESHOLD"
+
+
+def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The engine for times that are only known to an interval."""
+    if not imprecise:
+        return "it is for imprecise times; pass lower='...' and upper='...'"
+    if bound.has_tied_negations:
+        return "it judges negated components one by one"
+    if bound.contiguous:
+        return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
+    if bound.window is not None and bound.window.events:
+        return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
+    if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+        return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+    return _both(bound) if lossy else None
+
+
+def points(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The same by point events, one for each instant of an event that was seen."""
+    return "it takes every event as seen" if lossy else intervals(bound, lossy, imprecise)
+
+
+def _both(bound: BoundQuery) -> str | None:
+    """Imprecise times and missing events together: narrower than either alone."""
+    if bound.has_kleene:
+        return "Kleene plus cannot be combined with both missing events and imprecise times"
+    if bound.syntax.output.mode is s.OutputMode.TOP:
+        return "TOP k BY CONFIDENCE is not defined where events are missing: use THRESHOLD or CONFIDENCE"
+    if bound.negations and len(bound.branches) > MAX_BRANCHES:
+        number = f"the condition has {len(bound.branches)} alternatives"
+        return f"{number}; with negation and imprecise time at most {MAX_BRANCHES} are judged"
+    return _unseen(bound)
+
+
+def _unseen(bound: BoundQuery) -> str | None:
+    """What missing events ask of a query, whatever its times are."""
+    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+        return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
+    if bound.window is None or bound.window.events:
+        return "missing events need a window of time"
+    # Only now, since it loads the compiler of conditions on events that may be missing.
+    clauses = importlib.import_module("cepheid.engine.search.queues.clauses")
+    why: str | None = clauses.refusal(bound)
+    return why
+
+
+# --- what it costs: combinations considered per window and partition ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The same for every query."""
+
+    value: float
+
+    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Backwards:
+    """Combinations of the one order that the engine has, so many times as dear each."""
+
+    times: float
+
+    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
+        return self.times * (1.0 if statistics is None else considered(bound, statistics, eager_order(bound)))
+
+
+@dataclass(frozen=True)
+class BestOrder:
+    """Combinations of the cheapest order (LAZY section 5), which nobody knows before the events are measured."""
+
+    times: float
+
+    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
+        return self.times * (1.0 if statistics is None else max(cheapest_order(bound, statistics)[1], 1.0))
+
+
+# --- the engines ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way to find matches."""
+
+    name: str
+    options: type  # the options that it reads
+    supports: Supports
+    cost: Cost
+    run: str  # where the function is that runs a plan, below cepheid.engine
+    automaton: str | None = None  # the function beside it that draws its automaton as text
+
+    @property
+    def any_order(self) -> bool:
+        """Can it fill components in any order, so that statistics matter?"""
+        return isinstance(self.cost, BestOrder)
+
+    @property
+    def module(self) -> str:
+        """The module that holds it, below cepheid.engine."""
+        return self.run.partition(":")[0]
+
+    def load(self) -> Run:
+        """The function that runs a plan. Its module is loaded on first use, since loading kernels takes time."""
+        run: Run = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.run.partition(":")[2])
+        return run
+
+    def refuses(self, bound: BoundQuery, model: object = None) -> str | None:
+        """Why it cannot run a query, or None."""
+        lossy = model is not None or bound.syntax.threshold is not None
+        return self.supports(bound, lossy, bound.schema.lower is not None)
+
+    def draw(self, plan: Plan) -> str | None:
+        """The automaton that it walks, where it has one to show."""
+        if self.automaton is None:
+            return None
+        drawn: str = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.automaton)(plan)
+        return drawn
+
+
+@dataclass(frozen=True)
+class ReferenceOptions(MissingOptions, ImpreciseOptions):
+    """Of the reference, which reads what changes results."""
+
+
+ENGINES: Mapping[str, Engine] = {
+    engine.name: engine
+    for engine in (
+        Engine("reference", ReferenceOptions, anything, Fixed(NEVER_CHOSEN), "reference:find"),
+        Engine("sequence", SequenceOptions, sequences, Backwards(1.0), "search.stacks:run"),
+        Engine("runs", RunsOptions, precise, Backwards(10.0), "search.runs:run", "automaton_text"),
+        Engine("backtrack", NoOptions, precise, Backwards(100.0), "search.runs:run_backtracking", "automaton_text"),
+        Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
+        Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
+        Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
+        Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
+        Engine("points", ImpreciseOptions, points, Fixed(10.0), "search.points:run_points"),
+    )
+}

@@ -1,0 +1,46 @@
+"""Is what was asked for something that these events can have? Said before any engine is chosen."""
+
+from __future__ import annotations
+
+from cepheid.errors import CepheidError, QueryError
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.plan.options import ImpreciseOptions, PlanOptions, given_options, options_of
+
+FOR_INTERVALS = (*options_of(ImpreciseOptions), "method", "max_cost")
+FOR_MISSING = ("scoring", "missing_last")
+GIVE_BOUNDS = "pass lower='...' and upper='...', or uncertainty=..."
+
+
+def check_precise(bound: BoundQuery) -> None:
+    """CONFIDENCE and TOP k BY CONFIDENCE say nothing where every match is certain."""
+    if bound.schema.lower is not None:
+        return
+    if bound.syntax.output.mode is s.OutputMode.TOP:
+        hint = "pass lower='...' and upper='...', or leave OUTPUT out"
+        raise QueryError("TOP k BY CONFIDENCE needs imprecise times", hint=hint, code="top-without-confidence")
+    if bound.syntax.confidence is not None:
+        raise QueryError(
+            "CONFIDENCE needs imprecise times, and here every match is certain",
+            hint=f"{GIVE_BOUNDS}; or leave CONFIDENCE out",
+            code="confidence-of-precise-times",
+        )
+
+
+def check_options(bound: BoundQuery, options: PlanOptions) -> None:
+    """Options that say something of missing events or imprecise times are for queries that have these."""
+    given = given_options(options)
+    if bound.schema.lower is None:
+        for name in FOR_INTERVALS:
+            if name in given:
+                raise CepheidError(f"{name} is for imprecise times", hint=GIVE_BOUNDS)
+    if not is_lossy(bound, options.model):
+        for name in FOR_MISSING:
+            if name in given:
+                hint = "pass model=..., or write THRESHOLD in the query"
+                raise CepheidError(f"{name} is for events that may be missing", hint=hint)
+
+
+def is_lossy(bound: BoundQuery, model: object) -> bool:
+    """May events be missing?"""
+    return model is not None or bound.syntax.threshold is not None
