@@ -15,9 +15,9 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
-from cepheid.language.functions import AGGREGATES
 from cepheid.language.printing import expression_text
 from cepheid.plan.options import PlanOptions
 

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery, BoundWindow, Branch, Conjunct, Phase
 from cepheid.language.check import located, returned_name
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
-from cepheid.language.functions import AGGREGATES
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
 from cepheid.language.schema import DataType, Schema

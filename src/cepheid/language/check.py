@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
-from cepheid.language.functions import AGGREGATES, find_function, function_names
+from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.printing import expression_text
 

@@ -10,9 +10,9 @@ from typing import Any, overload
 
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.schema import DataType
 
-AGGREGATES = frozenset({"avg", "sum", "min", "max", "count", "first", "last"})
 _RESERVED = frozenset({"not", "true", "false", "null"} | {strategy.value for strategy in s.Strategy})
 _MANY = 20  # arguments that a function may take at most
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cepheid.language import syntax as s
-from cepheid.language.functions import AGGREGATES
+from cepheid.language.aggregates import AGGREGATES
 
 TRUE = s.Literal(True)
 
@@ -60,5 +60,5 @@ def _replaced(node: s.Expression, missing: frozenset[str]) -> s.Expression:
         case s.Call(function=function) if function.lower() in AGGREGATES and s.variables_of(node) & missing:
             if any(isinstance(inner, s.Reference) and inner.element is s.Element.BEFORE for inner in s.walk(node)):
                 raise _SaysNothing  # it asks about the element being taken, and there is none
-            return s.Literal(0 if function.lower() == "count" else None, span=node.span)
+            return s.Literal(0 if AGGREGATES[function.lower()].counts else None, span=node.span)
     return s.rebuild(node, lambda inner: _replaced(inner, missing))

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
-from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.functions import find_function
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import NUMBERS, DataType, Schema
 
@@ -174,20 +175,18 @@ def _arithmetic(
 def _aggregate(
     function: str, argument: s.Expression, visit: Callable[[s.Expression], DataType], complain: Fail
 ) -> DataType:
+    aggregate = AGGREGATES[function]
     if isinstance(argument, s.Reference):
-        if function != "count":
+        if not aggregate.counts:
             hint = f"name an attribute, such as {function}({argument.variable}[].x)"
             complain(f"{function}() of events, not of values", argument, "event-as-value", hint)
         return DataType.INT
     found = visit(argument)
-    if function == "count":
-        return DataType.INT
-    if function in ("avg", "sum"):
+    if aggregate.numbers:
         _need_number(found, argument, complain)
-        return DataType.FLOAT if function == "avg" else found
-    if found in (DataType.LIST, DataType.OTHER):
+    elif not aggregate.counts and found in (DataType.LIST, DataType.OTHER):
         complain(f"{function}() of a {found.value}", argument, "type-mismatch", None)
-    return found
+    return aggregate.result or found
 
 
 def _call(node: s.Call, kinds: list[DataType], complain: Fail) -> DataType:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Conjunct, Negation, Phase
-from cepheid.language.functions import AGGREGATES
 from cepheid.language.normal import negation_normal_form
 from cepheid.language.printing import expression_text, window_text
 

@@ -10,8 +10,8 @@ from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.values.columnwise import Column, value, value_column
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
-from cepheid.language.functions import AGGREGATES
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
 
@@ -155,10 +155,14 @@ def _aggregate(function: str, argument: s.Expression, table: pa.Table, by_name: 
     if function in ("first", "last"):
         edges = chosen.offsets[:-1] if function == "first" else chosen.offsets[1:] - 1
         return flattened.take(pa.array(edges, mask=missing))
-    names = {"avg": "mean", "sum": "sum", "min": "min", "max": "max", "count": "count"}
+    aggregate = AGGREGATES[function]
+    if aggregate.column is None:
+        listed = _listed(chosen.offsets, _whole(flattened)).to_pylist()
+        kind = pa.float64() if aggregate.result is DataType.FLOAT else flattened.type
+        return pa.array([aggregate.over(values) for values in listed], kind)
     grouped = pa.table({"match": np.repeat(np.arange(len(sizes)), sizes), "value": _whole(flattened)})
-    done = grouped.group_by("match", use_threads=False).aggregate([("value", names[function])])
-    values = _whole(done.column(f"value_{names[function]}"))
+    done = grouped.group_by("match", use_threads=False).aggregate([("value", aggregate.column)])
+    values = _whole(done.column(f"value_{aggregate.column}"))
     if missing.any():
         values = values.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
-    return values.fill_null(0) if function == "count" else values
+    return values.fill_null(0) if aggregate.counts else values

@@ -11,11 +11,11 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, Columns
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.program.tables import (
-    AVERAGE,
     COUNT,
     FIRST,
     GREATEST,
     KEPT_COLUMN,
+    KEPT_COUNTS,
     KEPT_FRACTION,
     KEPT_FROM,
     KEPT_KIND,
@@ -25,6 +25,7 @@ from cepheid.engine.program.tables import (
     LAST,
     LEAST,
     PROGRAM,
+    SPREAD,
     SUM,
     Program,
     Rows,
@@ -41,6 +42,17 @@ class Registers(NamedTuple):
 
 
 REGISTERS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, types.int64, types.int64), Registers)
+
+
+@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, types.float64, types.int64))
+def spread_out(running: npt.NDArray[np.float64], row: int, at: int, value: float, known: int) -> None:
+    """Adds a value to the sum of squared distances from the mean, and to the mean behind it (Welford)."""
+    if known == 1:
+        running[row, at], running[row, at + 1] = 0.0, value
+        return
+    distance = value - running[row, at + 1]
+    running[row, at + 1] += distance / known
+    running[row, at] += distance * (value - running[row, at + 1])
 
 
 @borrowing(types.void(PROGRAM, COLUMNS, types.int64, types.int64, types.boolean, REGISTERS, types.int64))
@@ -60,21 +72,26 @@ def absorb(
         if columns.null[program.kept[kept, KEPT_NULL], event] != 0:
             continue
         only = rows[row, known] == 0
-        rows[row, known] = rows[row, known] + 1 if kind in (COUNT, AVERAGE) else 1
+        rows[row, known] = rows[row, known] + 1 if program.kept[kept, KEPT_COUNTS] == 1 else 1
         if kind == COUNT:
             continue
         column = program.kept[kept, KEPT_COLUMN]
+        if kind == SPREAD:
+            fraction = program.kept[kept, KEPT_FRACTION] == 1
+            value = columns.number[column, event] if fraction else np.float64(columns.whole[column, event])
+            spread_out(running, row, number + program.kept[kept, KEPT_VALUE], value, rows[row, known])
+            continue
         if program.kept[kept, KEPT_FRACTION] == 1:
             at = number + program.kept[kept, KEPT_VALUE]
             value = columns.number[column, event]
             if only or (kind == LEAST and value < running[row, at]) or (kind == GREATEST and value > running[row, at]):
                 running[row, at] = value
-            elif kind in (SUM, AVERAGE):
+            elif kind == SUM:
                 running[row, at] += value
         else:
             at = whole + program.kept[kept, KEPT_VALUE]
             exact = columns.whole[column, event]
             if only or (kind == LEAST and exact < rows[row, at]) or (kind == GREATEST and exact > rows[row, at]):
                 rows[row, at] = exact
-            elif kind in (SUM, AVERAGE):
+            elif kind == SUM:
                 rows[row, at] += exact

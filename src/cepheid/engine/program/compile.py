@@ -166,8 +166,11 @@ def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Se
 
 def _kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Rows:
     return _table(
-        [(k.kind, k.fraction, layout.value_row(k.column), layout.null_row(k.column), k.known, k.value) for k in kept],
-        6,
+        [
+            (k.kind, k.fraction, layout.value_row(k.column), layout.null_row(k.column), k.known, k.value, k.counts)
+            for k in kept
+        ],
+        7,
     )
 
 

@@ -45,8 +45,11 @@ def _read_keys(
     bound: BoundQuery, slots: Slots, registers: Registers, read: Read, attributes: dict[str, DataType]
 ) -> list[Key]:
     if isinstance(read.aggregate, s.Call) and not isinstance(read.aggregate.arguments[0], s.Reference):
-        kept = registers.kept_for(read.aggregate)
-        return [(KEY_COUNTED, kept.known, 0), (KEY_RUNNING if kept.fraction else KEY_COUNTED, kept.value, 0)]
+        found: list[Key] = []
+        for kept in registers.kept_for(read.aggregate):
+            found.append((KEY_COUNTED, kept.known, 0))
+            found += [(KEY_RUNNING if kept.fractions else KEY_COUNTED, value, 0) for value in kept.values()]
+        return found
     if read.aggregate is not None:
         return [(KEY_COUNTED, read.place, 0)]
     slot = slots.first[read.place] if read.which is Which.FIRST else slots.last[read.place]

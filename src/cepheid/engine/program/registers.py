@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cepheid.engine.data.columns import storage
-from cepheid.engine.program.tables import AVERAGE, COUNT, FIRST, GREATEST, LAST, LEAST, SUM
+from cepheid.engine.program.tables import COUNT, FIRST, GREATEST, LAST, LEAST, SPREAD, SUM
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES, REGISTERS
 from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import expression_text
 from cepheid.language.typing import type_of
 
-_KEPT = {"count": COUNT, "sum": SUM, "avg": AVERAGE, "min": LEAST, "max": GREATEST, "first": FIRST, "last": LAST}
+_KINDS = {"count": COUNT, "sum": SUM, "least": LEAST, "greatest": GREATEST, "first": FIRST, "last": LAST}
+_KINDS |= {"spread": SPREAD}
 
 
 class Slots:
@@ -51,19 +53,35 @@ class Slots:
 
 @dataclass(frozen=True)
 class Kept:
-    """An aggregate that a search carries along."""
+    """A register that a search carries along for aggregates."""
 
     place: int
-    kind: int
+    register: str
     argument: s.Expression  # over the event at hand
-    known: int
+    fraction: bool  # are the argument's values fractions?
+    known: int  # where among the whole numbers it is kept how many values were known
     value: int
-    fraction: bool
+    counts: bool  # are they counted, or is it only noted whether there are any?
 
     @property
     def column(self) -> str:
         """The name of the column that its values come from."""
         return self.argument.name if isinstance(self.argument, s.Attribute) else f"={expression_text(self.argument)}"
+
+    @property
+    def kind(self) -> int:
+        """The register's number, for kernels."""
+        return _KINDS[self.register]
+
+    @property
+    def fractions(self) -> bool:
+        """Is the register itself among the fractions?"""
+        return self.fraction or self.register == "spread"
+
+    def values(self) -> range:
+        """Where its value is kept; a spread keeps the mean behind it."""
+        width = {"count": 0, "spread": 2}.get(self.register, 1)
+        return range(self.value, self.value + width)
 
 
 class Registers:
@@ -73,20 +91,28 @@ class Registers:
         self.bound = bound
         self.whole = len(bound.positives)
         self.number = 0
-        self.kept: dict[tuple[int, int, str], Kept] = {}
-        for expression in expressions:
-            self._keep(expression)
+        self.kept: dict[tuple[int, str], dict[str, Kept]] = {}
+        arguments: dict[tuple[int, str], s.Expression] = {}
+        needed: dict[tuple[int, str], set[str]] = {}
+        for node in (node for expression in expressions for node in s.walk(expression)):
+            if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
+                if isinstance(node.arguments[0], s.Reference):
+                    continue  # counting events: the length
+                key = self._key(node)
+                arguments[key] = node.arguments[0]
+                needed.setdefault(key, set()).update(AGGREGATES[node.function.lower()].keeps)
+        for key, registers in needed.items():
+            self.kept[key] = self._keep(key[0], arguments[key], registers)
 
     def by_place(self) -> list[Kept]:
         """All that is kept, place by place."""
-        return sorted(self.kept.values(), key=lambda each: each.place)
+        every = {(kept.place, kept.known, kept.value): kept for own in self.kept.values() for kept in own.values()}
+        return sorted(every.values(), key=lambda each: each.place)
 
-    def kept_for(self, node: s.Call) -> Kept:
+    def kept_for(self, node: s.Call) -> list[Kept]:
         """What is kept for an aggregate."""
-        (argument,) = node.arguments
-        (variable,) = s.variables_of(argument)
-        kind = _KEPT[node.function.lower()]
-        return self.kept[self.bound.place_of[variable], kind, expression_text(_single(argument))]
+        own = self.kept[self._key(node)]
+        return [own[register] for register in AGGREGATES[node.function.lower()].keeps]
 
     def source(self, walked: frozenset[str]) -> Callable[[s.Expression], tuple[str, str]]:
         """Source for an aggregate: over all events so far, or over those before an element that is being walked."""
@@ -101,35 +127,43 @@ class Registers:
             whole, number = (self.whole, self.number) if before and variable in walked else (0, 0)
             if isinstance(argument, s.Reference):
                 return f"counted[{whole + self.bound.place_of[variable]}]", "False"
-            kept = self.kept_for(node)
-            known = f"counted[{whole + kept.known}]"
-            value = f"running[{number + kept.value}]" if kept.fraction else f"counted[{whole + kept.value}]"
-            function = node.function.lower()
-            if function == "count":
-                return known, "False"
-            if function == "avg":
-                return f"({value} / {known} if {known} != 0 else nan)", f"{known} == 0"
-            return value, f"{known} == 0"
+            aggregate = AGGREGATES[node.function.lower()]
+            found: dict[str, str] = {}
+            for register, kept in zip(aggregate.keeps, self.kept_for(node), strict=True):
+                known = f"counted[{whole + kept.known}]"
+                value = f"running[{number + kept.value}]" if kept.fractions else f"counted[{whole + kept.value}]"
+                found[register] = known if register == "count" else value
+                found.setdefault("known", known)
+            return aggregate.source(found)
 
         return source
 
-    def _keep(self, expression: s.Expression) -> None:
-        for node in s.walk(expression):
-            if not isinstance(node, s.Call) or node.function.lower() not in _KEPT:
+    def _key(self, node: s.Call) -> tuple[int, str]:
+        (argument,) = node.arguments
+        (variable,) = s.variables_of(argument)
+        return self.bound.place_of[variable], expression_text(_single(argument))
+
+    def _keep(self, place: int, argument: s.Expression, needed: set[str]) -> dict[str, Kept]:
+        """The registers of one argument. The first one that looks at every value counts them, too, if that is asked."""
+        fraction = storage(type_of(argument, self.bound.schema)) == "number"
+        found: dict[str, Kept] = {}
+        for register in REGISTERS:
+            if register not in needed:
                 continue
-            (argument,) = node.arguments
-            if isinstance(argument, s.Reference):
-                continue  # counting events: the length
-            (variable,) = s.variables_of(argument)
-            place, kind, single = self.bound.place_of[variable], _KEPT[node.function.lower()], _single(argument)
-            key = place, kind, expression_text(single)
-            if key in self.kept:
+            counting = next((kept for kept in found.values() if kept.counts), None)
+            if register == "count" and counting is not None:
+                found[register] = counting
                 continue
-            fraction = storage(type_of(argument, self.bound.schema)) == "number"
-            value = self.number if fraction else self.whole + 1
-            self.kept[key] = Kept(place, kind, single, self.whole, value, fraction)
-            self.whole += 1 if fraction else 2
-            self.number += fraction
+            fractions = fraction or register == "spread"
+            value = self.number if fractions else self.whole + 1
+            counts = register in ("count", "spread") or (
+                "count" in needed and counting is None and register not in ("first", "last")
+            )
+            kept = Kept(place, register, _single(argument), fraction, self.whole, value, counts)
+            found[register] = kept
+            self.whole += 1 + (0 if fractions else len(kept.values()))
+            self.number += len(kept.values()) if fractions else 0
+        return found
 
 
 def _single(node: s.Expression) -> s.Expression:

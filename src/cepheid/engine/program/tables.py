@@ -25,7 +25,7 @@ Rows = npt.NDArray[np.int64]
 NO_WINDOW, TIME_WINDOW, EVENT_WINDOW = 0, 1, 2
 BEGIN, TAKE, CLOSE = range(3)  # moments at a place: 3 * place + one of these
 SKIP_ANY, SKIP_NEXT, CONTIGUOUS = range(3)
-COUNT, AVERAGE, SUM, LEAST, GREATEST, FIRST, LAST = range(7)  # what an aggregate keeps
+COUNT, SUM, LEAST, GREATEST, FIRST, LAST, SPREAD = range(7)  # registers that aggregates are made of
 KEY_WHOLE, KEY_NUMBER, KEY_NULL, KEY_EVENT, KEY_INSTANT, KEY_COUNTED, KEY_RUNNING, KEY_START = range(8)
 
 
@@ -43,7 +43,7 @@ class Program(NamedTuple):
     walk_whole: int  # where aggregates over part of a group begin in the row of whole numbers...
     walk_number: int  # ... and in that of fractions
     place: Rows  # by place; see the names of the columns
-    kept: Rows  # by aggregate
+    kept: Rows  # by register that aggregates are made of
     moments: Int64s  # by moment: where its tests begin
     tests: Rows
     walks: Rows  # the groups that a test must hold for every element of
@@ -68,9 +68,9 @@ PROGRAM = types.NamedTuple(
 # Columns of `place`: is it a Kleene group; the slots of its first, last, current and previous event (one and the same
 # for a single event); where its aggregates begin; may runs be merged there, and where the keys for that begin.
 KLEENE, FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT, KEPT_FROM, MERGEABLE, KEYS_FROM = range(8)
-# Columns of `kept`: what is kept; are the values fractions; their column and that of their NULL mask; where in a run's
-# rows the value is, and how many values were known (for all but counts and averages: were any?).
-KEPT_KIND, KEPT_FRACTION, KEPT_COLUMN, KEPT_NULL, KEPT_KNOWN, KEPT_VALUE = range(6)
+# Columns of `kept`: what is kept; are the values fractions; their column and that of their NULL mask; where among the
+# registers is the value, and how many values were known; are these counted, or is it only noted that there are any?
+KEPT_KIND, KEPT_FRACTION, KEPT_COLUMN, KEPT_NULL, KEPT_KNOWN, KEPT_VALUE, KEPT_COUNTS = range(7)
 # Columns of `tests`: the case of the compiled function, where the groups to walk begin, and the places whose events it
 # mentions, as a bit mask.
 CASE, WALKS_FROM, NEEDS = range(3)

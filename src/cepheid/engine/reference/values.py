@@ -9,8 +9,9 @@ from itertools import product
 from typing import Any
 
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import Conjunct
-from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.functions import find_function
 from cepheid.language.schema import Schema
 
 Row = Mapping[str, Any]
@@ -139,20 +140,7 @@ class Evaluator:
         # Within the aggregate, a[].x and a[..i-1].x mean the element that is being counted.
         single = _each(argument)
         values = [self.value(single, binding, {**at, variable: index}) for index in indices]
-        if function in ("first", "last"):
-            return (values[0] if function == "first" else values[-1]) if values else None
-        known = [value for value in values if value is not None]
-        match function:
-            case "count":
-                return len(known)
-            case "sum":
-                return sum(known) if known else None
-            case "avg":
-                return sum(known) / len(known) if known else None
-            case "min":
-                return min(known) if known else None
-            case _:
-                return max(known) if known else None
+        return AGGREGATES[function].over(values)
 
     def _call(self, name: str, arguments: list[Any]) -> Any:
         if name.lower() == "coalesce":

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.language import syntax as s
-from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.functions import find_function
 from cepheid.language.schema import DataType, data_type
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar; pyarrow carries no types

@@ -20,7 +20,8 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, storage
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
-from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.functions import find_function
 from cepheid.language.normal import negation_normal_form
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType, Schema

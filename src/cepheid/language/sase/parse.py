@@ -14,7 +14,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
-from cepheid.language.functions import AGGREGATES
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.sase.syntax_errors import syntax_error
 from cepheid.language.units import unit_named
 

@@ -18,9 +18,9 @@ from cepheid.engine.values.cases import any_variables
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Conjunct
-from cepheid.language.functions import AGGREGATES
 from cepheid.language.printing import expression_text
 
 MOST_PLACES = 6  # events that one condition may mention
