@@ -50,7 +50,7 @@ from cepheid.engine.search.intervals.query import SHAPE, Shape
 from cepheid.engine.search.intervals.report import matches_of_groups, picked, searched
 from cepheid.engine.search.intervals.search import completion_of
 from cepheid.engine.search.intervals.written import WRITTEN, Written, nothing_written, write
-from cepheid.engine.search.nodes import (
+from cepheid.engine.kernels.partial_matches import (
     FUNCTION,
     NODES,
     Nodes,
@@ -159,7 +159,7 @@ def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
 
 
 @lean(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
-def calm(timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int) -> float:
+def undisturbed_at(timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int) -> float:
     """P(no rival disturbs events at these instants, in any disjunct of a subset)."""
     gaps, final = length + 1, length - 1
     total, index = 1.0, 0
@@ -190,7 +190,7 @@ def undisturbed(
         members = 0
         for bit in range(63):
             members += (subset >> bit) & 1
-        share = calm(timed, keys, branches, subset, at, length, window)
+        share = undisturbed_at(timed, keys, branches, subset, at, length, window)
         total += share if members % 2 == 1 else -share
         if members == 1:
             most = max(most, share)

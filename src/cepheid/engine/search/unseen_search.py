@@ -41,7 +41,7 @@ from cepheid.engine.search.queues.judge import FUNCTION, clause_holds, entry_beh
 from cepheid.engine.search.queues.query import AFTER, BRANCH, CONDITION, KNOWN, LOSSY, OWNER, PATH, Lossy, Path
 from cepheid.engine.worth.confidence.bounds import tighten
 from cepheid.engine.worth.confidence.confidence import RIVALS, Rivals, merged
-from cepheid.engine.worth.confidence.ordered import desk, precedes
+from cepheid.engine.worth.confidence.order import workspace, precedes
 from cepheid.engine.worth.edges import CLOSED
 from cepheid.engine.worth.expected import worth
 from cepheid.engine.worth.spans import SPANS, Spans, best_of
@@ -224,7 +224,7 @@ def search_unseen(
     """All matches, their probabilities, counters, and the cost of a match that was too expensive (0: none was)."""
     length, number, window = query.positives, query.number, aim.window
     counters, found, probabilities = np.zeros(COUNTERS, np.int64), nothing_found(length), np.empty(1024)
-    room, places = desk(widest(timed), length), np.arange(length)
+    room, places = workspace(widest(timed), length), np.arange(length)
     path = Path(
         np.empty(length, np.int64),
         np.empty(length, np.int64),

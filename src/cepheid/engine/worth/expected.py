@@ -16,9 +16,9 @@ from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.worth.confidence.ambiguous import Weighing, unweighed
+from cepheid.engine.worth.confidence.shared_rivals import Weighing, unweighed
 from cepheid.engine.worth.confidence.confidence import RIVALS, Rivals, alternatives
-from cepheid.engine.worth.confidence.ordered import DESK, Desk, ordered_within
+from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within
 from cepheid.engine.worth.edges import CERTAIN
 from cepheid.engine.worth.spans import SPANS, Spans, always_possible, score_of
 
@@ -66,9 +66,9 @@ def expected_pair(
     return total * timed.share[chosen[0]] * timed.share[chosen[1]]  # type: ignore[no-any-return]
 
 
-@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, DESK))
+@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, WORKSPACE))
 def expected(
-    timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int, room: Desk
+    timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int, room: Workspace
 ) -> float:
     """The expectation of the score, where nobody can disturb the match; `table` has the table of each gap."""
     length = len(chosen)
@@ -128,7 +128,7 @@ def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, 
 
 @apart(
     types.Tuple((types.float64, types.float64, types.int64, types.int64, types.float64))(
-        TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, types.float64, DESK
+        TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, types.float64, WORKSPACE
     )
 )
 def worth(
@@ -142,7 +142,7 @@ def worth(
     found: Rivals,
     standing: int,
     budget: float,
-    room: Desk,
+    room: Workspace,
 ) -> Worth:
     """Probability, confidence and tightest range of a match, given who could disturb it."""
     length, holes = len(chosen), 0

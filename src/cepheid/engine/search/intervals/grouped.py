@@ -13,7 +13,7 @@ from cepheid.engine.data.timed import Prepared
 from cepheid.engine.program import Program
 from cepheid.engine.program import compile_query as compile_program
 from cepheid.engine.search.intervals.query import Shape, shape_of, too_many_branches
-from cepheid.engine.search.nodes import Nodes, new_nodes
+from cepheid.engine.kernels.partial_matches import Nodes, new_nodes
 from cepheid.engine.search.runs.conditions import new_scratch
 from cepheid.plan.physical import Plan
 

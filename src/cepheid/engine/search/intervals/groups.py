@@ -24,7 +24,7 @@ from cepheid.engine.search.intervals.found import COUNTERS, EVALUATED, JUDGED, O
 from cepheid.engine.search.intervals.query import SHAPE, Shape
 from cepheid.engine.search.intervals.search import completion_of
 from cepheid.engine.search.intervals.written import WRITTEN, Written, nothing_written, write
-from cepheid.engine.search.nodes import (
+from cepheid.engine.kernels.partial_matches import (
     FUNCTION,
     NODES,
     Nodes,
@@ -35,10 +35,10 @@ from cepheid.engine.search.nodes import (
     rivals_of,
     standing,
 )
-from cepheid.engine.worth.confidence.ambiguous import unweighed
+from cepheid.engine.worth.confidence.shared_rivals import unweighed
 from cepheid.engine.worth.confidence.bounds import tighten
 from cepheid.engine.worth.confidence.confidence import alternatives
-from cepheid.engine.worth.confidence.ordered import desk, ordered_within
+from cepheid.engine.worth.confidence.order import workspace, ordered_within
 
 Int64s = npt.NDArray[np.int64]
 
@@ -153,7 +153,7 @@ def search_groups(
     written = nothing_written(places)
     width = widest(timed)
     size = max(8, places)
-    room = desk(width, size)
+    room = workspace(width, size)
     steps = np.arange(size)  # the places of the events in the sequence, for `tighten`: 0, 1, 2 ...
     low, high = np.zeros((size, size), np.int64), np.zeros((size, size), np.int64)
     chosen, filled = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -196,7 +196,7 @@ def search_groups(
                 nearest[depth] = min(nearest[depth], timed.upper[event] if holds_up else NEVER)
             if depth == size:
                 size *= 2
-                room, steps = desk(width, size), np.arange(size)
+                room, steps = workspace(width, size), np.arange(size)
                 low, high = widened(low), widened(high)
                 chosen, filled = grown(chosen), grown(filled)
                 cursor, stop, nearest, trying = grown(cursor), grown(stop), grown(nearest), grown(trying)

@@ -42,7 +42,7 @@ from cepheid.engine.search.intervals.search import completion_of, likely, next_b
 from cepheid.engine.values.compiled import PREDICATE
 from cepheid.engine.worth.confidence.bounds import tighten
 from cepheid.engine.worth.confidence.confidence import judge
-from cepheid.engine.worth.confidence.ordered import desk
+from cepheid.engine.worth.confidence.order import workspace
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
@@ -165,7 +165,7 @@ def any_state(
     everything = (1 << length) - 1
     counters = np.zeros(COUNTERS, np.int64)
     found = nothing_found(length)
-    room = desk(widest(timed), length)
+    room = workspace(widest(timed), length)
     runs, filled, alive = np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64)
     at = np.zeros(length + shape.negatives, np.int64)
     places, low, high = np.zeros(length, np.int64), np.zeros(length, np.int64), np.zeros(length, np.int64)
@@ -320,7 +320,7 @@ def sorted_pass(
     length = shape.positives
     counters = np.zeros(COUNTERS, np.int64)
     found = nothing_found(length)
-    room = desk(widest(timed), length)
+    room = workspace(widest(timed), length)
     # Runs that wait for place p: their events, and the last instant at which an event may begin that they can use.
     waiting = [np.empty((64, length), np.int64) for _ in range(length)]
     alive = [np.empty(64, np.int64) for _ in range(length)]

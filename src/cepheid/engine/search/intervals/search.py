@@ -38,7 +38,7 @@ from cepheid.engine.search.intervals.query import SHAPE, Shape
 from cepheid.engine.values.compiled import PREDICATE
 from cepheid.engine.worth.confidence.bounds import tighten
 from cepheid.engine.worth.confidence.confidence import judge
-from cepheid.engine.worth.confidence.ordered import counted, desk, precedes
+from cepheid.engine.worth.confidence.order import counted, workspace, precedes
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -88,7 +88,7 @@ def search(
     length, order = shape.positives, shape.order
     counters = np.zeros(COUNTERS, np.int64)
     found = nothing_found(length)
-    room = desk(widest(timed), length)
+    room = workspace(widest(timed), length)
     places = np.zeros((length, length), np.int64)  # row k: the places filled after step k, in ascending order
     inserted = np.zeros(length, np.int64)  # where the place of step k stands among them
     for step in range(length):

@@ -15,9 +15,9 @@ from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import equal_codes, grown
 from cepheid.engine.search.intervals.query import SHAPE, Shape
 from cepheid.engine.values.compiled import PREDICATE
-from cepheid.engine.worth.confidence.ambiguous import WEIGHING, Weighing, unweighed
-from cepheid.engine.worth.confidence.exclusive import exclusive
-from cepheid.engine.worth.confidence.ordered import DESK, Desk, ordered_within
+from cepheid.engine.worth.confidence.shared_rivals import WEIGHING, Weighing, unweighed
+from cepheid.engine.worth.confidence.undisturbed import exclusive
+from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within
 
 Int64s = npt.NDArray[np.int64]
 
@@ -177,7 +177,7 @@ def alternatives(
 
 @apart(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
-        TIMED, SHAPE, STACKS, COLUMNS, types.FunctionType(PREDICATE), types.int64, INT64S, INT64S, INT64S, DESK
+        TIMED, SHAPE, STACKS, COLUMNS, types.FunctionType(PREDICATE), types.int64, INT64S, INT64S, INT64S, WORKSPACE
     )
 )
 def judge(
@@ -190,7 +190,7 @@ def judge(
     at: Int64s,
     low: Int64s,
     high: Int64s,
-    room: Desk,
+    room: Workspace,
 ) -> Judged:
     """The confidence and the tightest range of the match at[:positives] with valid bounds low .. high."""
     length = shape.positives

@@ -19,7 +19,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.worth.confidence.task import TASK, Task, edges, undisturbed
+from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -60,15 +60,15 @@ def weight_of_edges(weighing: Weighing, window: int, first: int, last: int) -> f
     return float(weight_of(weighing, 0, span) * weight_of(weighing, final, span))
 
 
-@numba.njit(types.boolean(TASK, WEIGHING), cache=True)
-def is_tied(job: Task, weighing: Weighing) -> bool:
+@numba.njit(types.boolean(RIVAL_TABLES, WEIGHING), cache=True)
+def is_tied(job: RivalTables, weighing: Weighing) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(weighing.table) - 1
     return bool(job.coupled or (final >= 0 and (weighing.table[0] >= 0 or weighing.table[final] >= 0)))
 
 
-@numba.njit(types.void(TASK, types.int64, types.int64, FLOAT64S), cache=True)
-def later(job: Task, first: int, last: int, shares: Float64s) -> None:
+@numba.njit(types.void(RIVAL_TABLES, types.int64, types.int64, FLOAT64S), cache=True)
+def later(job: RivalTables, first: int, last: int, shares: Float64s) -> None:
     """For each ambiguous rival: P(it has not happened by the last event of the match, and never disturbs it)."""
     final = len(job.low) - 1
     base = job.singles[final + 2]
@@ -111,8 +111,8 @@ def happening(
 # --- the sweep --------------------------------------------------------------------------------------------------
 
 
-@numba.njit(types.int64(TASK, types.int64, INT64S, types.int64), cache=True)
-def admit(job: Task, step: int, slots: Int64s, count: int) -> int:
+@numba.njit(types.int64(RIVAL_TABLES, types.int64, INT64S, types.int64), cache=True)
+def admit(job: RivalTables, step: int, slots: Int64s, count: int) -> int:
     """Gives a slot to each ambiguous rival that may have happened by this event of the match; returns how many."""
     base = job.singles[len(job.low) + 1]
     for which in range(job.disturbs.shape[0]):
@@ -123,15 +123,15 @@ def admit(job: Task, step: int, slots: Int64s, count: int) -> int:
     return count
 
 
-@numba.njit(types.boolean(TASK, types.int64, types.int64), cache=True)
-def settled(job: Task, step: int, which: int) -> bool:
+@numba.njit(types.boolean(RIVAL_TABLES, types.int64, types.int64), cache=True)
+def settled(job: RivalTables, step: int, which: int) -> bool:
     """Must an ambiguous rival have happened by this event of the match?"""
     last = job.last[job.singles[len(job.low) + 1] + which]
     return last <= job.low[step] and job.disturbs[which, 0] == 0  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(TASK, types.boolean), cache=True)
-def sweep_cost(job: Task, tied: bool) -> float:
+@numba.njit(types.float64(RIVAL_TABLES, types.boolean), cache=True)
+def sweep_cost(job: RivalTables, tied: bool) -> float:
     """About how many steps the sweep takes."""
     length = len(job.low)
     slots = np.empty(job.disturbs.shape[0], np.int64)
@@ -156,10 +156,10 @@ def sweep_cost(job: Task, tied: bool) -> float:
 
 
 @numba.njit(
-    types.Tuple((FLOAT64_ROWS, types.int64))(TASK, types.int64, INT64S, types.int64, FLOAT64_ROWS),
+    types.Tuple((FLOAT64_ROWS, types.int64))(RIVAL_TABLES, types.int64, INT64S, types.int64, FLOAT64_ROWS),
     cache=True,
 )
-def forget(job: Task, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
+def forget(job: RivalTables, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
     """Drops the slots of rivals that have surely happened by now, and with them the states in which they have not."""
     slot = 0
     while slot < count:
@@ -180,10 +180,10 @@ def forget(job: Task, step: int, slots: Int64s, count: int, now: Rows) -> tuple[
 
 
 @numba.njit(
-    types.Tuple((types.float64, types.int64))(TASK, WEIGHING, types.boolean, types.int64, types.int64),
+    types.Tuple((types.float64, types.int64))(RIVAL_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
     cache=True,
 )
-def sweep(job: Task, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
+def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
     """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
 
     If the first event is tied to the last, it must have one instant only.
@@ -288,8 +288,8 @@ def sweep(job: Task, weighing: Weighing, tied: bool, first_from: int, first_to: 
     return total, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK, WEIGHING), cache=True)
-def swept(job: Task, weighing: Weighing) -> tuple[float, int, int]:
+@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING), cache=True)
+def swept(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by sweeping, and the tightest range."""
     if not is_tied(job, weighing):
         total, latest = sweep(job, weighing, False, job.low[0], job.high[0])
@@ -310,8 +310,8 @@ def swept(job: Task, weighing: Weighing) -> tuple[float, int, int]:
 # --- enumeration ------------------------------------------------------------------------------------------------
 
 
-@numba.njit(types.float64(TASK), cache=True)
-def enumeration_cost(job: Task) -> float:
+@numba.njit(types.float64(RIVAL_TABLES), cache=True)
+def enumeration_cost(job: RivalTables) -> float:
     """About how many steps it takes to go through the instants of the match."""
     total = 1.0
     for step in range(len(job.low)):
@@ -319,8 +319,8 @@ def enumeration_cost(job: Task) -> float:
     return total * (1 + len(job.first))
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK, WEIGHING), cache=True)
-def enumerate_instants(job: Task, weighing: Weighing) -> tuple[float, int, int]:
+@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING), cache=True)
+def enumerate_instants(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by going through all instants of the match, and the tightest range."""
     length, ambiguous = len(job.low), job.disturbs.shape[0]
     at = np.empty(length, np.int64)

@@ -23,7 +23,7 @@ Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Room for sums, made once for many matches."""
 
     one: Float64s  # as wide as the widest interval
@@ -34,13 +34,13 @@ class Desk(NamedTuple):
     more: npt.NDArray[np.float64]
 
 
-DESK = types.NamedTuple((FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS), Desk)
+WORKSPACE = types.NamedTuple((FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS), Workspace)
 
 
-@numba.njit(DESK(types.int64, types.int64), cache=True)
-def desk(width: int, length: int) -> Desk:
-    """A desk for matches of some length, whose events have at most so many instants."""
-    return Desk(
+@numba.njit(WORKSPACE(types.int64, types.int64), cache=True)
+def workspace(width: int, length: int) -> Workspace:
+    """A workspace for matches of some length, whose events have at most so many instants."""
+    return Workspace(
         np.empty(width + 1),
         np.empty(width + 1),
         np.empty(width + 1),
@@ -204,8 +204,8 @@ def backwards(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
-def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, room: Desk) -> float:
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
+def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, room: Workspace) -> float:
     """P(chosen[first:last + 1] in order, each within low .. high)."""
     if first == last:
         return between(timed, chosen[first], low[first], high[first])
@@ -232,9 +232,9 @@ def apart_within(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
 def overlapping_within(
-    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Desk
+    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Workspace
 ) -> float:
     """The same where all events overlap one after the other, and the window cuts into them.
 
@@ -289,9 +289,9 @@ def overlapping_within(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
+@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
 def ordered_within(
-    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Desk
+    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Workspace
 ) -> float:
     """P(chosen[:length] in order and within the window); low and high are their valid bounds."""
     final = length - 1

@@ -14,14 +14,14 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.worth.confidence.task import TASK, Task, edges, undisturbed
+from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 
-@lean(types.float64(TASK))
-def paired_cost(job: Task) -> float:
+@lean(types.float64(RIVAL_TABLES))
+def pairs_cost(job: RivalTables) -> float:
     """About how many steps it takes."""
     total, width = 0.0, job.high[0] - job.low[0] + 1.0
     for step in range(1, len(job.low)):
@@ -32,8 +32,8 @@ def paired_cost(job: Task) -> float:
     return total
 
 
-@numba.njit(FLOAT64_ROWS(TASK, types.int64), cache=True)
-def transition(job: Task, step: int) -> Rows:
+@numba.njit(FLOAT64_ROWS(RIVAL_TABLES, types.int64), cache=True)
+def transition(job: RivalTables, step: int) -> Rows:
     """P(event `step` happens at t, and no rival lies strictly between s and t): s in rows, t in columns."""
     before_low, before_high, low, high = job.low[step - 1], job.high[step - 1], job.low[step], job.high[step]
     chances = np.zeros((before_high - before_low + 1, high - low + 1))
@@ -68,8 +68,8 @@ def moved_on(now: Float64s, chances: Rows) -> Float64s:
     return following
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def uncoupled(job: Task) -> tuple[float, int, int]:
+@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES), cache=True)
+def uncoupled(job: RivalTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where the window cannot be missed and nothing happens at the edges."""
     length = len(job.low)
     width = job.high[0] - job.low[0] + 1
@@ -108,8 +108,8 @@ def uncoupled(job: Task) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def coupled(job: Task) -> tuple[float, int, int]:
+@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES), cache=True)
+def coupled(job: RivalTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where it matters how far the first event is from the last."""
     length = len(job.low)
     final = length - 1
@@ -164,7 +164,7 @@ def coupled(job: Task) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def paired(job: Task) -> tuple[float, int, int]:
+@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES), cache=True)
+def by_pairs_of_instants(job: RivalTables) -> tuple[float, int, int]:
     """The probability and the tightest range."""
     return coupled(job) if job.coupled else uncoupled(job)
