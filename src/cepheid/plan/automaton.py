@@ -162,7 +162,7 @@ def close_conjuncts(bound: BoundQuery, place: int) -> tuple[Conjunct, ...]:
 
 def negation_conjuncts(bound: BoundQuery, negation: Negation, branch: Branch) -> tuple[Conjunct, ...]:
     """What an event of a negated component must pass to kill a match."""
-    components = [*bound.positives, negation.component]
+    components = [*bound.positives, *(other.component for other in bound.negations)]
     return tuple(place_conjunct(part, components) for part in branch.passed_by(negation.component.variable))
 
 
@@ -213,11 +213,28 @@ def judging_place(bound: BoundQuery, negation: Negation, branches: tuple[Branch,
     if judged_by_branch(branches):
         return end
     place = negation.before
-    conjuncts = negation_conjuncts(bound, negation, branches[0])
-    for name in {name for c in conjuncts for name in c.variables} & set(bound.place_of):
-        mentioned = bound.place_of[name]
-        place = max(place, mentioned + 1 if bound.positives[mentioned].kleene else mentioned)
+    linked = linked_negations(bound, branches[0])
+    for other in (
+        each for each in bound.negations if linked[each.component.variable] == linked[negation.component.variable]
+    ):
+        if other.after is None or other.before is None:
+            return end
+        place = max(place, other.before)
+        conjuncts = negation_conjuncts(bound, other, branches[0])
+        for name in {name for c in conjuncts for name in c.variables} & set(bound.place_of):
+            mentioned = bound.place_of[name]
+            place = max(place, mentioned + 1 if bound.positives[mentioned].kleene else mentioned)
     return place
+
+
+def linked_negations(bound: BoundQuery, branch: Branch) -> dict[str, int]:
+    """For each negated component the first of those that it kills together with: conditions mention them both."""
+    group = {negation.component.variable: index for index, negation in enumerate(bound.negations)}
+    for _, parts in branch.negative:
+        for part in parts:
+            linked = {group[name] for name in s.variables_of(part) & set(group)}
+            group = {name: min(linked) if own in linked else own for name, own in group.items()}
+    return group
 
 
 # --- section 5.2.2: what is still read of a run -------------------------------------------------------------------

@@ -109,6 +109,16 @@ def own_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expressi
     ]
 
 
+def first_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expression]:
+    """The conditions that concern the first event of a Kleene group alone, such as `a[1].x > 3`."""
+    variable = component.variable
+    return [
+        conjunct.expression
+        for conjunct in bound.conjuncts
+        if component.kleene and conjunct.own and conjunct.variables == {variable} and variable not in conjunct.every
+    ]
+
+
 def _each(conjunct: Any, component: s.Component) -> bool:
     """Not `a[1].x > 3`: that concerns the first element of a Kleene group only."""
     return not component.kleene or component.variable in conjunct.every

@@ -20,7 +20,7 @@ from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, fir
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program import (
+from cepheid.engine.program.tables import (
     BEGIN,
     CLOSE,
     CURRENT_AT,

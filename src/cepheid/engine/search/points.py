@@ -34,7 +34,7 @@ from cepheid.engine.data.timed import (
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program import KLEENE, PROGRAM, Program
+from cepheid.engine.program.tables import KLEENE, PROGRAM, Program
 from cepheid.engine.search.intervals.found import (
     COUNTERS,
     EVALUATED,

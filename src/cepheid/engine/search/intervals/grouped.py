@@ -10,8 +10,8 @@ from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared
-from cepheid.engine.program import Program
-from cepheid.engine.program import compile_query as compile_program
+from cepheid.engine.program.compile import compile_program
+from cepheid.engine.program.tables import Program
 from cepheid.engine.search.intervals.query import Shape, shape_of, too_many_branches
 from cepheid.engine.kernels.partial_matches import Nodes, new_nodes
 from cepheid.engine.search.runs.conditions import new_scratch
@@ -31,7 +31,7 @@ class Grouped:
 
 def compile_grouped(plan: Plan, events: EventTable, prepared: Prepared) -> Grouped:
     """The conditions of a query as the run engine compiles them, and room for nodes."""
-    compiled = compile_program(plan)
+    compiled = compile_program(plan.bound)
     program = compiled.program
     if program.judged and program.branches > MAX_BRANCHES:
         raise too_many_branches(program.branches)

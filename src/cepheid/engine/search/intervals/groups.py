@@ -19,7 +19,7 @@ from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown
 from cepheid.engine.output.top import begin_partition, raise_bar
-from cepheid.engine.program import KLEENE, PROGRAM, Program
+from cepheid.engine.program.tables import KLEENE, PROGRAM, Program
 from cepheid.engine.search.intervals.found import COUNTERS, EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, REPORTED
 from cepheid.engine.search.intervals.query import SHAPE, Shape
 from cepheid.engine.search.intervals.search import completion_of

@@ -14,7 +14,7 @@ from cepheid.engine.data.matches import Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.limits import check_limit
 from cepheid.engine.output.maximal import BEGINNING
-from cepheid.engine.program import MERGEABLE
+from cepheid.engine.program.tables import MERGEABLE
 from cepheid.engine.search.runs.buffer import Rows, collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_WRITTEN, FOUND, Written, nothing_written

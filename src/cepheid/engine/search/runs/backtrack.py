@@ -15,7 +15,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program import PROGRAM, Program
+from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.runs.conditions import ABSENT, EVENTS, FUNCTION, INSTANT, TIME, Absent, Events, in_window
 from cepheid.engine.search.runs.enumerate import WRITTEN, Written
 from cepheid.engine.search.runs.moves import (

@@ -14,7 +14,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, FLOAT64S, INT64_R
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import EVENT_WINDOW, TIME_WINDOW
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program import (
+from cepheid.engine.program.tables import (
     AFTER_AT,
     AVERAGE,
     BEFORE_AT,

@@ -14,7 +14,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program import (
+from cepheid.engine.program.tables import (
     CONTIGUOUS,
     KEY_COLUMN,
     KEY_COUNTED,

@@ -18,7 +18,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import TIME_WINDOW
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program import (
+from cepheid.engine.program.tables import (
     BEGIN,
     CASE,
     CLOSE,

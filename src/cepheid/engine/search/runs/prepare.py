@@ -8,12 +8,13 @@ import numba
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.data.candidates import Candidates, candidates
+from cepheid.engine.data.candidates import Candidates, candidates, first_conditions
 from cepheid.engine.data.candidates import _partitions as by_equivalence
 from cepheid.engine.data.columns import INT64S, Columns, fill
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.program import KEYS_FROM, Compiled, compile_query, first_conditions
+from cepheid.engine.program.compile import CompiledProgram, compile_program
+from cepheid.engine.program.tables import KEYS_FROM
 from cepheid.engine.search.runs.conditions import (
     BEGINS,
     CHANCE,
@@ -37,7 +38,7 @@ class Prepared:
     """A query and its candidates, ready for a kernel."""
 
     plan: Plan
-    compiled: Compiled
+    compiled: CompiledProgram
     candidates: Candidates
     events: Events
     columns: Columns
@@ -58,7 +59,7 @@ class Prepared:
 
 def prepare(plan: Plan, events: EventTable) -> Prepared:
     """Compiles the query and lays its candidates out."""
-    compiled = compile_query(plan)
+    compiled = compile_program(plan.bound)
     found = candidates(plan, events)
     program = compiled.program
     columns = fill(compiled.layout, events.table, found.rows, plan.bound.schema)

@@ -11,7 +11,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
+from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
 from cepheid.engine.search.runs.conditions import (
     ABSENT,

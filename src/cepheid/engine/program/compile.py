@@ -1,0 +1,195 @@
+"""Compiles a bound query for kernels: its conditions placed and made one function, everything else as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+
+from cepheid.engine.data.columns import ColumnLayout
+from cepheid.engine.program.equivalence import Key, equivalence_keys
+from cepheid.engine.program.missing import TRUE, without
+from cepheid.engine.program.placing import Order, Placed, PlacedNegation, Test, place_conditions
+from cepheid.engine.program.registers import Kept, Registers, Slots
+from cepheid.engine.program.tables import (
+    CONTIGUOUS,
+    EVENT_WINDOW,
+    KEY_NULL,
+    NO_WINDOW,
+    SKIP_ANY,
+    SKIP_NEXT,
+    TIME_WINDOW,
+    Program,
+    Rows,
+)
+from cepheid.engine.values.compiled import Case, Predicate, compile_cases
+from cepheid.errors import EngineError
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.language.printing import expression_text
+from cepheid.language.schema import DataType
+from cepheid.language.typing import type_of
+
+MOST_PLACES = 6  # events that one condition may mention if each of them may be missing
+_STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """What a search needs besides events."""
+
+    program: Program
+    predicate: Predicate
+    layout: ColumnLayout  # the columns of the conditions, then those of aggregates and keys
+    slots: int  # width of the row of chosen events...
+    whole: int  # ... of that of whole numbers...
+    number: int  # ... and of that of fractions
+
+
+def compile_program(
+    bound: BoundQuery, *, order: Order = None, push: bool = True, variants: bool = False
+) -> CompiledProgram:
+    """The program of a query for searches that fill places in an order (None: that of the pattern).
+
+    `push=False` puts every condition where the last place is filled (SASE's basic plan). With `variants` events may be
+    missing: each test is compiled once for each set of missing events among those it needs. The case of a test is the
+    first of these; a search adds a number whose bits say which are missing, the first needed place the lowest bit.
+    """
+    placed = place_conditions(bound, order, push, variants)
+    slots = Slots(bound)
+    registers = Registers(bound, (condition for test in placed.tests() for condition in test.conditions))
+    cases, bases = _cases(bound, placed, slots, registers, variants)
+    predicate = compile_cases(cases, bound.schema, any_variables(bound))
+    keys: list[list[Key] | None] = [None] * len(bound.positives)
+    key_attributes: dict[str, DataType] = {}
+    if order is None and not variants:
+        keys, key_attributes = equivalence_keys(bound, slots, registers)
+    kept = registers.by_place()
+    layout = _layout(bound, predicate.layout, kept, key_attributes)
+    window = bound.window
+    tests = list(placed.tests())
+    program = Program(
+        len(bound.positives),
+        len(bound.negations),
+        _STRATEGIES.get(bound.strategy, CONTIGUOUS),
+        NO_WINDOW if window is None else EVENT_WINDOW if window.events else TIME_WINDOW,
+        window.length if window is not None else 0,
+        bound.postponed,
+        placed.judged,
+        placed.branches,
+        registers.whole,
+        registers.number,
+        _place_table(bound, slots, kept, keys),
+        _kept_table(kept, layout),
+        np.array(_starts(len(moment) for moment in placed.moments), np.int64),
+        _table(
+            [
+                *zip(bases, _starts(len(test.walks) for test in tests), [t.needs for t in tests], strict=False),
+                (0, sum(len(test.walks) for test in tests), 0),
+            ],
+            3,
+        ),
+        _table([walk for test in tests for walk in test.walks], 2),
+        _table([_negation_row(slots, negation) for negation in placed.negations], 7),
+        _table([(kind, of, _key_row(layout, kind, name)) for key in keys for kind, of, name in key or ()], 3),
+    )
+    # Twice the aggregates: the second half serves conditions on `a[..i-1]` while a group is walked.
+    return CompiledProgram(program, predicate, layout, slots.count, 2 * registers.whole, 2 * registers.number)
+
+
+def any_variables(bound: BoundQuery) -> frozenset[str]:
+    """The components that take events of several types, whose attributes may be absent."""
+    return frozenset(component.variable for component in bound.components if component.any)
+
+
+def _cases(
+    bound: BoundQuery, placed: Placed, slots: Slots, registers: Registers, variants: bool
+) -> tuple[list[Case], list[int]]:
+    """The cases of the compiled function, and the first one of each test."""
+    names = [component.variable for component in bound.positives]
+    cases: list[Case] = []
+    bases: list[int] = []
+    for test in placed.tests():
+        bases.append(len(cases))
+        source = registers.source(frozenset(names[place] for place, _ in test.walks))
+        for conditions in _variants(test, names) if variants else [test.conditions]:
+            cases.append(Case(conditions, slots.of, source))
+    return cases, bases
+
+
+def _variants(test: Test, names: Sequence[str]) -> Iterable[tuple[s.Expression, ...]]:
+    needed = [name for place, name in enumerate(names) if test.needs & (1 << place)]
+    if len(needed) > MOST_PLACES:
+        text = " AND ".join(expression_text(condition) for condition in test.conditions)
+        raise EngineError(f"'{text}' mentions more than {MOST_PLACES} components")
+    for bits in range(1 << len(needed)):
+        missing = frozenset(name for bit, name in enumerate(needed) if bits & (1 << bit))
+        variant = (without(condition, missing) for condition in test.conditions)
+        yield tuple(condition for condition in variant if condition != TRUE)
+
+
+def _negation_row(slots: Slots, placed: PlacedNegation) -> tuple[int, ...]:
+    after, before = placed.negation.after, placed.negation.before
+    return (
+        -1 if after is None else slots.last[after],
+        -1 if before is None else slots.first[before],
+        -1 if after is None else after,
+        -1 if before is None else before,
+        placed.needs,
+        placed.judged_at,
+        placed.group,
+    )
+
+
+def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Sequence[Sequence[Key] | None]) -> Rows:
+    places = range(len(bound.positives))
+    kept_from = _starts(sum(each.place == place for each in kept) for place in places)
+    keys_from = _starts(len(key or ()) for key in keys)
+    rows = [
+        (
+            bound.positives[place].kleene,
+            slots.first[place],
+            slots.last[place],
+            slots.current[place],
+            slots.previous[place],
+            kept_from[place],
+            keys[place] is not None,
+            keys_from[place],
+        )
+        for place in places
+    ]
+    return _table([*rows, (0, 0, 0, 0, 0, kept_from[-1], 0, keys_from[-1])], 8)
+
+
+def _kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Rows:
+    return _table(
+        [(k.kind, k.fraction, layout.value_row(k.column), layout.null_row(k.column), k.known, k.value) for k in kept],
+        6,
+    )
+
+
+def _layout(bound: BoundQuery, used: ColumnLayout, kept: Sequence[Kept], extra: dict[str, DataType]) -> ColumnLayout:
+    """The conditions' columns with those of aggregates and keys behind them, so that no row changes its place."""
+    attributes = {name: (kind, expression) for name, kind, expression in used.attributes}
+    for each in kept:
+        expression = None if isinstance(each.argument, s.Attribute) else each.argument
+        attributes.setdefault(each.column, (type_of(each.argument, bound.schema), expression))
+    for name, kind in extra.items():
+        attributes.setdefault(name, (kind, None))
+    return replace(used, attributes=tuple((name, *rest) for name, rest in attributes.items()))
+
+
+def _key_row(layout: ColumnLayout, kind: int, name: str | int) -> int:
+    if isinstance(name, int):
+        return name
+    return layout.null_row(name) if kind == KEY_NULL else layout.value_row(name)
+
+
+def _table(rows: Sequence[Sequence[int]], columns: int) -> Rows:
+    return np.array(rows, np.int64).reshape(len(rows), columns)
+
+
+def _starts(sizes: Iterable[int]) -> list[int]:
+    return [0, *accumulate(sizes)]
