@@ -17,6 +17,7 @@ from numba import types
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.instants import Instants, instants_of
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.lean import lean
 from cepheid.plan.physical import Plan
@@ -301,3 +302,11 @@ def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
         else:
             low = middle + 1
     return low
+
+
+@lean(types.int64(TIMED, STACKS, types.int64, types.int64, types.int64))
+def next_by(timed: Timed, stacks: Stacks, part: int, place: int, instant: int) -> int:
+    """By when some event of a stack that begins after an instant has surely happened; NEVER if there is none."""
+    end = stacks.begin[place, part + 1]
+    index = first_beyond(stacks, timed.lower, stacks.begin[place, part], end, instant)
+    return stacks.ahead[index] if index < end else NEVER

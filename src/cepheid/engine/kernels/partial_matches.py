@@ -1,8 +1,10 @@
-"""Partial matches that may hold Kleene groups: a node adds one event to the node before it.
+"""Partial matches that may hold Kleene groups and miss events: a node adds one event to the node before it.
 
-The conditions are those of the run engine's program (SASE+): a node keeps the registers that they read, and the rows
-that conditions on every element of a group walk along. Which event may join, and who could be in the way of a match, is
-decided here for both engines.
+The conditions are those of the program: a node keeps the registers that they read, and the rows that conditions on
+every element of a group walk along. Which event may join is decided here for every search at imprecise times.
+
+Where events may be missing, a condition has a variant for each choice of missing events. While a match grows, it is
+not known which events behind it will be missing; conditions whose defaults speak of these wait until it is complete.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from numba import types
 
 from cepheid.engine.data.candidates import WILD
 from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
+from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.variants import holds, test_holds
 from cepheid.engine.program.tables import (
     BEGIN,
     CLOSE,
@@ -27,16 +30,15 @@ from cepheid.engine.program.tables import (
     FIRST_AT,
     KLEENE,
     LAST_AT,
+    NEEDS,
     PREVIOUS_AT,
     PROGRAM,
     TAKE,
     Program,
 )
-from cepheid.engine.search.intervals.query import SHAPE, Shape
 from cepheid.engine.search.runs.buffer import EVENT, LEFT, RIGHT
-from cepheid.engine.search.runs.conditions import SCRATCH, Scratch, absorb, agrees, holds
+from cepheid.engine.search.runs.conditions import SCRATCH, Scratch, absorb, agrees
 from cepheid.engine.values.compiled import PREDICATE
-from cepheid.engine.worth.confidence.confidence import RIVALS, Rivals, merged
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
@@ -47,7 +49,7 @@ FUNCTION = types.FunctionType(PREDICATE)
 class Nodes(NamedTuple):
     """Partial matches, a row each."""
 
-    entries: Int64Rows  # event, node before (-1: none), place, and a spare
+    entries: Int64Rows  # event, node before (-1: none), place, and a spare column
     at: Int64Rows  # chosen events
     counted: Int64Rows  # lengths and aggregates
     running: npt.NDArray[np.float64]
@@ -106,17 +108,16 @@ def load(nodes: Nodes, node: int) -> None:
         scratch.running[column] = nodes.running[node, column]
 
 
+@lean(types.boolean(PROGRAM, types.int64, types.int64, types.int64), inline=True)
+def waits(program: Program, test: int, place: int, missing: int) -> bool:
+    """Does a test of a place say something of later events, in the stead of missing ones?"""
+    needs = program.tests[test, NEEDS]
+    return bool(needs & missing != 0 and (needs & ~missing) >> (place + 1) != 0)
+
+
 @apart(
     types.boolean(
-        TIMED,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.boolean,
+        TIMED, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.boolean, types.int64
     )
 )
 def joins(
@@ -129,8 +130,12 @@ def joins(
     event: int,
     place: int,
     begins: bool,
+    missing: int,
 ) -> bool:
-    """May the event begin a place after this node, or be taken into the group that the node is in?"""
+    """May the event begin a place after this node, or be taken into the group that the node is in?
+
+    `missing` has the bits of missing components: those before the place, or all if they are known.
+    """
     if node >= 0:
         for row in range(nodes.codes.shape[1]):
             if not agrees(timed.compared[row, event], nodes.codes[node, row]):
@@ -143,14 +148,26 @@ def joins(
     if program.moments[moment] == program.moments[moment + 1]:
         return True
     load(nodes, node)
-    at = nodes.scratch.at
+    put_event(program, nodes.scratch.at, event, place, begins)
+    if missing == 0:
+        return bool(holds(program, columns, predicate, moment, 0, nodes.scratch, nodes.entries, node))
+    for test in range(program.moments[moment], program.moments[moment + 1]):
+        if not waits(program, test, place, missing) and not test_holds(
+            program, columns, predicate, test, missing, nodes.scratch, nodes.entries, node
+        ):
+            return False
+    return True
+
+
+@lean(types.void(PROGRAM, INT64S, types.int64, types.int64, types.boolean), inline=True)
+def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool) -> None:
+    """Puts an event where conditions on an event that joins look for it."""
     if begins:
         at[program.place[place, FIRST_AT]] = event
         at[program.place[place, LAST_AT]] = event
     else:
         at[program.place[place, PREVIOUS_AT]] = at[program.place[place, LAST_AT]]
     at[program.place[place, CURRENT_AT]] = event
-    return bool(holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node))
 
 
 @apart(
@@ -165,6 +182,7 @@ def joins(
         types.int64,
         types.int64,
         types.boolean,
+        types.int64,
     )
 )
 def add_node(
@@ -178,6 +196,7 @@ def add_node(
     event: int,
     place: int,
     begins: bool,
+    missing: int,
 ) -> None:
     """Writes the node that adds an event to its parent."""
     nodes.entries[node, EVENT], nodes.entries[node, LEFT], nodes.entries[node, RIGHT] = event, parent, place
@@ -199,8 +218,58 @@ def add_node(
         moment = 3 * place + CLOSE
         if program.moments[moment] < program.moments[moment + 1]:
             load(nodes, node)
-            if not holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node):
-                nodes.closed[node] = 0
+            for test in range(program.moments[moment], program.moments[moment + 1]):
+                if not waits(program, test, place, missing) and not test_holds(
+                    program, columns, predicate, test, missing, nodes.scratch, nodes.entries, node
+                ):
+                    nodes.closed[node] = 0
+                    return
+
+
+@apart(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+def complete_holds(
+    program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int
+) -> bool:
+    """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
+    for place in range(program.places):
+        if (missing >> place) & 1 == 1:  # what its defaults say, once for the whole component
+            load(nodes, last)
+            for kind in (BEGIN, TAKE, CLOSE):
+                if not holds(
+                    program, columns, predicate, 3 * place + kind, missing, nodes.scratch, nodes.entries, last
+                ):
+                    return False
+    node = last
+    while node >= 0:
+        event, parent, place = nodes.entries[node, EVENT], nodes.entries[node, LEFT], nodes.entries[node, RIGHT]
+        begins = parent < 0 or nodes.entries[parent, RIGHT] != place
+        closes = node == last or nodes.at[last, program.place[place, LAST_AT]] == event
+        for kind in (BEGIN if begins else TAKE, CLOSE):
+            if kind == CLOSE and not closes:
+                continue
+            moment = 3 * place + kind
+            for test in range(program.moments[moment], program.moments[moment + 1]):
+                if not waits(program, test, place, missing):
+                    continue
+                load(nodes, last if kind == CLOSE else parent)
+                if kind != CLOSE:
+                    see_later(program, nodes, last, place)
+                    put_event(program, nodes.scratch.at, event, place, begins)
+                if not test_holds(
+                    program, columns, predicate, test, missing, nodes.scratch, nodes.entries, last
+                ):
+                    return False
+        node = parent
+    return True
+
+
+@lean(types.void(PROGRAM, NODES, types.int64, types.int64))
+def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
+    """Lets conditions see the events behind a place, as they stand in a complete match."""
+    for later in range(place + 1, program.places):
+        for slot in (FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT):
+            column = program.place[later, slot]
+            nodes.scratch.at[column] = nodes.at[last, column]
 
 
 @lean(types.boolean(INT64S, types.int64, types.int64))
@@ -212,132 +281,8 @@ def holds_event(chosen: Int64s, length: int, event: int) -> bool:
     return False
 
 
-@numba.njit(
-    types.int64(
-        TIMED,
-        SHAPE,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        types.int64,
-        types.int64,
-    ),
-    cache=True,
-)
-def killing(
-    timed: Timed,
-    shape: Shape,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    nodes: Nodes,
-    node: int,
-    negation: int,
-    event: int,
-) -> int:
-    """The disjuncts in which an event of a negated component would kill a complete match, as bits (-1: in all)."""
-    for row in range(nodes.codes.shape[1]):
-        if not agrees(timed.compared[row, event], nodes.codes[node, row]):
-            return 0
-    load(nodes, node)
-    nodes.scratch.at[nodes.at.shape[1] - shape.negatives + negation] = event
-    base = 3 * program.places
-    if not program.judged:
-        killed = holds(program, columns, predicate, base + negation, nodes.scratch, nodes.entries, node)
-        return -1 if killed else 0
-    bits = 0
-    for branch in range(program.branches):
-        moment = base + program.negatives + branch * (1 + program.negatives) + 1 + negation
-        if holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node):
-            bits |= 1 << branch
-    return bits
-
-
-@apart(
-    RIVALS(
-        TIMED,
-        SHAPE,
-        STACKS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        INT64S,
-        INT64S,
-        INT64S,
-        INT64S,
-    )
-)
-def rivals_of(
-    timed: Timed,
-    shape: Shape,
-    stacks: Stacks,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    nodes: Nodes,
-    part: int,
-    chain: Int64s,
-    chosen: Int64s,
-    low: Int64s,
-    high: Int64s,
-) -> Rivals:
-    """Everyone who could disturb the match along a chain of nodes, whose events have the valid bounds low .. high."""
-    length = len(chain)
-    gaps, last = length + 1, chain[length - 1]
-    keys, branches = np.empty(16, np.int64), np.empty(16, np.int64)
-    found = 0
-    for blocking in range(1, length + shape.negatives):
-        negation = blocking - length
-        node, begins = last, True
-        if blocking < length:  # what could have been selected in this gap
-            if not shape.next:
-                continue
-            node = chain[blocking - 1]
-            place = nodes.entries[node, RIGHT]
-            begins = program.place[place, KLEENE] == 0  # an open group is only held up by what it could take
-            stack = place + 1 if begins else place
-            start, stop, gap = low[blocking - 1] + 1, high[blocking] - 1, blocking
-        else:
-            stack = shape.positives + negation
-            start, gap = low[length - 1] - shape.window + 1, 0
-            stop = high[0] + shape.window - 1
-            for index in range(length):
-                place = nodes.entries[chain[index], RIGHT]
-                if place == shape.neg_after[negation]:
-                    start, gap = low[index] + 1, index + 1  # the last of a group counts
-                if place == shape.neg_before[negation]:
-                    stop = high[index] - 1
-                    break  # the first of a group counts
-        bottom, top = stacks.begin[stack, part], stacks.begin[stack, part + 1]
-        top = first_beyond(stacks, timed.lower, bottom, top, stop)
-        for index in range(first_reaching(stacks, bottom, top, start), top):
-            event = stacks.member[index]
-            if timed.upper[event] < start or between(timed, event, start, stop) == 0.0:
-                continue
-            if holds_event(chosen, length, event):
-                continue
-            bits = 0
-            if blocking < length:
-                if joins(timed, program, columns, predicate, nodes, node, event, stack, begins):
-                    bits = -1
-            else:
-                bits = killing(timed, shape, program, columns, predicate, nodes, last, negation, event)
-            if bits == 0:
-                continue
-            if found == len(keys):
-                keys, branches = grown(keys), grown(branches)
-            keys[found], branches[found] = event * gaps + gap, bits
-            found += 1
-    keys, branches = merged(keys[:found], branches[:found])
-    return Rivals(keys, branches)
-
-
-@apart(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64))
-def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, node: int) -> int:
+@apart(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, node: int, missing: int) -> int:
     """The disjuncts whose positive part a complete match satisfies, as bits."""
     if not program.judged:
         return 1
@@ -345,6 +290,6 @@ def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, n
     for branch in range(program.branches):
         load(nodes, node)
         moment = 3 * program.places + program.negatives + branch * (1 + program.negatives)
-        if holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node):
+        if holds(program, columns, predicate, moment, missing, nodes.scratch, nodes.entries, node):
             bits |= 1 << branch
     return bits

@@ -14,17 +14,12 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.worth.confidence.shared_rivals import Weighing, unweighed
-from cepheid.engine.worth.confidence.confidence import RIVALS, Rivals, alternatives
-from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within
+from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace
 from cepheid.engine.worth.edges import CERTAIN
 from cepheid.engine.worth.spans import SPANS, Spans, always_possible, score_of
 
 Int64s = npt.NDArray[np.int64]
-
-Worth = tuple[float, float, int, int, float]  # probability, confidence, earliest, latest; above 0: too many steps
 
 
 @lean(types.boolean(INT64S, INT64S, INT64S, types.int64))
@@ -124,47 +119,3 @@ def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, 
         if not always_possible(spans, table[gap], window - farthest, window - nearest):
             return False
     return True
-
-
-@apart(
-    types.Tuple((types.float64, types.float64, types.int64, types.int64, types.float64))(
-        TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, types.float64, WORKSPACE
-    )
-)
-def worth(
-    timed: Timed,
-    spans: Spans,
-    chosen: Int64s,
-    low: Int64s,
-    high: Int64s,
-    table: Int64s,
-    window: int,
-    found: Rivals,
-    standing: int,
-    budget: float,
-    room: Workspace,
-) -> Worth:
-    """Probability, confidence and tightest range of a match, given who could disturb it."""
-    length, holes = len(chosen), 0
-    for event in chosen:
-        holes |= timed.holes[event]
-    everywhere = possible_everywhere(spans, low, high, table, window)
-    if everywhere and holes == 0 and len(found.keys) == 0:
-        confidence = min(ordered_within(timed, chosen, low, high, length, window, room), 1.0)
-        cost = expected_cost(low, high, table, window)
-        if cost > budget:
-            return 0.0, 0.0, 0, 0, cost
-        if confidence > 0.0:
-            probability = expected(timed, spans, chosen, low, high, table, window, room)
-            return probability, confidence, low[0], high[length - 1], 0.0
-    scores = Weighing(spans.score, spans.first, table)
-    probability, earliest, latest, cost = alternatives(
-        timed, chosen, low, high, window, found, standing, scores, budget
-    )
-    if cost > 0.0:
-        return 0.0, 0.0, 0, 0, cost
-    possible = unweighed() if everywhere else Weighing(spans.indicator, spans.first, table)
-    confidence, earliest, latest, cost = alternatives(
-        timed, chosen, low, high, window, found, standing, possible, budget
-    )
-    return probability, confidence, earliest, latest, cost
