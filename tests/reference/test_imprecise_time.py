@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cepheid import DataError, LimitError
 from cepheid.engine.data.matches import NEVER
 from cepheid.model import Exponential, Model
-from reference.written_streams import by_match, found_between, matches, named, planned, stream
+from reference.written_streams import by_match, found_between, judged, matches, named, planned, stream
 
 BOUNDS: dict[str, Any] = {"lower": "lower", "upper": "upper"}
 AB = "PATTERN SEQ(A a, B b) WITHIN 10"
@@ -84,6 +84,20 @@ class TestStrategies:
         query = "PATTERN SEQ(A a, B b) WHERE strict_contiguity { } WITHIN 10"
         assert confidence("a1[1,1] x2[2,3] b3[3,3]", query) == {"a1 b3": pytest.approx(0.5)}
 
+    def test_contiguity_in_a_partition(self) -> None:
+        """Every other event of the partition is a rival, whatever its type; those of other partitions are not."""
+        query = "PATTERN SEQ(A a, B b) WHERE partition_contiguity { [id] } WITHIN 10"
+        events = "a1[1,1]:id=1 x2[2,5]:id={} b3[4,4]:id=1"
+        assert confidence(events.format(1), query) == {"a1 b3": pytest.approx(2 / 4)}
+        assert confidence(events.format(2), query) == {"a1 b3": pytest.approx(1.0)}
+
+    def test_contiguity_of_a_group(self) -> None:
+        query = "PATTERN SEQ(A+ a[], B b) WHERE strict_contiguity { } WITHIN 10"
+        found = confidence("a1[1,2] a2[2,3] b3[3,4]", query)
+        worlds = list(product((1, 2), (2, 3), (3, 4)))
+        assert found["a1+a2 b3"] == pytest.approx(sum(a < b < c for a, b, c in worlds) / 8)
+        assert found["a1 b3"] == pytest.approx(sum(a < c and not a < b < c for a, b, c in worlds) / 8)
+
     def test_kleene(self) -> None:
         query = "PATTERN SEQ(A+ a[], B b) WHERE skip_till_next_match { } WITHIN 10"
         found = confidence("a1[1,2] a2[2,3] b3[3,4]", query)
@@ -134,6 +148,13 @@ class TestCompletion:
     def test_in_windows_of_events_such_a_decision_waits_for_the_end(self) -> None:
         assert self.known_at("a1[1,9]", "PATTERN SEQ(A a, !(N n)) WITHIN 5 EVENTS") == {"a1": NEVER}
 
+    def test_negated_components_that_a_condition_ties_together(self) -> None:
+        query = "PATTERN SEQ(A a, !(M m), !(N n), B b) WHERE m.x = n.x WITHIN 10"
+        events = "a1[1,1]:x=0 m2[2,5]:x=1 n3[3,5]:x={} b4[4,4]:x=0"
+        # Both lie between a and b in two of four and one of three instants.
+        assert confidence(events.format(1), query) == {"a1 b4": pytest.approx(1 - 2 / 4 * 1 / 3)}
+        assert confidence(events.format(2), query) == {"a1 b4": pytest.approx(1.0)}
+
 
 class TestWithMissingEvents:
     MODEL = Model(loss=0.2, gaps={"b": Exponential(mean=4.0), "c": Exponential(mean=4.0)})
@@ -145,6 +166,21 @@ class TestWithMissingEvents:
         gaps = [c - a for a, c in product((1, 2), (5, 6))]
         expected = sum(0.2 * (1 - math.exp(-gap / 4)) for gap in gaps) / 4
         assert found["a1 - c5"] == pytest.approx(expected, abs=1e-9)
+
+    def test_of_a_group_too(self) -> None:
+        query = "PATTERN SEQ(A a, B+ b[], C c) WITHIN 10 THRESHOLD 0.001"
+        found = by_match(stream("a1[1,1] b2[2,3] b3[2,3] c5[3,6]"), query, model=self.MODEL, **BOUNDS)
+        times = list(product((2, 3), (2, 3), (3, 4, 5, 6)))
+        assert found["a1 b2+b3 c5"] == pytest.approx(sum(p < q < c for p, q, c in times) / len(times))
+        missing = sum(0.2 * (1 - math.exp(-(c - 1) / 4)) for c in (3, 4, 5, 6)) / 4
+        assert found["a1 - c5"] == pytest.approx(missing, abs=1e-9)
+
+    def test_the_next_match_in_each_world(self) -> None:
+        where = "WHERE skip_till_next_match { } WITHIN 10 THRESHOLD 0.001"
+        query = f"PATTERN SEQ(A a, B b, C c) {where}"
+        found = by_match(stream("a1[1,1] c2[2,4] c3[3,3]"), query, model=self.MODEL, **BOUNDS)
+        # With b missing, c3 is next unless c2 came before it: at 3 they are concurrent, at 4 it is later.
+        assert found["a1 - c3"] == pytest.approx(0.2 * (1 - math.exp(-2 / 4)) * 2 / 3, abs=1e-9)
 
     def test_worlds_that_do_not_contain_the_match_count_nothing(self) -> None:
         text = "a1[1,4] c5[3,3]"
@@ -204,10 +240,15 @@ class TestData:
         found = confidence("a1[1,1]:id=1 x2[2,3]:id=2 b3[3,3]:id=1", query)
         assert found == {"a1 b3": pytest.approx(0.5)}
 
-    def test_an_event_without_the_attribute_may_be_of_every_partition(self) -> None:
+    def test_an_event_whose_type_lacks_the_attribute_may_be_of_every_partition(self) -> None:
         query = "PATTERN SEQ(A a, ANY(B, C) b) WHERE [id] WITHIN 10"
-        found = confidence("a1[1,3]:id=1 b2[2,3]:id=NULL a3[1,1]:id=2", query)
-        assert found == {"a1 b2": pytest.approx(3 / 6), "a3 b2": pytest.approx(1.0)}
+        events = stream("a1[1,3]:id=1 b2[2,3]:id=NULL a3[1,1]:id=2")
+        assert judged(events, query, **BOUNDS) == set()
+        plan, ready = planned(events, query, lacks={"B": ["id"]}, **BOUNDS)
+        found = found_between(plan, ready)
+        assert found.confidence is not None
+        sure = dict(zip(named(ready, found), found.confidence.tolist(), strict=True))
+        assert sure == {"a1 b2": pytest.approx(3 / 6), "a3 b2": pytest.approx(1.0)}
 
     def test_windows_of_events_reach_any_distance(self) -> None:
         assert confidence("a1[1,1] b90[90,99]", "PATTERN SEQ(A a, B b) WITHIN 2 EVENTS") == {"a1 b90": pytest.approx(1)}

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cepheid
 from cepheid import ModelError, QueryError
 from cepheid.model import ByAttribute, Exponential, Gamma, GapDistribution, Model, Uniform
 from reference.integrals import Item, integrated
@@ -44,9 +45,16 @@ class TestWhatIsEnumerated:
     def test_seen_events_are_in_order_and_in_window(self) -> None:
         assert matches(stream("a1 c1 b3 c20"), ABC, model=MODEL) == {"- - c1", "- - c20"}
 
-    def test_a_kleene_component_was_seen_at_least_once(self) -> None:
+    def test_a_group_was_seen_at_least_once_or_is_missing_as_a_whole(self) -> None:
         query = "PATTERN SEQ(A a, B+ b[], C c) WITHIN 10 THRESHOLD 0.001"
-        found = matches(stream("a1 b2 b3 c5"), query, model=MODEL)
+        found = by_match(stream("a1 b2 b3 c5"), query, model=MODEL)
+        assert set(found) == {f"{a} {b} c5" for a in ("a1", "-") for b in ("-", "b2", "b3", "b2+b3")}
+        assert found["a1 - c5"] == pytest.approx(integrated(items("b"), 4), abs=1e-9)
+
+    def test_a_group_that_the_model_has_no_gap_for_cannot_be_missing(self) -> None:
+        query = "PATTERN SEQ(A a, B+ b[], C c) WITHIN 10 THRESHOLD 0.001"
+        model = Model(loss=0.2, gaps={"c": GAPS["c"]})
+        found = matches(stream("a1 b2 b3 c5"), query, model=model)
         assert found == {f"{a} {b} c5" for a in ("a1", "-") for b in ("b2", "b3", "b2+b3")}
 
     def test_a_column_says_how_probable_each_match_is(self) -> None:
@@ -188,7 +196,8 @@ class TestPredicates:
         query = f"PATTERN SEQ(A a, B+ b[], C c) WHERE {where} WITHIN 10 THRESHOLD 0.001"
         found = matches(stream("a1:x=3 b2:x=1 b3:x=2 b4:x=9 b5:x=4 c6:x=0"), query, model=MODEL)
         rising = {"b2", "b3", "b4", "b5", "b2+b3", "b2+b4", "b2+b5", "b3+b4", "b3+b5", "b2+b3+b4", "b2+b3+b5"}
-        assert found == {f"- {group} c6" for group in rising} | {"a1 b4 c6", "a1 b5 c6"}
+        missing = {"- - c6", "a1 - c6"}
+        assert found == {f"- {group} c6" for group in rising} | {"a1 b4 c6", "a1 b5 c6"} | missing
 
     def test_the_default_of_a_component_declared_with_any(self) -> None:
         """Where a is missing the predicate needs b's x, which a type of b's may simply not have."""
@@ -199,6 +208,76 @@ class TestPredicates:
     def test_equivalence_tests_hold_among_the_events_seen(self) -> None:
         query = "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 10 THRESHOLD 0.001"
         assert matches(stream("a1:id=1 b3:id=2 c5:id=1"), query, model=MODEL) == {"a1 - c5", "- - c5"}
+
+
+class TestAggregates:
+    """A missing event contributes nothing: a missing group has LEN 0 and count 0, and its other aggregates are NULL."""
+
+    QUERY = "PATTERN SEQ(A a, B+ b[], C c) WHERE {} WITHIN 10 THRESHOLD 0.001"
+    EVENTS = stream("a1:x=1 b2:x=2 b3:x=4 c5:x=9")
+
+    def groups(self, where: str) -> set[str]:
+        """The second component of the matches in which a was seen."""
+        found = matches(self.EVENTS, self.QUERY.format(where), model=MODEL)
+        return {match.split()[1] for match in found if match.startswith("a1")}
+
+    @pytest.mark.parametrize(
+        ("where", "expected"),
+        [
+            ("b.LEN >= 2", {"b2+b3"}),
+            ("b.LEN < 2", {"b2", "b3", "-"}),
+            ("count(b[]) = 0", {"-"}),
+            ("sum(b[].x) > 3", {"b3", "b2+b3"}),
+            ("avg(b[].x) = 3", {"b2+b3"}),
+            ("NOT sum(b[].x) > 3", {"b2"}),
+            ("sum(b[].x) IS NULL", {"-"}),
+            ("coalesce(max(b[].x), 7) = 7", {"-"}),
+            ("b[i].x > sum(b[..i-1].x)", {"b2", "b3", "b2+b3", "-"}),
+            ("count(b[..i-1]) > 1", {"b2", "b3", "-"}),
+            ("sum(b[].x) > 3 OR b[1].x = 7", {"b3", "b2+b3", "-"}),
+            ("b[i].x[c.x] = 9", {"-"}),
+            ("b[i].x[c.x] = 4", {"b3"}),
+        ],
+    )
+    def test_conditions(self, where: str, expected: set[str]) -> None:
+        assert self.groups(where) == expected
+
+    def test_what_is_returned_of_a_missing_group(self) -> None:
+        returned = "RETURN b, b[].x AS xs, b.LEN AS size, count(b[].x) AS n, sum(b[].x) AS s, first(b[].x) AS f"
+        query = self.QUERY.format("a.x = 1 AND (b.LEN = 0 OR b.LEN = 2)") + " " + returned
+        found = cepheid.match(self.EVENTS, query, engine="reference", model=MODEL).to_pylist()
+        rows = {row["size"]: (row["xs"], row["n"], row["s"], row["f"]) for row in found}
+        assert rows == {0: (None, 0, None, None), 2: ([2, 4], 2, 6, 2)}
+
+
+class TestNextMatch:
+    """skip_till_next_match: what was seen is a match of the pattern without what was not."""
+
+    QUERY = "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match {{ {} }} WITHIN 10 THRESHOLD 0.001"
+
+    def test_the_next_event_among_those_seen(self) -> None:
+        found = matches(stream("a1 b2 b3 c4 c5"), self.QUERY.format(""), model=MODEL)
+        assert found == {"a1 b2 c4", "a1 - c4", "- b2 c4", "- b3 c4", "- - c4", "- - c5"}
+
+    def test_an_event_that_fails_a_condition_is_passed(self) -> None:
+        found = matches(stream("a1:x=1 b2:x=2 b3:x=1 c4:x=1"), self.QUERY.format("a.x = b.x"), model=MODEL)
+        assert found == {"a1 b3 c4", "a1 - c4", "- b2 c4", "- b3 c4", "- - c4"}
+
+    def test_conditions_read_as_without_the_missing_event(self) -> None:
+        query = self.QUERY.format("b.x[a.x] = c.x")
+        found = matches(stream("a1:x=1 c2:x=2 c3:x=1"), query, model=MODEL)
+        assert found == {"a1 - c3", "- - c2", "- - c3"}
+
+    def test_a_group(self) -> None:
+        query = "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match { } WITHIN 10 THRESHOLD 0.001"
+        found = matches(stream("a1 b2 b3 c4"), query, model=MODEL)
+        assert found == {"a1 b2+b3 c4", "a1 - c4", "- b2+b3 c4", "- b3 c4", "- - c4"}
+
+    def test_negated_components_as_ever(self) -> None:
+        query = "PATTERN SEQ(A a, !(N n), B b, C c) WHERE skip_till_next_match { } WITHIN 10 THRESHOLD 0.001"
+        assert matches(stream("a1 n2 b3 c4"), query, model=MODEL) == set()
+        assert "a1 b2 c4" in matches(stream("a1 b2 n3 c4"), query, model=MODEL)
+        assert "a1 - c4" not in matches(stream("a1 b2 n3 c4"), query, model=MODEL)
 
 
 class TestObservedNegatives:
@@ -314,7 +393,8 @@ class TestModels:
     @pytest.mark.parametrize(
         "query",
         [
-            "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { } WITHIN 10",
+            "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { } WITHIN 10",
+            "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) { } WITHIN 10",
             "PATTERN SEQ(A a, B b)",
             "PATTERN SEQ(A a, B b) WITHIN 10 EVENTS",
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cepheid import QueryError
+from cepheid.model import Model
 from reference.written_streams import matches, stream
 
 
@@ -52,6 +53,69 @@ class TestMiddle:
     def test_an_event_may_be_positive_and_negative(self) -> None:
         """No A between the chosen ones: only neighbours match."""
         assert matches(stream("a1 a2 a3"), "PATTERN SEQ(A x, !(A n), A y)") == {"a1 a2", "a2 a3"}
+
+
+class TestTiedTogether:
+    """Negated components in one condition kill only together: by different events, each in its own interval."""
+
+    QUERY = "PATTERN SEQ(A a, !(M m), !(N n), B b) WHERE m.x = n.x"
+
+    def test_a_pair_that_passes_the_condition_kills(self) -> None:
+        assert matches(stream("a1:x=0 m2:x=1 n3:x=1 b4:x=0"), self.QUERY) == set()
+
+    def test_one_of_them_alone_does_not(self) -> None:
+        assert matches(stream("a1:x=0 m2:x=1 b4:x=0"), self.QUERY) == {"a1 b4"}
+        assert matches(stream("a1:x=0 m2:x=1 n3:x=2 b4:x=0"), self.QUERY) == {"a1 b4"}
+
+    def test_their_order_does_not_matter_where_the_interval_is_the_same(self) -> None:
+        assert matches(stream("a1:x=0 n2:x=1 m3:x=1 b4:x=0"), self.QUERY) == set()
+
+    def test_any_pair_will_do(self) -> None:
+        assert matches(stream("a1:x=0 m2:x=1 m2':x=2 n3:x=3 n3':x=2 b4:x=0"), self.QUERY) == set()
+
+    def test_each_in_its_own_interval(self) -> None:
+        query = "PATTERN SEQ(A a, !(M m), B b, !(N n), C c) WHERE m.x < n.x"
+        assert matches(stream("a1:x=0 m2:x=1 b3:x=0 n4:x=2 c5:x=0"), query) == set()
+        assert matches(stream("a1:x=0 n2:x=2 b3:x=0 m4:x=1 c5:x=0"), query) == {"a1 b3 c5"}
+        assert matches(stream("a1:x=0 m2:x=2 b3:x=0 n4:x=1 c5:x=0"), query) == {"a1 b3 c5"}
+
+    def test_different_events(self) -> None:
+        query = "PATTERN SEQ(A a, !(N m), !(N n), B b) WHERE m.x = n.x"
+        assert matches(stream("a1:x=0 n2:x=1 b4:x=0"), query) == {"a1 b4"}
+        assert matches(stream("a1:x=0 n2:x=1 n3:x=1 b4:x=0"), query) == set()
+
+    def test_each_must_pass_its_own_conditions(self) -> None:
+        query = self.QUERY + " AND m.x > 1 AND n.y = a.x"
+        assert matches(stream("a1:x=0,y=0 m2:x=2,y=0 n3:x=2,y=0 b4:x=0,y=0"), query) == set()
+        assert matches(stream("a1:x=0,y=0 m2:x=2,y=0 n3:x=2,y=1 b4:x=0,y=0"), query) == {"a1 b4"}
+        assert matches(stream("a1:x=0,y=0 m2:x=1,y=0 n3:x=1,y=0 b4:x=0,y=0"), query) == {"a1 b4"}
+
+    def test_in_a_chain(self) -> None:
+        query = "PATTERN SEQ(A a, !(M m), !(N n), !(O o), B b) WHERE m.x = n.x AND n.y = o.y"
+        assert matches(stream("a1:x=0,y=0 m2:x=1,y=0 n2:x=1,y=2 b4:x=0,y=0"), query) == {"a1 b4"}
+        assert matches(stream("a1:x=0,y=0 m2:x=1,y=0 n2:x=1,y=2 o3:x=9,y=2 b4:x=0,y=0"), query) == set()
+
+    def test_others_kill_alone(self) -> None:
+        query = "PATTERN SEQ(A a, !(M m), !(N n), !(O o), B b) WHERE m.x = n.x"
+        assert matches(stream("a1:x=0 o2:x=1 b4:x=0"), query) == set()
+
+    def test_at_the_edges_of_the_window(self) -> None:
+        query = "PATTERN SEQ(!(M m), A a, !(N n)) WHERE m.x = n.x WITHIN 5"
+        assert matches(stream("m1:x=1 a5:x=0 n9:x=1"), query) == set()
+        assert matches(stream("m1:x=1 a5:x=0 n10:x=1"), query) == {"a5"}
+
+    def test_under_or(self) -> None:
+        """In the second disjunct nothing ties them, so each of them kills it alone."""
+        query = "PATTERN SEQ(A a, !(M m), !(N n), B b) WHERE m.x = n.x OR a.x = 1"
+        assert matches(stream("a1:x=1 m2:x=1 b4:x=0"), query) == {"a1 b4"}
+        assert matches(stream("a1:x=1 m2:x=1 n3:x=1 b4:x=0"), query) == set()
+
+    def test_not_with_missing_events(self) -> None:
+        query = self.QUERY + " WITHIN 10"
+        with pytest.raises(QueryError, match="one by one"):
+            matches(stream("a1:x=0 b4:x=0"), query, model=Model(loss=0.1))
+        with pytest.raises(QueryError, match="one by one"):
+            matches(stream("a1:x=0 b4:x=0"), query + " THRESHOLD 0.1", model=Model(loss=0.1))
 
 
 class TestStart:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import cepheid
-from reference.written_streams import matches, stream
+from reference.written_streams import judged, matches, stream
 
 A = "EVENT A a WHERE "
 
@@ -126,10 +128,17 @@ class TestAny:
         assert matches(self.EVENTS, "PATTERN SEQ(A a, ANY(B, C) b) WHERE b.x IS NULL") == {"a1 b2"}
         assert matches(self.EVENTS, "PATTERN SEQ(A a, ANY(B, C) b) WHERE b.x IS NOT NULL") == {"a1 c3", "a1 c4"}
 
-    def test_equivalence_tests(self) -> None:
-        events = stream("a1:id=1 b2:id=NULL c3:id=2 d4:id=1 d5:id=2")
-        query = "PATTERN SEQ(A a, ANY(B, C) b, D d) WHERE [id]"
-        assert matches(events, query) == {"a1 b2 d4"}
+    def test_equivalence_tests_never_hold_on_null(self) -> None:
+        """An event without the key belongs to no partition."""
+        events = stream("a1:id=1 b2:id=NULL c3:id=2 c3':id=1 d4:id=1 d5:id=2")
+        assert matches(events, "PATTERN SEQ(A a, ANY(B, C) b, D d) WHERE [id]") == {"a1 c3' d4"}
+        assert matches(events, "PATTERN SEQ(A a, ANY(B, C) b, D d) WHERE [id = 1]") == {"a1 c3' d4"}
+        assert matches(events, "PATTERN SEQ(A a, ANY(B, C) b, D d) WHERE [id] OR a.id = 7") == {"a1 c3' d4"}
+
+    def test_nor_do_they_for_a_negated_component(self) -> None:
+        query = "PATTERN SEQ(A a, !(ANY(B, C) b), D d) WHERE [id]"
+        assert matches(stream("a1:id=1 b2:id=NULL d4:id=1"), query) == {"a1 d4"}
+        assert matches(stream("a1:id=1 b2:id=1 d4:id=1"), query) == set()
 
     def test_a_null_elsewhere_stays_unknown(self) -> None:
         events = stream("a1:x=NULL b2:x=1")
@@ -144,6 +153,39 @@ class TestAny:
         events = stream("b1:x=NULL c2:x=1")
         query = "PATTERN ANY(B, C)+ b[] WHERE skip_till_any_match { max(b[].x) > 1 }"
         assert matches(events, query) == set()
+
+
+class TestLacks:
+    """A call says which types lack which attributes: exactly these comparisons hold, every other NULL is SQL's."""
+
+    EVENTS = stream("a1:id=1,x=5 b2:id=1,x=NULL c3:id=1,x=NULL c4:id=1,x=9")
+
+    def test_exactly_what_is_named(self) -> None:
+        query = "PATTERN SEQ(A a, ANY(B, C) b) WHERE a.x < b.x"
+        assert judged(self.EVENTS, query) == {"a1 b2", "a1 c3", "a1 c4"}
+        assert judged(self.EVENTS, query, lacks={"B": ["x"]}) == {"a1 b2", "a1 c4"}
+        assert judged(self.EVENTS, query, lacks={"B": ["id"]}) == {"a1 c4"}
+
+    def test_by_the_type_of_the_event_however_the_component_is_declared(self) -> None:
+        assert judged(self.EVENTS, "PATTERN SEQ(A a, B b) WHERE a.x < b.x", lacks={"B": ["x"]}) == {"a1 b2"}
+
+    def test_in_equivalence_tests_too(self) -> None:
+        events = stream("a1:id=1 b2:id=NULL c3:id=NULL d4:id=1 d5:id=2")
+        query = "PATTERN SEQ(A a, ANY(B, C) b, D d) WHERE [id]"
+        assert judged(events, query, lacks={"B": ["id"]}) == {"a1 b2 d4"}
+        assert judged(events, "PATTERN SEQ(A a, ANY(B, C) b, D d) WHERE [id = 1]", lacks={"B": ["id"]}) == {"a1 b2 d4"}
+        assert judged(events, query.replace("[id]", "[id] OR a.id = 7"), lacks={"B": ["id"]}) == {"a1 b2 d4"}
+
+    def test_a_negated_event_that_lacks_the_key_kills_in_every_partition(self) -> None:
+        query = "PATTERN SEQ(A a, !(ANY(B, C) b), D d) WHERE [id]"
+        events = stream("a1:id=1 a1':id=2 b2:id=NULL d4:id=1 d5:id=2")
+        assert judged(events, query) == {"a1 d4", "a1' d5"}
+        assert judged(events, query, lacks={"B": ["id"]}) == set()
+
+    @pytest.mark.parametrize("lacks", [{"B": "x"}, {"B": ["nothing"]}])
+    def test_what_makes_no_sense(self, lacks: Any) -> None:
+        with pytest.raises(cepheid.DataError, match="lacks"):
+            judged(self.EVENTS, "PATTERN SEQ(A a, B b)", lacks=lacks)
 
 
 class TestEquivalence:

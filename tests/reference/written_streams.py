@@ -64,6 +64,7 @@ def matches(events: pa.Table, query: str, **options: Any) -> set[str]:
     return set(shown)
 
 
+ROLES = ("type", "tiebreak", "lower", "upper", "time_unit", "lacks")
 RESULT = ("match_start", "match_end", "probability", "confidence", "earliest", "latest")
 
 
@@ -81,7 +82,7 @@ def _shown(value: Any) -> str:
 
 def planned(events: pa.Table, query: str, **options: Any) -> tuple[Plan, EventTable]:
     """A plan for the reference engine and the events in order, to call `find` with."""
-    roles = {name: options.pop(name) for name in ("type", "tiebreak", "lower", "upper", "time_unit") if name in options}
+    roles = {name: options.pop(name) for name in ROLES if name in options}
     schema = Schema.from_arrow(events.schema, **roles)
     model, scoring = options.pop("model", None), options.pop("scoring", "exact")
     bound = cepheid.query(query).bind(schema)
@@ -91,6 +92,12 @@ def planned(events: pa.Table, query: str, **options: Any) -> tuple[Plan, EventTa
 def found_between(plan: Plan, events: EventTable, after: int = BEGINNING, until: int = NEVER, **more: Any) -> Matches:
     """What the reference engine's `find` returns for one interval."""
     return reference.find(plan, events, after, until, **more)
+
+
+def judged(events: pa.Table, query: str, **options: Any) -> set[str]:
+    """The matches as text, straight from the reference engine."""
+    plan, ready = planned(events, query, **options)
+    return set(named(ready, found_between(plan, ready)))
 
 
 def named(events: EventTable, found: Matches) -> list[str]:

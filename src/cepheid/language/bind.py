@@ -275,11 +275,13 @@ class _Binder:
                 parts.append(s.Comparison("=", positive[0], first, span=node.span))
             if value is not None:
                 parts += [s.Comparison("=", attribute, value) for attribute in attributes]
+            if not self.schema.lacks:  # a comparison holds on a NULL of an ANY component, but an equivalence test never
+                wild = [a for a, c in zip(attributes, self.query.components, strict=True) if c.any]
+                parts += [s.IsNull(attribute, negated=True, span=node.span) for attribute in wild]
         return parts[0] if len(parts) == 1 else s.And(tuple(parts), span=node.span) if parts else _TRUE
 
-    def negative_in(self, node: s.Expression) -> str | None:
-        found = [name for name in s.variables_of(node) if self.by_name[name].negative]
-        return found[0] if found else None
+    def negatives_in(self, node: s.Expression) -> list[str]:
+        return sorted(name for name in s.variables_of(node) if self.by_name[name].negative)
 
     def positive_part(self, where: s.Expression | None) -> s.Expression | None:
         """The condition with everything about negated components taken as true."""
@@ -294,7 +296,7 @@ class _Binder:
                 parts = [strip(operand) for operand in node.operands]
                 known = [part for part in parts if part is not None]
                 return s.Or(tuple(known), span=node.span) if len(known) == len(parts) else None
-            return None if self.negative_in(node) else node
+            return None if self.negatives_in(node) else node
 
         return strip(negation_normal_form(where))
 
@@ -305,14 +307,17 @@ class _Binder:
         y, but a disjunct has to hold for all of them.
         """
         normal = negation_normal_form(where) if where is not None else None
-        shared = tuple(part for part in _top_level(normal) if self.negative_in(part))
+        shared = tuple(part for part in _top_level(normal) if self.negatives_in(part))
         found = []
         for literals in disjuncts(s.And(shared) if shared else None):
             negative: dict[str, list[s.Expression]] = {}
             positive: list[s.Expression] = []
             for literal in literals:
-                variable = self.negative_in(literal)
-                (negative.setdefault(variable, []) if variable else positive).append(literal)
+                variables = self.negatives_in(literal)
+                for variable in variables:
+                    negative.setdefault(variable, []).append(literal)
+                if not variables:
+                    positive.append(literal)
             found.append(Branch(tuple(positive), tuple((name, tuple(parts)) for name, parts in negative.items())))
         return tuple(found)
 

@@ -5,6 +5,7 @@ This is what plans and engines read. Nothing here is text any more, and nothing 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -40,7 +41,10 @@ class Conjunct:
 
 @dataclass(frozen=True)
 class Branch:
-    """One disjunct of the condition (SASE section 2.2.2): its positive part, and what each negated event must pass."""
+    """One disjunct of the condition (SASE section 2.2.2): its positive part, and what each negated event must pass.
+
+    A condition on several negated components is listed under each of them.
+    """
 
     positive: tuple[s.Expression, ...]
     negative: tuple[tuple[str, tuple[s.Expression, ...]], ...]
@@ -48,6 +52,22 @@ class Branch:
     def passed_by(self, variable: str) -> tuple[s.Expression, ...]:
         """What an event of a negated component must pass to kill a match."""
         return dict(self.negative).get(variable, ())
+
+    def killed_together(self, variables: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """The negated components in groups that conditions tie together: only one event for each of a group kills.
+
+        >>> pair = s.Comparison("=", s.Attribute(s.Reference("m"), "x"), s.Attribute(s.Reference("n"), "x"))
+        >>> Branch((), (("m", (pair,)), ("n", (pair,)))).killed_together(["k", "m", "n"])
+        (('k',), ('m', 'n'))
+        """
+        groups: list[set[str]] = [{variable} for variable in variables]
+        for _, parts in self.negative:
+            for part in parts:
+                tied = s.variables_of(part) & set(variables)
+                joined = [group for group in groups if group & tied]
+                groups = [group for group in groups if not group & tied] + ([set().union(*joined)] if joined else [])
+        found = [tuple(variable for variable in variables if variable in group) for group in groups]
+        return tuple(sorted(found, key=lambda group: variables.index(group[0])))
 
 
 @dataclass(frozen=True)
@@ -117,6 +137,12 @@ class BoundQuery:
         """Is a match known only when its window has passed (negation at the end, SASE section 3.3)?"""
         return any(negation.before is None for negation in self.negations)
 
+    @cached_property
+    def has_tied_negations(self) -> bool:
+        """Does a condition mention several negated components, so that they kill only together?"""
+        negated = [negation.component.variable for negation in self.negations]
+        return any(len(branch.killed_together(negated)) < len(negated) for branch in self.branches)
+
     @property
     def has_kleene(self) -> bool:
         """Does any component take one or more events?"""
@@ -125,7 +151,7 @@ class BoundQuery:
     @property
     def contiguous(self) -> bool:
         """Does the strategy look at events that no component could take?"""
-        return self.strategy in (s.Strategy.STRICT_CONTIGUITY, s.Strategy.PARTITION_CONTIGUITY)
+        return self.strategy in s.CONTIGUOUS
 
     def attributes(self) -> frozenset[str]:
         """The columns that conditions, equivalence tests and RETURN mention."""

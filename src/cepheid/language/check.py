@@ -267,14 +267,15 @@ def returned_name(item: s.Returned) -> str:
 
 
 def _negation_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+    """Components that a condition ties together kill together, but a score knows only how sure each is by itself."""
     negative = {component.variable for component in query.components if component.negative}
-    if query.where is None or not negative:
+    if query.where is None or query.threshold is None:
         return
     for node in _literals(negation_normal_form(query.where)):
         both = sorted(s.variables_of(node) & negative)
         if len(both) > 1:
-            hint = "split it into conditions on one negated component each"
-            yield f"a condition on two negated components, {' and '.join(both)}", node, "two-negations", hint
+            message = f"THRESHOLD judges {' and '.join(both)} one by one, and this condition ties them together"
+            yield message, node, "two-negations", "split it into conditions on one negated component each"
 
 
 def _literals(node: s.Expression) -> Iterator[s.Expression]:
@@ -290,9 +291,9 @@ def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Found]:
     if query.threshold is None:
         return
     selection = query.selection
-    if selection is not None and selection.strategy is not s.Strategy.SKIP_TILL_ANY:
-        hint = "leave the strategy out, or write skip_till_any_match"
-        yield "missing events are defined for skip_till_any_match only", selection, "threshold-strategy", hint
+    if selection is not None and selection.strategy in s.CONTIGUOUS:
+        message = f"{selection.strategy.value} asks for events without gaps, and a missing event is a gap"
+        yield message, selection, "threshold-strategy", "write skip_till_next_match or skip_till_any_match"
     if query.within is None:
         hint = "add WITHIN, for example WITHIN 12 hours"
         yield "a query with THRESHOLD needs a window", query.components[-1], "threshold-without-within", hint

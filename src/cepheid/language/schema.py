@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -45,6 +46,7 @@ class Schema:
     tiebreak: tuple[str, ...] = ()
     lower: str | None = None  # imprecise time (TIME): the earliest and latest possible instant
     upper: str | None = None
+    lacks: tuple[tuple[str, tuple[str, ...]], ...] = ()  # attributes that events of a type do not have
 
     @cached_property
     def _by_name(self) -> dict[str, DataType]:
@@ -54,6 +56,10 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
         return tuple(name for name, _ in self.columns)
+
+    def is_lacking(self, type: str | None, attribute: str) -> bool:
+        """Do events of this type not have the attribute, as the call said?"""
+        return any(name == type and attribute in attributes for name, attributes in self.lacks)
 
     def type_of(self, name: str) -> DataType | None:
         """The type of a column, or None if there is no such column."""
@@ -71,6 +77,7 @@ class Schema:
         lower: str | None = None,
         upper: str | None = None,
         types: frozenset[str] | None = None,
+        lacks: Mapping[str, Sequence[str]] | None = None,
     ) -> Schema:
         """The schema of an Arrow table, with its roles checked."""
         columns = tuple((field.name, data_type(field.type)) for field in schema)
@@ -103,7 +110,8 @@ class Schema:
                 raise DataError(f"no time unit '{time_unit}'; for example 'ms', 's' or 'minutes'")
             if found is DataType.TIME and unit != "microseconds":
                 raise DataError(f"column '{clock}' is a timestamp and carries its own unit; leave time_unit out")
-        return cls(columns, clock if lower is not None else time, type, unit, types, tiebreak, lower, upper)
+        absent = _checked_lacks(lacks or {}, schema.names, type)
+        return cls(columns, clock if lower is not None else time, type, unit, types, tiebreak, lower, upper, absent)
 
 
 def data_type(arrow: pa.DataType) -> DataType:
@@ -127,6 +135,19 @@ def data_type(arrow: pa.DataType) -> DataType:
     if (pa.types.is_list(arrow) or pa.types.is_large_list(arrow)) and data_type(arrow.value_type) in NUMBERS:
         return DataType.LIST
     return DataType.OTHER
+
+
+def _checked_lacks(
+    lacks: Mapping[str, Sequence[str]], names: list[str], type: str | None
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    if not isinstance(lacks, Mapping) or any(isinstance(each, str) for each in lacks.values()):
+        raise DataError(f"lacks={lacks!r} is not understood", hint="for example lacks={'Login': ['amount', 'card']}")
+    if lacks and type is None:
+        raise DataError("lacks says what event types do not have, and the stream has no types", hint="pass type='...'")
+    for attribute in (name for attributes in lacks.values() for name in attributes):
+        if attribute not in names:
+            _raise_missing("lacks", attribute, names)
+    return tuple((name, tuple(sorted(set(lacks[name])))) for name in sorted(lacks))
 
 
 def _raise_missing(role: str, name: str, names: list[str]) -> None:

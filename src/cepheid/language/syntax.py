@@ -181,6 +181,9 @@ class Strategy(Enum):
     SKIP_TILL_ANY = "skip_till_any_match"
 
 
+CONTIGUOUS = frozenset({Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY})  # they see every event
+
+
 @dataclass(frozen=True)
 class Component(Node):
     """One place of the pattern.

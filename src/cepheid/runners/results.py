@@ -75,7 +75,10 @@ def _events(table: pa.Table, chosen: Chosen) -> pa.Array:
 def _listed(offsets: Int64s, values: pa.Array) -> pa.Array:
     if offsets[-1] > MAX_LIST:
         raise LimitError("the Kleene groups of the result hold over two billion events; ask for less with max_matches")
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+    missing = np.diff(offsets) == 0
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()), values, mask=pa.array(missing) if missing.any() else None
+    )
 
 
 def _edges(bound: BoundQuery, table: pa.Table, matches: Matches) -> tuple[pa.Array, pa.Array]:
@@ -148,10 +151,14 @@ def _aggregate(function: str, argument: s.Expression, table: pa.Table, by_name: 
     if isinstance(argument, s.Reference):
         return pa.array(sizes)
     flattened = value(argument, lambda node: _taken(value_column(table.column(node.name)), chosen.rows))  # type: ignore[attr-defined]
+    missing = sizes == 0  # a missing group contributes nothing
     if function in ("first", "last"):
         edges = chosen.offsets[:-1] if function == "first" else chosen.offsets[1:] - 1
-        return flattened.take(pa.array(edges))
+        return flattened.take(pa.array(edges, mask=missing))
     names = {"avg": "mean", "sum": "sum", "min": "min", "max": "max", "count": "count"}
     grouped = pa.table({"match": np.repeat(np.arange(len(sizes)), sizes), "value": _whole(flattened)})
     done = grouped.group_by("match", use_threads=False).aggregate([("value", names[function])])
-    return _whole(done.column(f"value_{names[function]}"))
+    values = _whole(done.column(f"value_{names[function]}"))
+    if missing.any():
+        values = values.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
+    return values.fill_null(0) if function == "count" else values

@@ -136,11 +136,11 @@ PROBABILITIES = Section(
         ),
         Kind(
             "threshold-strategy",
-            "Missing events are defined for skip_till_any_match.",
+            "Contiguity leaves no room for missing events.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE strict_contiguity(a, b) { } WITHIN 1 hour THRESHOLD 5%",
-                "line 1, column 39: missing events are defined for skip_till_any_match only",
-                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ leave the strategy out, or write skip_till_any_match",
+                "line 1, column 39: strict_contiguity asks for events without gaps, and a missing event is a gap",
+                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ write skip_till_next_match or skip_till_any_match",
             ),
         ),
         Kind(

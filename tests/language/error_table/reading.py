@@ -199,10 +199,10 @@ THE_PATTERN = Section(
         ),
         Kind(
             "two-negations",
-            "A condition ties two events together that both must not happen.",
+            "With THRESHOLD, a condition ties two events together that both must not happen.",
             Example(
-                "PATTERN SEQ(!(Login a), Stock b, !(Payment c)) WHERE a.id = c.id WITHIN 1 hour",
-                "line 1, column 54: a condition on two negated components, a and c",
+                "PATTERN SEQ(!(Login a), Stock b, !(Payment c)) WHERE a.id = c.id WITHIN 1 hour THRESHOLD 5%",
+                "line 1, column 54: THRESHOLD judges a and c one by one, and this condition ties them together",
                 "                                                     ^^^^^^^^^^^ split it into conditions on one negated component each",
             ),
         ),

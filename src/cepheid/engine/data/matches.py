@@ -24,12 +24,20 @@ class Chosen:
     offsets: Int64s | None = None  # Kleene: match m holds rows[offsets[m]:offsets[m + 1]]
 
     def first(self) -> Int64s:
-        """The first row of each match."""
-        return self.rows if self.offsets is None else self.rows[self.offsets[:-1]]
+        """The first row of each match; MISSING where a whole group is missing."""
+        return self.rows if self.offsets is None else self._at(self.offsets[:-1])
 
     def last(self) -> Int64s:
-        """The last row of each match."""
-        return self.rows if self.offsets is None else self.rows[self.offsets[1:] - 1]
+        """The last row of each match; MISSING where a whole group is missing."""
+        return self.rows if self.offsets is None else self._at(self.offsets[1:] - 1)
+
+    def _at(self, positions: Int64s) -> Int64s:
+        empty = np.diff(self.offsets) == 0
+        if not empty.any():
+            return self.rows[positions]
+        found = np.full(len(positions), MISSING, np.int64)
+        found[~empty] = self.rows[positions[~empty]]
+        return found
 
     def take(self, which: Int64s) -> Chosen:
         """The same for some of the matches."""

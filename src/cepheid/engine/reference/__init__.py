@@ -69,7 +69,11 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[Found]:
         model = missing.check_missing(bound, plan.model)
         probability = missing.probability_of(bound, model, cast(Scoring, plan.scoring))
         judge = partial(
-            missing.find_all, bound, probability=probability, missing_last=bool(options.get("missing_last", False))
+            missing.find_all,
+            bound,
+            probability=probability,
+            may_miss=missing.missable(bound, model),
+            missing_last=bool(options.get("missing_last", False)),
         )
     if bound.schema.lower is None:
         found = list(judge(stream))

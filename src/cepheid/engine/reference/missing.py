@@ -1,38 +1,62 @@
 """Missing events (AYAC; docs/semantics.md, "Missing events"): every choice of what was seen and what was not.
 
 A positive component is filled by an event that was seen, or its event is missing; a Kleene group holds at least one
-event that was seen. The last positive component must have been seen, unless `missing_last` allows otherwise. Then
-the first one must have been: the window is counted from it, and both ends open would leave it nowhere to stand.
+event that was seen, or is missing as a whole, if the model has a gap for it. The last positive component must have been
+seen, unless `missing_last` allows otherwise. Then the first one must have been: the window is counted from it, and both
+ends open would leave it nowhere to stand.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 
 from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search
 from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
 from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
-from cepheid.errors import LimitError
+from cepheid.errors import LimitError, ModelError
 from cepheid.language import syntax as s
-from cepheid.language.bound import BoundQuery
+from cepheid.language.bind import place_conjunct
+from cepheid.language.bound import BoundQuery, Branch
+from cepheid.language.missing import TRUE, without_missing
 from cepheid.model.loss_model import Model
 from cepheid.model.scores import Scoring, SegmentItem, score
 
-__all__ = ["NEGLIGIBLE", "ROUNDING", "assignments", "check_missing", "find_all", "probability_of"]
+__all__ = ["NEGLIGIBLE", "ROUNDING", "assignments", "check_missing", "find_all", "missable", "probability_of"]
 
 ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has reached it
 NEGLIGIBLE = 1e-16  # a score that integration cannot tell from 0: whether a match is possible must not hang on rounding
 
 
-def find_all(bound: BoundQuery, stream: Stream, probability: Probability, missing_last: bool = False) -> list[Found]:
+def find_all(
+    bound: BoundQuery,
+    stream: Stream,
+    probability: Probability,
+    may_miss: frozenset[str],
+    missing_last: bool = False,
+) -> list[Found]:
     """Every match that may have happened, with its probability; before the threshold is applied."""
     search = Search(bound, stream, missing_last)
+
+    @cache
+    def searched(absent: frozenset[str]) -> Search:
+        return Search(seen_part(bound, absent), stream)
+
+    @cache
+    def selected(absent: frozenset[str]) -> frozenset[Groups]:
+        return frozenset(searched(absent).matches())
+
     found = []
-    for groups in assignments(search):
-        binding = search.binding(groups)
-        if not all(search.evaluator.holds(conjunct, binding) for conjunct in bound.conjuncts):
+    for groups in assignments(search, may_miss):
+        seen = tuple(group for group in groups if group)
+        absent = frozenset(c.variable for c, group in zip(bound.positives, groups, strict=True) if not group)
+        # skip_till_next_match: what was seen must be a match of the pattern without what was not.
+        if bound.strategy is s.Strategy.SKIP_TILL_NEXT and seen not in selected(absent):
+            continue
+        conjuncts, binding = searched(absent).bound.conjuncts, search.binding(groups)
+        if not all(search.evaluator.holds(conjunct, binding) for conjunct in conjuncts):
             continue
         if not search.survives(groups):
             continue
@@ -44,7 +68,19 @@ def find_all(bound: BoundQuery, stream: Stream, probability: Probability, missin
     return found
 
 
-def assignments(search: Search) -> Iterator[Groups]:
+def seen_part(bound: BoundQuery, absent: frozenset[str]) -> BoundQuery:
+    """The pattern without some components and without negated ones; conditions as they read without the former."""
+    kept = [component for component in bound.positives if component.variable not in absent]
+    conditions = (without_missing(conjunct.expression, absent) for conjunct in bound.conjuncts)
+    return replace(
+        bound,
+        syntax=replace(bound.syntax, components=tuple(kept)),
+        conjuncts=tuple(place_conjunct(condition, kept) for condition in conditions if condition != TRUE),
+        branches=(Branch((), ()),),
+    )
+
+
+def assignments(search: Search, may_miss: frozenset[str]) -> Iterator[Groups]:
     """Every way to fill the components with events in order and in window, or to call their events missing."""
     positives, stream = search.bound.positives, search.stream
     candidates = [
@@ -69,14 +105,14 @@ def assignments(search: Search) -> Iterator[Groups]:
                 and search.equivalent(groups, positives[of], event)
             ]
 
-        if seen and positives[place - 1].kleene:
+        if place and groups[-1] and positives[place - 1].kleene:
             pending.extend((*groups[:-1], (*groups[-1], event)) for event in possible(place - 1))
         if place == len(positives):
             yield groups
             continue
         pending.extend((*groups, (event,)) for event in possible(place))
         last = place == len(positives) - 1
-        if not positives[place].kleene and (not last or (search.missing_last and groups and groups[0])):
+        if positives[place].variable in may_miss and (not last or (search.missing_last and groups and groups[0])):
             pending.append((*groups, ()))
 
 
@@ -88,6 +124,26 @@ def passes_alone(search: Search, component: s.Component, event: int) -> bool:
         for conjunct in search.bound.conjuncts
         if conjunct.own and conjunct.variables == {variable} and (not component.kleene or variable in conjunct.every)
     )
+
+
+def missable(bound: BoundQuery, model: Model) -> frozenset[str]:
+    """The positive components whose events may be missing; a Kleene group only if the model has a gap for it.
+
+    For a single event the model must have one: where it has not, that is an error when it is asked for.
+    """
+    assert bound.window is not None
+    length = bound.window.length * gap_scale(bound, model)
+    leading = leading_components(bound)
+
+    def known(component: s.Component) -> bool:
+        name = component.variable
+        try:
+            model.for_component(name, fixed_attributes(bound, component), length if name in leading else None)
+        except ModelError:
+            return False
+        return True
+
+    return frozenset(each.variable for each in bound.positives if not each.kleene or known(each))
 
 
 # probability

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from cepheid.engine.data.matches import NEVER
@@ -12,8 +13,8 @@ from cepheid.engine.reference.values import Binding, Evaluator, Row
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
-from cepheid.language.bound import BoundQuery, Branch, Negation, Phase
-from cepheid.language.normal import negation_normal_form
+from cepheid.language.bound import BoundQuery, Negation, Phase
+from cepheid.language.missing import without_missing
 
 MAX_MATCHES = 200_000
 MAX_RUNS = 2_000_000
@@ -33,12 +34,10 @@ class Search:
     stream: Stream
     missing_last: bool = False  # may the last event of a match be missing? Then all decisions may come late
     evaluator: Evaluator = field(init=False)
-    branches: tuple[Branch, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         declared_any = frozenset(component.variable for component in self.bound.components if component.any)
-        self.evaluator = Evaluator(declared_any)
-        self.branches = decisive_branches(self.bound)
+        self.evaluator = Evaluator(declared_any, self.bound.schema)
 
     # runs
 
@@ -139,10 +138,10 @@ class Search:
             if conjunct.place == place and conjunct.phase is Phase.CLOSE
         )
 
-    def binding(self, groups: Groups) -> dict[str, Sequence[Row] | None]:
-        """The rows behind the chosen events, by variable; None for a missing event."""
+    def binding(self, groups: Groups) -> dict[str, Sequence[Row]]:
+        """The rows behind the chosen events, by variable; none for a missing event."""
         return {
-            component.variable: [self.stream.rows[event] for event in group] or None
+            component.variable: [self.stream.rows[event] for event in group]
             for component, group in zip(self.bound.positives, groups, strict=False)
         }
 
@@ -153,24 +152,25 @@ class Search:
             assert self.bound.schema.type is not None
             if row[self.bound.schema.type] not in component.types:
                 return False
-        for name, value in self.bound.fixed:
-            test = s.Comparison("=", s.Attribute(s.Reference(component.variable), name), value)
-            if not self.evaluator.condition(test, {component.variable: [row]}, {}):
-                return False
-        return True
+        return all(
+            row[name] is None or self.evaluator.condition(s.Comparison("=", s.Literal(row[name]), value), {}, {})
+            for name, value in self.bound.fixed  # on NULL the equivalence test decides, which is tested with them all
+        )
 
     def equivalent(self, groups: Groups, component: s.Component, event: int) -> bool:
-        """Is the event equal to all chosen ones in the attributes of the equivalence tests?"""
+        """Is the event equal to all chosen ones in the attributes of the equivalence tests?
+
+        An event without the attribute belongs to no partition, unless its type is known to lack it.
+        """
         row = self.stream.rows[event]
         for name in self.bound.equivalence:
-            if row[name] is None and not component.any:
-                return False
-            for chosen in (event for group in groups for event in group):
-                value = self.stream.rows[chosen][name]
-                if value is None or row[name] is None:
-                    continue  # absent on a component declared with ANY
-                if value != row[name]:
+            if row[name] is None:
+                if not self.evaluator.is_lacking(row, name):
                     return False
+                continue
+            chosen = (self.stream.rows[other][name] for group in groups for other in group)
+            if any(value is not None and value != row[name] for value in chosen):
+                return False
         return True
 
     # the window
@@ -196,26 +196,50 @@ class Search:
     def survives(self, groups: Groups) -> bool:
         """Does the match stand against the negated components, for some disjunct of the condition?"""
         binding = self.binding(groups)
-        for branch in self.branches:
-            placed = (place_conjunct(part, list(self.bound.positives)) for part in branch.positive)
-            if all(self.evaluator.holds(conjunct, binding) for conjunct in placed) and not any(
-                self.killed(negation, branch.passed_by(negation.component.variable), groups, binding)
-                for negation in self.bound.negations
+        missing = frozenset(variable for variable, rows in binding.items() if not rows)
+        by_name = {negation.component.variable: negation for negation in self.bound.negations}
+        for branch in self.bound.branches:
+            positive = [without_missing(part, missing) for part in branch.positive]
+            placed = (place_conjunct(part, list(self.bound.positives)) for part in positive)
+            if not all(self.evaluator.holds(conjunct, binding) for conjunct in placed):
+                continue
+            if not any(
+                self.killed(
+                    [by_name[variable] for variable in together],
+                    [without_missing(part, missing) for variable in together for part in branch.passed_by(variable)],
+                    groups,
+                    binding,
+                )
+                for together in branch.killed_together(list(by_name))
             ):
                 return True
         return False
 
-    def killed(self, negation: Negation, conditions: Sequence[s.Expression], groups: Groups, binding: Binding) -> bool:
-        """Does an event of the negated component lie in its interval and pass all conditions on it?"""
-        component = negation.component
-        placed = [place_conjunct(part, [*self.bound.positives, component]) for part in conditions]
-        for event in range(len(self.stream)):
-            if not self.inside(negation, groups, event):
+    def killed(
+        self, together: Sequence[Negation], conditions: Sequence[s.Expression], groups: Groups, binding: Binding
+    ) -> bool:
+        """Is there an event for each of these negated components, all different, each in its interval, that kills?
+
+        They kill if they pass all conditions on them. It is one component, or several that conditions tie together.
+        """
+        components = [negation.component for negation in together]
+        placed = [place_conjunct(part, [*self.bound.positives, *components]) for part in conditions]
+        everyone = range(len(self.stream))
+        candidates = [
+            [event for event in everyone if self.inside(each, groups, event) and self.fits(each.component, event)]
+            for each in together
+        ]
+        for events in product(*candidates):
+            if len(set(events)) < len(events):
                 continue
-            if not (self.fits(component, event) and self.equivalent(groups, component, event)):
+            pairs = list(zip(components, events, strict=True))
+            if not all(
+                self.equivalent((*groups, events[:place]), component, event)
+                for place, (component, event) in enumerate(pairs)
+            ):
                 continue
-            with_event = {**binding, component.variable: [self.stream.rows[event]]}
-            if all(self.evaluator.holds(conjunct, with_event) for conjunct in placed):
+            with_events = {**binding, **{each.variable: [self.stream.rows[event]] for each, event in pairs}}
+            if all(self.evaluator.holds(conjunct, with_events) for conjunct in placed):
                 return True
         return False
 
@@ -270,34 +294,3 @@ class Search:
             if self.partition(later) == own and self.position(later) >= due:
                 return self.stream.times[later]
         return NEVER
-
-
-def decisive_branches(bound: BoundQuery) -> tuple[Branch, ...]:
-    """The disjuncts that negation is judged by, reduced to conditions that share an OR with a negated component.
-
-    All others were tested before as clauses of the conjunctive form. That matters for Kleene groups: `a.x = 1 OR
-    a.y = 2` may hold for one element by its x and for another by its y, but a disjunct has to hold for all of them.
-    """
-    if not bound.negations or bound.syntax.where is None:
-        return (Branch((), ()),)
-    negated = {negation.component.variable for negation in bound.negations}
-    plain: set[s.Expression] = set()
-    shared: set[s.Expression] = set()
-    for part in _operands(negation_normal_form(bound.syntax.where), s.And):
-        nodes = list(s.walk(part))
-        mixed = bool(s.variables_of(part) & negated) or any(isinstance(node, s.Equivalence) for node in nodes)
-        (shared if mixed else plain).update(_operands(part, s.And, s.Or))
-    kept = (
-        Branch(tuple(each for each in branch.positive if each not in plain or each in shared), branch.negative)
-        for branch in bound.branches
-    )
-    return tuple(dict.fromkeys(kept))
-
-
-def _operands(node: s.Expression, *kinds: type[s.Expression]) -> Iterator[s.Expression]:
-    """What stands under nested nodes of some kinds."""
-    if isinstance(node, kinds):
-        for inner in s.children(node):
-            yield from _operands(inner, *kinds)
-    else:
-        yield node

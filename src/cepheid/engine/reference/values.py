@@ -11,9 +11,10 @@ from typing import Any
 from cepheid.language import syntax as s
 from cepheid.language.bound import Conjunct
 from cepheid.language.functions import AGGREGATES, find_function
+from cepheid.language.schema import Schema
 
 Row = Mapping[str, Any]
-Binding = Mapping[str, Sequence[Row] | None]  # variable -> its events so far; None: the event is missing
+Binding = Mapping[str, Sequence[Row]]  # variable -> its events so far
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -25,15 +26,21 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Missing(Exception):
-    """An expression needs an attribute of a missing event that has no default (AYAC section 2.2)."""
-
-
 class Evaluator:
-    """Evaluates expressions; knows which variables were declared with ANY, whose NULLs satisfy comparisons."""
+    """Evaluates expressions over events that were seen; conditions on missing ones are rewritten before.
 
-    def __init__(self, any_variables: frozenset[str] = frozenset()) -> None:
+    It knows which NULLs stand for attributes that an event's type does not have (SASE section 2.2.2): those of
+    variables declared with ANY, or, if the call said which types lack what, exactly those.
+    """
+
+    def __init__(self, any_variables: frozenset[str], schema: Schema) -> None:
         self.any_variables = any_variables
+        self.schema = schema
+
+    def is_lacking(self, row: Row, name: str) -> bool:
+        """Does the event have no such attribute, as the call said of its type?"""
+        column = self.schema.type
+        return row[name] is None and column is not None and self.schema.is_lacking(row[column], name)
 
     def holds(self, conjunct: Conjunct, binding: Binding, at: Mapping[str, int] | None = None) -> bool:
         """Does a clause hold, for every element of the Kleene groups it quantifies over?
@@ -43,36 +50,31 @@ class Evaluator:
         at = at or {}
         ranges: list[list[tuple[str, int]]] = []
         for variable in sorted(conjunct.every):
-            group = binding[variable] or ()
+            group = binding[variable]
             first = 1 if variable in conjunct.from_second else 0
             indices = [at[variable]] if variable in at else list(range(len(group)))
             ranges.append([(variable, index) for index in indices if index >= first])
         return all(self.condition(conjunct.expression, binding, dict(choice)) for choice in product(*ranges))
 
     def condition(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> bool:
-        """Is a condition true? Unknown is not; one that needs a missing event without a default is vacuously true."""
+        """Is a condition true? Unknown is not."""
         match node:
             case s.And(operands=operands):
                 return all(self.condition(operand, binding, at) for operand in operands)
             case s.Or(operands=operands):
                 return any(self.condition(operand, binding, at) for operand in operands)
-        try:
-            return self.value(node, binding, at) is True
-        except Missing:
-            return True
+        return self.value(node, binding, at) is True
 
     def _absent(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> bool:
-        """Does it need an attribute that the event of an ANY component does not have (SASE section 2.2.2)?
-
-        Aggregates pass over NULLs by themselves, and the default of an event that was seen is not used.
-        """
+        """Does it need an attribute that an event does not have? Aggregates pass over NULLs by themselves."""
         match node:
             case s.Call(function=function) if function.lower() in AGGREGATES:
                 return False
-            case s.Attribute(of=of, default=default):
-                if binding[of.variable] is None:
-                    return default is not None and self._absent(default, binding, at)
-                return of.variable in self.any_variables and self.value(node, binding, at) is None
+            case s.Attribute(of=of, name=name):
+                row = self._element(of, binding[of.variable], at)
+                if self.schema.lacks:
+                    return self.is_lacking(row, name)
+                return of.variable in self.any_variables and _clean(row[name]) is None
         return any(self._absent(inner, binding, at) for inner in s.children(node))
 
     def value(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> Any:
@@ -80,15 +82,10 @@ class Evaluator:
         match node:
             case s.Literal(value=value):
                 return value
-            case s.Attribute(of=of, name=name, default=default):
-                group = binding[of.variable]
-                if group is None:
-                    if default is None:
-                        raise Missing(of.variable)
-                    return self.value(default, binding, at)
-                return _clean(self._element(of, group, at)[name])
+            case s.Attribute(of=of, name=name):  # its default is for an event that is missing
+                return _clean(self._element(of, binding[of.variable], at)[name])
             case s.Length(variable=variable):
-                return len(binding[variable] or ())
+                return len(binding[variable])
             case s.Negative(operand=operand):
                 value = self.value(operand, binding, at)
                 return None if value is None else -value
@@ -134,7 +131,7 @@ class Evaluator:
 
     def _aggregate(self, function: str, argument: s.Expression, binding: Binding, at: Mapping[str, int]) -> Any:
         (variable,) = s.variables_of(argument)
-        group = binding[variable] or ()
+        group = binding[variable]
         before = any(isinstance(n, s.Reference) and n.element is s.Element.BEFORE for n in s.walk(argument))
         indices = range(at[variable]) if before else range(len(group))
         if isinstance(argument, s.Reference):

@@ -131,7 +131,8 @@ def independent(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval]
         search = Search(bound, stream)
         events = [e for e in events if any(passes_alone(search, c, e) for c in bound.components)]
     parts: dict[tuple[object, ...], list[int]] = {(): events}
-    whole = bound.strategy is s.Strategy.STRICT_CONTIGUITY or any(component.any for component in bound.components)
+    lacking = any(name in bound.equivalence for _, attributes in bound.schema.lacks for name in attributes)
+    whole = bound.strategy is s.Strategy.STRICT_CONTIGUITY or lacking
     if bound.equivalence and not whole:
         parts = {}
         for event in events:

@@ -68,9 +68,12 @@ def check_missing(bound: BoundQuery, model: Any) -> Model:
         if isinstance(model, str | PathLike):
             hint = f"load it with cepheid.load_model({str(model)!r})"
         raise ModelError(f"model={model!r} is no loss and gap model", hint=hint)
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        hint = "leave the strategy out, or call without a model"
-        raise QueryError("missing events are defined for skip_till_any_match only", hint=hint, code="model-strategy")
+    if bound.contiguous:
+        told = f"{bound.strategy.value} asks for events without gaps, and a missing event is a gap"
+        raise QueryError(told, hint="use another strategy, or call without a model", code="model-strategy")
+    if bound.has_tied_negations:
+        told = "with a loss model negated components are judged one by one, and a condition ties some together"
+        raise QueryError(told, hint="split it into conditions on one negated component each", code="model-negations")
     if bound.window is None or bound.window.events:
         hint = "add WITHIN, for example WITHIN 12 hours"
         raise QueryError("a query with a loss model needs a window of time", hint=hint, code="model-without-within")
