@@ -8,7 +8,9 @@ from __future__ import annotations
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.printing import expression_text
 
+MOST_PLACES = 6  # events that one condition may mention if each of them may be missing
 MAX_BRANCHES = 12  # disjuncts that negation is judged by at imprecise times: all their subsets are looked at
 
 
@@ -49,25 +51,35 @@ def missing(bound: BoundQuery) -> str | None:
 
 def unseen(bound: BoundQuery) -> str | None:
     """What missing events ask of a query, whatever its times are."""
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
+    if bound.contiguous:
+        return f"{bound.strategy.value} asks for events without gaps, and a missing event is a gap"
+    if bound.has_tied_negations:
+        return (
+            "where events may be missing, negated components are judged one by one, and a condition ties some together"
+        )
     if bound.window is None or bound.window.events:
         return "missing events need a window of time"
-    from cepheid.engine.search.queues.clauses import refusal
-
-    return refusal(bound)
+    names = set(bound.place_of)
+    conditions = [conjunct.expression for conjunct in bound.conjuncts]
+    for branch in bound.branches:
+        conditions += [*branch.positive, *(part for _, parts in branch.negative for part in parts)]
+    for condition in conditions:
+        mentioned = {node.variable for node in s.walk(condition) if isinstance(node, s.Reference | s.Length)}
+        if len(mentioned & names) > MOST_PLACES:
+            return f"'{expression_text(condition)}' mentions more than {MOST_PLACES} components that may be missing"
+    return None
 
 
 def imprecise(bound: BoundQuery) -> str | None:
     """The engines for times that are only known to an interval."""
     if bound.schema.lower is None or bound.schema.upper is None:
         return "it is for imprecise times; pass lower='...' and upper='...'"
-    if bound.contiguous:
-        return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
     if bound.window is not None and bound.window.events:
         return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
     if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
         return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+    if bound.has_tied_negations:
+        return "a condition ties negated components together, and imprecise times do not say which of their events meet"
     return imprecise_missing(bound) if bound.syntax.threshold is not None else None
 
 
@@ -78,8 +90,6 @@ def points(bound: BoundQuery) -> str | None:
 
 def imprecise_missing(bound: BoundQuery) -> str | None:
     """Imprecise times and missing events together: narrower than either alone."""
-    if bound.has_kleene:
-        return "Kleene plus cannot be combined with both missing events and imprecise times"
     if bound.syntax.output.mode is s.OutputMode.TOP:
         return "TOP k BY CONFIDENCE is not defined where events are missing: use THRESHOLD or CONFIDENCE"
     if bound.negations and len(bound.branches) > MAX_BRANCHES:

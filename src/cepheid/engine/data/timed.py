@@ -15,11 +15,13 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.candidates import Candidates, candidates
+from cepheid.engine.data.candidates import _partitions as by_equivalence
 from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.instants import Instants, instants_of
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.lean import lean
+from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]
@@ -65,7 +67,7 @@ TIMED = types.NamedTuple(
 
 
 class Stacks(NamedTuple):
-    """For each component and partition its candidates in order of the lower bound."""
+    """For each component and partition its candidates in order of the lower bound; under contiguity, then everyone."""
 
     member: Int64s  # component after component, each partition by partition
     begin: npt.NDArray[np.int64]  # row c: where each partition of component c begins in `member`, and the end
@@ -92,7 +94,7 @@ class Prepared:
 def prepare(plan: Plan, events: EventTable) -> Prepared:
     """The events that could fill some component, with their instants."""
     instants = instants_of(events.table, plan.bound.schema, plan.options)
-    found = candidates(plan, events)
+    found = with_everyone(plan, events) if plan.bound.contiguous else candidates(plan, events)
     part = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
     lower, upper, begin = _possible(instants, found.rows)
     order = np.lexsort((upper, lower, part))
@@ -125,7 +127,7 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         np.ascontiguousarray(found.compared[:, order]),
         instants.until[rows],
     )
-    stacks = _stacks(timed, components, found.starts)
+    stacks = _stacks(timed, components, found.starts, everyone=plan.bound.contiguous)
     return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned, events.late)
 
 
@@ -184,8 +186,40 @@ def accumulate(point: Float64s, base: Int64s, sizes: Int64s, holes: Int64s) -> t
     return below, above, possible
 
 
-def _stacks(timed: Timed, components: int, starts: Int64s) -> Stacks:
+def with_everyone(plan: Plan, events: EventTable) -> Candidates:
+    """The candidates and all other events: under contiguity each of them is in the way of others.
+
+    Under partition contiguity those that have the same equivalence-test values, under strict contiguity all.
+    """
+    bound = plan.bound
+    found = candidates(plan, events)
+    order, starts = by_equivalence(bound, events)
+    codes = np.zeros((0, len(order)), np.int64)
+    if bound.strategy is s.Strategy.STRICT_CONTIGUITY:  # then values are compared instead
+        number = np.empty(len(events), np.int64)
+        number[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        codes = number[None, :] if bound.equivalence else codes
+        order, starts = np.arange(len(events)), np.array([0, len(events)])
+    mask = np.zeros(len(events), np.int64)
+    mask[found.rows] = found.mask
+    return Candidates(
+        order,
+        events.time[order],
+        events.instant[order],
+        events.instant[order],
+        found.position[:0],
+        found.due[:0],
+        mask[order],
+        starts,
+        np.ascontiguousarray(codes),
+        len(events),
+    )
+
+
+def _stacks(timed: Timed, components: int, starts: Int64s, everyone: bool) -> Stacks:
     members = [np.flatnonzero((timed.mask >> place) & 1) for place in range(components)]
+    if everyone:
+        members.append(np.arange(len(timed.lower)))
     bases = np.cumsum([0, *(len(member) for member in members)])
     begin = np.stack([base + np.searchsorted(member, starts) for base, member in zip(bases, members, strict=False)])
     member = np.concatenate(members)

@@ -227,9 +227,7 @@ def add_node(
 
 
 @apart(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
-def complete_holds(
-    program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int
-) -> bool:
+def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int) -> bool:
     """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
     for place in range(program.places):
         if (missing >> place) & 1 == 1:  # what its defaults say, once for the whole component
@@ -255,9 +253,7 @@ def complete_holds(
                 if kind != CLOSE:
                     see_later(program, nodes, last, place)
                     put_event(program, nodes.scratch.at, event, place, begins)
-                if not test_holds(
-                    program, columns, predicate, test, missing, nodes.scratch, nodes.entries, last
-                ):
+                if not test_holds(program, columns, predicate, test, missing, nodes.scratch, nodes.entries, last):
                     return False
         node = parent
     return True

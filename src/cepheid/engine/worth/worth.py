@@ -39,7 +39,6 @@ class Worth(NamedTuple):
     least: Float64s  # [0]: the smallest confidence to report, which TOP k raises; [1]: where it begins
     best: Float64s  # for TOP k room for the k best confidences of a partition, see `top`
     budget: float  # how many steps the judgement of one match may take
-    everyone: bool  # under contiguity: is every event of the stream in the way, or those of the partition?
     scored: bool  # may events be missing?
     score: float  # the smallest probability to report...
     threshold: float  # ... and its logarithm
@@ -58,7 +57,6 @@ WORTH = types.NamedTuple(
         FLOAT64S,
         FLOAT64S,
         types.float64,
-        types.boolean,
         types.boolean,
         types.float64,
         types.float64,
@@ -96,7 +94,6 @@ def worth_of(plan: Plan, step: int, compared: int) -> Worth:
         np.full(2, float(given or 0.0) - ROUNDING),
         np.zeros(competing(plan, compared)),
         float(plan.options.get("max_cost", MAX_COST)),
-        bound.strategy is s.Strategy.STRICT_CONTIGUITY,
         scored,
         score,
         float(np.log(score)) if score > 0 else -np.inf,

@@ -127,7 +127,15 @@ def longer_path(path: Path) -> Path:
 
 @lean(types.boolean(TIMED, WORTH, STACKS, PROGRAM, PATH, types.int64, types.int64, types.int64, types.boolean))
 def aim(
-    timed: Timed, worth: Worth, stacks: Stacks, program: Program, path: Path, part: int, depth: int, goal: int, first: bool
+    timed: Timed,
+    worth: Worth,
+    stacks: Stacks,
+    program: Program,
+    path: Path,
+    part: int,
+    depth: int,
+    goal: int,
+    first: bool,
 ) -> bool:
     """Looks for events for the first place from `goal` on that may come next after `depth` events; False: none may.
 
@@ -145,7 +153,7 @@ def aim(
         low, high = path.low[depth - 1], path.high[depth - 1]
         top = first_beyond(stacks, timed.lower, bottom, top, high[0] + worth.window - 1)
         bottom = first_reaching(stacks, bottom, top, low[depth - 1] + 1)
-        if program.strategy == CONTIGUOUS and timed.compared.shape[0] == 0:
+        if program.strategy == CONTIGUOUS:
             everyone = program.places + program.negatives
             path.nearest[depth] = next_by(timed, stacks, part, everyone, high[depth - 1])
     path.goal[depth], path.cursor[depth], path.stop[depth] = goal, bottom, top

@@ -65,9 +65,7 @@ def grown_numbers(values: Float64s) -> Float64s:
 @lean(types.boolean(RESULTS, types.int64), inline=True)
 def is_full(results: Results, length: int) -> bool:
     """Is there no room for a match of so many events?"""
-    return bool(
-        results.size[0] == len(results.completion) or results.size[1] + length > len(results.events)
-    )
+    return bool(results.size[0] == len(results.completion) or results.size[1] + length > len(results.events))
 
 
 @apart(RESULTS(RESULTS, types.int64))

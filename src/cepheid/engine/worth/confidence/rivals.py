@@ -144,15 +144,6 @@ def could_join(
     return True
 
 
-@lean(types.boolean(TIMED, types.int64, types.int64))
-def same_partition(timed: Timed, one: int, other: int) -> bool:
-    """Do two events have the same equivalence-test values? NULLs count as one value here."""
-    for row in range(timed.compared.shape[0]):
-        if timed.compared[row, one] != timed.compared[row, other]:
-            return False
-    return True
-
-
 @apart(
     RIVALS(
         TIMED,
@@ -223,7 +214,7 @@ def rivals(
             elif program.strategy == SKIP_NEXT:
                 if could_join(timed, program, columns, predicate, nodes, node, event, stack, missing):
                     bits = -1
-            elif worth.everyone or same_partition(timed, event, chosen[blocking - 1]):
+            else:
                 bits = -1
             if bits == 0:
                 continue

@@ -16,6 +16,8 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.apart import apart
+from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
+from cepheid.engine.worth.confidence.rival_tables import task
 from cepheid.engine.worth.confidence.shared_rivals import (
     WEIGHING,
     Weighing,
@@ -25,8 +27,6 @@ from cepheid.engine.worth.confidence.shared_rivals import (
     sweep_cost,
     swept,
 )
-from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
-from cepheid.engine.worth.confidence.rival_tables import task
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
