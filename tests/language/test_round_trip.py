@@ -36,6 +36,13 @@ def test_queries(query: s.QuerySyntax) -> None:
     assert to_text(again) == text
 
 
+@pytest.mark.parametrize("strategy", list(s.Strategy))
+def test_a_strategy_over_all_components_does_not_turn_types_into_variables(strategy: s.Strategy) -> None:
+    query = parse(f"PATTERN SEQ(A a, b, * c) WHERE {strategy.value} {{ a.x = 1 }}")
+    assert [component.types for component in query.components] == [("A",), ("b",), None]
+    assert parse(to_text(query)) == query
+
+
 @given(names)
 def test_names(name: str) -> None:
     assert parsed(name_text(name)) == s.Name(name)

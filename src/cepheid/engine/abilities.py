@@ -32,7 +32,7 @@ def precise(bound: BoundQuery) -> str | None:
         return "it takes every time as precise"
     if bound.syntax.threshold is not None:
         return "it takes every event as seen"
-    return None
+    return "it judges negated components one by one" if bound.has_tied_negations else None
 
 
 def sequences(bound: BoundQuery) -> str | None:

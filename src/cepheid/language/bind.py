@@ -7,22 +7,23 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, BoundWindow, Branch, Conjunct, Phase
 from cepheid.language.check import located, returned_name
+from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
 from cepheid.language.functions import AGGREGATES
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import check_condition, type_of
-from cepheid.language.units import convert, unit_named
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE = s.Literal(True)
-_LENGTH = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\W\d]*)\s*\Z")
+_EVENTS = re.compile(r"\s*([0-9]+)\s*events?\s*\Z", re.IGNORECASE)
 
 
 def bind(
@@ -184,16 +185,9 @@ class _Binder:
         within = self.query.within
         if within is None:
             return None
-        length: Any = within.length
-        unit = within.unit
-        if isinstance(length, s.Name):
-            length, unit = self.length_given(self.parameter(length.name, length), unit, within)
-        if not isinstance(length, int | float) or isinstance(length, bool):
-            hint = "pass a number, a timedelta, or a text such as '12 hours'"
-            self.fail(f"a {type(length).__name__} is no length of time", within, "bad-window", hint)
+        length, unit = self.length_written(within)
         if not length > 0:
             self.fail("a window must be longer than nothing", within, "bad-window")
-        self.refuse_endless(length, within)
         if unit == "events":
             return self.bound_window(length, within, events=True)
         is_timestamp = self.schema.type_of(self.schema.time) is DataType.TIME
@@ -206,36 +200,35 @@ class _Binder:
             message = f"the window is in {unit}, but it is not known what one step of column '{self.schema.time}' is"
             self.fail(message, within, "unknown-time-unit", hint)
         if unit is not None and self.schema.time_unit is not None:
-            length = convert(length, unit, self.schema.time_unit)
+            length = in_unit(length, unit, self.schema.time_unit)
         return self.bound_window(length, within)
 
-    def bound_window(self, length: int | float, within: s.Window, events: bool = False) -> BoundWindow:
-        # last - first < T over whole steps: a fraction of a step changes nothing but the rounding up.
-        self.refuse_endless(length, within)
-        return BoundWindow(math.ceil(length), events)
-
-    def refuse_endless(self, length: int | float, within: s.Window) -> None:
+    def bound_window(self, length: Fraction, within: s.Window, events: bool = False) -> BoundWindow:
         if length >= 2**62:  # times are 64-bit integers, and a window is added to them and taken from them
             self.fail("a window longer than any stream", within, "bad-window", "leave WITHIN out")
+        # last - first < T over whole steps: a fraction of a step changes nothing but the rounding up.
+        return BoundWindow(math.ceil(length), events)
 
-    def length_given(self, given: Any, unit: str | None, within: s.Window) -> tuple[Any, str | None]:
-        """The length of a window that the caller passed as a parameter."""
-        if isinstance(given, timedelta):
-            return given // timedelta(microseconds=1), "microseconds"
-        if hasattr(given, "item"):  # a numpy scalar
-            return given.item(), unit
-        if not isinstance(given, str):
-            return given, unit
-        written = _LENGTH.match(given)
-        if written is None:
-            self.fail(f"'{given}' is no length of time", within, "bad-window", "for example '12 hours'")
-        number, word = written.groups()
-        if word:
-            unit = "events" if word.lower() in ("event", "events") else unit_named(word)
-            if unit is None:
-                hint = "seconds, minutes, hours, days, ... or EVENTS"
-                self.fail(f"no time unit '{word}'", within, "unknown-unit", hint)
-        return int(number) if number.isdigit() else float(number), unit
+    def length_written(self, within: s.Window) -> tuple[Fraction, str | None]:
+        """The length of the window and its unit, as the text or a parameter says."""
+        given = within.length
+        if not isinstance(given, s.Name):
+            return self.length_given(given, within.unit, within)
+        value = self.parameter(given.name, given)
+        events = _EVENTS.match(value) if isinstance(value, str) else None
+        return self.length_given(events.group(1) if events else value, "events" if events else within.unit, within)
+
+    def length_given(self, given: Any, unit: str | None, within: s.Window) -> tuple[Fraction, str | None]:
+        if isinstance(given, float) and math.isinf(given):
+            self.fail("a window longer than any stream", within, "bad-window", "leave WITHIN out")
+        try:
+            length, own = parse_length(given)
+        except LengthError as error:
+            if isinstance(error, UnitError):
+                self.fail(error.message, within, "unknown-unit", f"{error.hint} or EVENTS")
+            hint = "pass a number, a timedelta, or a text such as '12 hours'"
+            self.fail(error.message, within, "bad-window", hint)
+        return length, own or unit
 
     # conditions
 

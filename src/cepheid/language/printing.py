@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 from cepheid.language import syntax as s
 
@@ -26,6 +27,7 @@ def to_text(query: s.QuerySyntax) -> str:
     WHERE [id] AND x.n != z.n
     WITHIN 1 hours
     """
+    query = _without_needless_names(query)
     mentioned = s.mentioned_words(query)
     components = ", ".join(component_text(component, mentioned) for component in query.components)
     lines = [f"PATTERN SEQ({components})" if query.sequence else f"PATTERN {components}"]
@@ -116,7 +118,18 @@ def _where_text(query: s.QuerySyntax) -> str:
     kleene = {component.variable for component in query.components if component.kleene}
     variables = ", ".join(name_text(name) + ("[]" if name in kleene else "") for name in query.selection.variables)
     block = f"{{ {condition} }}" if condition else "{ }"
-    return f"{query.selection.strategy.value}({variables}) {block}"
+    return f"{query.selection.strategy.value}{f'({variables})' if variables else ''} {block}"
+
+
+def _without_needless_names(query: s.QuerySyntax) -> s.QuerySyntax:
+    """A strategy over all components names none of them where one has no name of its own, only a type.
+
+    If it named that type, the text would read as if the type were an untyped variable.
+    """
+    every = tuple(component.variable for component in query.components)
+    if query.selection is None or query.selection.variables != every or all(c.named for c in query.components):
+        return query
+    return replace(query, selection=replace(query.selection, variables=()))
 
 
 def _returned_text(item: s.Returned) -> str:

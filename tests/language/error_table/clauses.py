@@ -18,12 +18,12 @@ WINDOWS = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
                 "line 1, column 33: 'soon' is no length of time",
-                "                                ^^^^^^^^ for example '12 hours'",
+                "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": "soon"}},
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: a list is no length of time",
+                "line 1, column 33: [1] is no length of time",
                 "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": [1]}},
             ),
@@ -60,7 +60,7 @@ WINDOWS = Section(
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: no time unit 'moons'",
+                "line 1, column 33: '5 moons': no time unit 'moons'",
                 "                                ^^^^^^^^ seconds, minutes, hours, days, ... or EVENTS",
                 options={"parameters": {"W": "5 moons"}},
             ),

@@ -59,7 +59,7 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
         table = table.take(pa.array(rows))
     mask = _mask(bound, table, rows, codes, components)
     partitioned, compared, wild = plan.partition, plan.compared, False
-    if any(component.any for component in components):
+    if bound.schema.lacks and any(component.any for component in components):
         absent = _null_keys(table, bound.equivalence, len(rows))
         declared = sum(1 << place for place, component in enumerate(components) if component.any)
         wild = bool(np.any(absent & ((mask & declared) != 0)))

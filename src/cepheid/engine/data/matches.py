@@ -25,14 +25,13 @@ class Chosen:
 
     def first(self) -> Int64s:
         """The first row of each match; MISSING where a whole group is missing."""
-        return self.rows if self.offsets is None else self._at(self.offsets[:-1])
+        return self.rows if self.offsets is None else self._at(self.offsets[:-1], np.diff(self.offsets) == 0)
 
     def last(self) -> Int64s:
         """The last row of each match; MISSING where a whole group is missing."""
-        return self.rows if self.offsets is None else self._at(self.offsets[1:] - 1)
+        return self.rows if self.offsets is None else self._at(self.offsets[1:] - 1, np.diff(self.offsets) == 0)
 
-    def _at(self, positions: Int64s) -> Int64s:
-        empty = np.diff(self.offsets) == 0
+    def _at(self, positions: Int64s, empty: npt.NDArray[np.bool_]) -> Int64s:
         if not empty.any():
             return self.rows[positions]
         found = np.full(len(positions), MISSING, np.int64)
