@@ -18,7 +18,6 @@ from numba import types
 
 from cepheid.engine.data.candidates import WILD
 from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.lean import lean
@@ -117,11 +116,22 @@ def waits(program: Program, test: int, place: int, missing: int) -> bool:
 
 @apart(
     types.boolean(
-        TIMED, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.boolean, types.int64
+        INT64S,
+        INT64_ROWS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        NODES,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.boolean,
+        types.int64,
     )
 )
 def joins(
-    timed: Timed,
+    mask: Int64s,
+    compared: Int64Rows,
     program: Program,
     columns: Columns,
     predicate: Any,
@@ -134,14 +144,15 @@ def joins(
 ) -> bool:
     """May the event begin a place after this node, or be taken into the group that the node is in?
 
-    `missing` has the bits of missing components: those before the place, or all if they are known.
+    `missing` has the bits of missing components: those before the place, or all if they are known. `mask` says of all
+    events which components they can fill, and behind these bits, which groups they can be the first event of.
     """
     if node >= 0:
         for row in range(nodes.codes.shape[1]):
-            if not agrees(timed.compared[row, event], nodes.codes[node, row]):
+            if not agrees(compared[row, event], nodes.codes[node, row]):
                 return False
     if begins and program.place[place, KLEENE] == 1:
-        can_be_first = timed.mask[event] >> (program.places + program.negatives + place)
+        can_be_first = mask[event] >> (program.places + program.negatives + place)
         if can_be_first & 1 == 0:  # by conditions on the first event alone, tested beforehand
             return False
     moment = 3 * place + (BEGIN if begins else TAKE)
@@ -172,7 +183,7 @@ def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool
 
 @apart(
     types.void(
-        TIMED,
+        INT64_ROWS,
         PROGRAM,
         COLUMNS,
         FUNCTION,
@@ -186,7 +197,7 @@ def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool
     )
 )
 def add_node(
-    timed: Timed,
+    compared: Int64Rows,
     program: Program,
     columns: Columns,
     predicate: Any,
@@ -208,7 +219,7 @@ def add_node(
         nodes.running[node, column] = nodes.running[parent, column] if parent >= 0 else 0.0
     for row in range(nodes.codes.shape[1]):
         code = nodes.codes[parent, row] if parent >= 0 else WILD
-        nodes.codes[node, row] = timed.compared[row, event] if code == WILD else code
+        nodes.codes[node, row] = compared[row, event] if code == WILD else code
     nodes.at[node, program.place[place, LAST_AT]] = event
     if begins:
         nodes.at[node, program.place[place, FIRST_AT]] = event

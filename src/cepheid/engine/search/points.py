@@ -325,7 +325,7 @@ def describe(
         index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])
         while index < end and timed.lower[stacks.member[index]] <= known.nearest[node]:
             other = stacks.member[index]
-            if joins(timed, program, columns, predicate, nodes, node, other, goal, begins, 0):
+            if joins(timed.mask, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0):
                 known.nearest[node] = min(known.nearest[node], timed.upper[other])
             index += 1
     if place == program.places - 1 and nodes.closed[node] == 1:
@@ -421,12 +421,12 @@ def search_points(
         points = expand(timed, stacks, places, part)
         for index in range(stacks.begin[0, part], stacks.begin[0, part + 1]):
             first = stacks.member[index]
-            if not joins(timed, program, columns, predicate, nodes, -1, first, 0, True, 0):
+            if not joins(timed.mask, timed.compared, program, columns, predicate, nodes, -1, first, 0, True, 0):
                 continue
             table.key[:] = -1
             used = 0
             known.size[:] = 0
-            add_node(timed, program, columns, predicate, nodes, -1, 0, first, 0, True, 0)
+            add_node(timed.compared, program, columns, predicate, nodes, -1, 0, first, 0, True, 0)
             known = describe(timed, worth, stacks, program, columns, predicate, nodes, known, part, after, until)
             for instant in range(timed.lower[first], timed.upper[first] + 1):
                 depth = 0
@@ -499,7 +499,19 @@ def search_points(
                             following = known.size[0]
                             if following == len(nodes.closed):
                                 nodes = more_nodes(nodes)
-                            add_node(timed, program, columns, predicate, nodes, node, following, event, goal, begins, 0)
+                            add_node(
+                                timed.compared,
+                                program,
+                                columns,
+                                predicate,
+                                nodes,
+                                node,
+                                following,
+                                event,
+                                goal,
+                                begins,
+                                0,
+                            )
                             known = describe(
                                 timed, worth, stacks, program, columns, predicate, nodes, known, part, after, until
                             )

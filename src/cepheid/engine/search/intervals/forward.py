@@ -271,7 +271,9 @@ def search_forward(
             skipped = path.missing[depth - 1] if depth > 0 else 0
             if begins:
                 skipped |= ((1 << goal) - 1) & ~((1 << (source + 1)) - 1)
-            if not joins(timed, program, columns, predicate, nodes, depth - 1, event, goal, begins, skipped):
+            if not joins(
+                timed.mask, timed.compared, program, columns, predicate, nodes, depth - 1, event, goal, begins, skipped
+            ):
                 continue
             if program.strategy == SKIP_NEXT and depth > 0 and timed.lower[event] > path.high[depth - 1, depth - 1]:
                 # It would be selected for certain by then; an open group is only held up by what it could take.
@@ -289,7 +291,7 @@ def search_forward(
                     continue
             if depth == len(nodes.closed):
                 nodes = more_nodes(nodes)
-            add_node(timed, program, columns, predicate, nodes, depth - 1, depth, event, goal, begins, skipped)
+            add_node(timed.compared, program, columns, predicate, nodes, depth - 1, depth, event, goal, begins, skipped)
             counters[PARTIAL] += 1
             counters[PEAK] = max(counters[PEAK], depth + 1)
             ends_here = goal == places - 1

@@ -14,7 +14,8 @@ from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import EVENTS, Events
 from cepheid.engine.kernels.lean import lean
-from cepheid.engine.search.queues.query import DROPPED, LOSSY, QUEUES, STACKED, Lossy, Queues
+from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.search.queues.query import DROPPED, QUEUES, SCORE, STACKED, Queues, Score
 from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS, RISES
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at
 
@@ -56,14 +57,25 @@ def settle(queues: Queues, time: Int64s, place: int, now: int, window: int) -> N
         marks[place, FALLING_FIRST] += 1
 
 
-@lean(types.void(EVENTS, LOSSY, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
+@lean(types.void(EVENTS, PROGRAM, SCORE, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
 def fill_queues(
-    events: Events, query: Lossy, tables: TableArrays, begin: int, end: int, queues: Queues, counters: Int64s
+    events: Events,
+    program: Program,
+    score: Score,
+    tables: TableArrays,
+    begin: int,
+    end: int,
+    queues: Queues,
+    counters: Int64s,
 ) -> None:
-    """Scans one partition: fills each component's queue with events and the bounds of their scores."""
+    """Scans one partition: fills each component's queue with events and the bounds of their scores.
+
+    Under skip_till_next_match no event is left out: one that leads nowhere can still be in the way of others.
+    """
     time, instant, mask = events.time, events.instant, events.mask
-    number, highest, monotone, kleene = query.number, query.highest, query.monotone, query.kleene
-    length, window, scale, threshold = query.positives, query.window, query.scale, query.threshold
+    number, highest, monotone = score.number, score.highest, score.monotone
+    length, window, scale, threshold = program.places, program.window, score.scale, score.threshold
+    all_stay = program.strategy == SKIP_NEXT
     stacks, bounds, sizes, falling, marks = queues
     sizes[:] = 0
     marks[:] = 0
@@ -80,7 +92,7 @@ def fill_queues(
                 continue
             best = highest[0, place]
             for before in range(place + 1):
-                if before == place and kleene[place] == 0:
+                if before == place and program.place[place, KLEENE] == 0:
                     continue
                 if before < place and number[before + 1, place] == CLOSED:
                     continue
@@ -93,7 +105,7 @@ def fill_queues(
                     edge, shape = number[before + 1, place], monotone[before + 1, place]
                     top += edge_bound(tables, edge, shape, newest_span, oldest_span)
                 best = max(best, top)
-            if best < threshold or best == -np.inf:
+            if (best < threshold or best == -np.inf) and not all_stay:
                 counters[DROPPED] += 1
                 continue
             stacks[place, sizes[place]] = event

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
 from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown
@@ -39,6 +39,7 @@ from cepheid.engine.search.runs.conditions import agrees
 from cepheid.engine.worth.worth import WORTH, Worth
 
 Int64s = npt.NDArray[np.int64]
+Int64Rows = npt.NDArray[np.int64]
 
 
 class Rivals(NamedTuple):
@@ -73,11 +74,11 @@ def has_rivals(program: Program) -> bool:
 
 
 @numba.njit(
-    types.int64(TIMED, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
+    types.int64(INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
     cache=True,
 )
 def killing(
-    timed: Timed,
+    compared: Int64Rows,
     program: Program,
     columns: Columns,
     predicate: Any,
@@ -89,7 +90,7 @@ def killing(
 ) -> int:
     """The disjuncts in which an event of a negated component would kill a complete match, as bits (-1: in all)."""
     for row in range(nodes.codes.shape[1]):
-        if not agrees(timed.compared[row, event], nodes.codes[node, row]):
+        if not agrees(compared[row, event], nodes.codes[node, row]):
             return 0
     load(nodes, node)
     nodes.scratch.at[nodes.at.shape[1] - program.negatives + negation] = event
@@ -106,11 +107,14 @@ def killing(
 
 
 @numba.njit(
-    types.boolean(TIMED, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
+    types.boolean(
+        INT64S, INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64
+    ),
     cache=True,
 )
 def could_join(
-    timed: Timed,
+    mask: Int64s,
+    compared: Int64Rows,
     program: Program,
     columns: Columns,
     predicate: Any,
@@ -125,7 +129,7 @@ def could_join(
     What defaults say of this place in the stead of missing events then is a condition of this place, too.
     """
     begins = nodes.entries[node, RIGHT] != place
-    if not joins(timed, program, columns, predicate, nodes, node, event, place, begins, missing):
+    if not joins(mask, compared, program, columns, predicate, nodes, node, event, place, begins, missing):
         return False
     if missing == 0:
         return True
@@ -210,9 +214,11 @@ def rivals(
                 continue
             bits = 0
             if blocking >= length:
-                bits = killing(timed, program, columns, predicate, nodes, last, negation, event, missing)
+                bits = killing(timed.compared, program, columns, predicate, nodes, last, negation, event, missing)
             elif program.strategy == SKIP_NEXT:
-                if could_join(timed, program, columns, predicate, nodes, node, event, stack, missing):
+                if could_join(
+                    timed.mask, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
+                ):
                     bits = -1
             else:
                 bits = -1
