@@ -74,7 +74,7 @@ def test_groups_are_judged_when_they_are_complete() -> None:
 def test_negations_know_their_neighbours_and_what_they_need() -> None:
     text = "PATTERN SEQ(A a, !(B b), C c, D d) WHERE b.x = d.x WITHIN 10"
     row = compile_program(bound_query(text)).program.negations[0]
-    assert row.tolist() == [0, 1, 0, 1, 0b111, 2, 0]
+    assert row.tolist() == [0, 1, 0, 1, 0b111, 2, 0, 0]
     backwards = compile_program(bound_query(text), order=(2, 1, 0)).program.negations[0]
     assert (backwards[AFTER_AT], backwards[BEFORE_AT], backwards[JUDGED_AT]) == (0, 1, 0)
     edge = compile_program(bound_query("PATTERN SEQ(A a, C c, !(B b)) WITHIN 10"), order="any").program.negations[0]

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.data.candidates import _partitions as by_equivalence
 from cepheid.engine.data.candidates import candidates, rank_within
+from cepheid.engine.data.candidates import partitions as by_equivalence
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery

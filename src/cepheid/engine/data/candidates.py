@@ -250,7 +250,7 @@ def _ordinals(bound: BoundQuery, events: EventTable) -> Int64s:
     """Numbers the instants that contiguity looks at: two events are contiguous iff theirs differ by one."""
     if bound.strategy is s.Strategy.STRICT_CONTIGUITY or not bound.equivalence:
         return events.instant
-    return rank_within(*_partitions(bound, events), events.instant)[0]
+    return rank_within(*partitions(bound, events), events.instant)[0]
 
 
 def _deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> tuple[Int64s, Int64s]:
@@ -260,13 +260,13 @@ def _deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> tuple[Int
         return nothing, nothing
     if not bound.window.events:
         return nothing, events.time[rows] + bound.window.length if bound.postponed else nothing
-    order, starts = _partitions(bound, events)
+    order, starts = partitions(bound, events)
     position = rank_within(order, starts, events.instant)[1]
     due = passed_at(order, starts, position, events.time, bound.window.length) if bound.postponed else nothing
     return position[rows], due[rows] if bound.postponed else nothing
 
 
-def _partitions(bound: BoundQuery, events: EventTable) -> tuple[Int64s, Int64s]:
+def partitions(bound: BoundQuery, events: EventTable) -> tuple[Int64s, Int64s]:
     """All events, relevant or not, by their equivalence-test values."""
     key = np.zeros(len(events), np.int64)
     for name in bound.equivalence:

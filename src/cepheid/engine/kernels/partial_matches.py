@@ -11,17 +11,26 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.candidates import WILD
 from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.kernels.variants import holds, test_holds
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import (
+    EVENT,
+    FUNCTION,
+    LEFT,
+    RIGHT,
+    SCRATCH,
+    Scratch,
+    agrees,
+    holds,
+    test_holds,
+)
+from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.program.tables import (
     BEGIN,
     CLOSE,
@@ -35,14 +44,9 @@ from cepheid.engine.program.tables import (
     TAKE,
     Program,
 )
-from cepheid.engine.search.runs.buffer import EVENT, LEFT, RIGHT
-from cepheid.engine.search.runs.conditions import SCRATCH, Scratch, absorb, agrees
-from cepheid.engine.values.compiled import PREDICATE
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
-
-FUNCTION = types.FunctionType(PREDICATE)
 
 
 class Nodes(NamedTuple):
@@ -60,7 +64,7 @@ class Nodes(NamedTuple):
 NODES = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64S, SCRATCH), Nodes)
 
 
-@numba.njit(NODES(types.int64, types.int64, types.int64, types.int64, types.int64, SCRATCH), cache=True)
+@kernel(NODES(types.int64, types.int64, types.int64, types.int64, types.int64, SCRATCH))
 def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratch: Scratch) -> Nodes:
     """Room for some nodes."""
     return Nodes(
@@ -74,7 +78,7 @@ def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratc
     )
 
 
-@apart(NODES(NODES))
+@called_by_address(NODES(NODES))
 def more_nodes(nodes: Nodes) -> Nodes:
     """The same nodes with room for as many again."""
     running = np.zeros((2 * nodes.running.shape[0], nodes.running.shape[1]), np.float64)
@@ -90,7 +94,7 @@ def more_nodes(nodes: Nodes) -> Nodes:
     )
 
 
-@lean(types.void(NODES, types.int64))
+@borrowing(types.void(NODES, types.int64))
 def load(nodes: Nodes, node: int) -> None:
     """Copies a node's registers to where conditions read them; -1: those of no match yet."""
     scratch = nodes.scratch
@@ -107,14 +111,14 @@ def load(nodes: Nodes, node: int) -> None:
         scratch.running[column] = nodes.running[node, column]
 
 
-@lean(types.boolean(PROGRAM, types.int64, types.int64, types.int64), inline=True)
+@borrowing(types.boolean(PROGRAM, types.int64, types.int64, types.int64), inline=True)
 def waits(program: Program, test: int, place: int, missing: int) -> bool:
     """Does a test of a place say something of later events, in the stead of missing ones?"""
     needs = program.tests[test, NEEDS]
     return bool(needs & missing != 0 and (needs & ~missing) >> (place + 1) != 0)
 
 
-@apart(
+@called_by_address(
     types.boolean(
         INT64S,
         INT64_ROWS,
@@ -130,7 +134,7 @@ def waits(program: Program, test: int, place: int, missing: int) -> bool:
     )
 )
 def joins(
-    mask: Int64s,
+    begins_groups: Int64s,
     compared: Int64Rows,
     program: Program,
     columns: Columns,
@@ -144,33 +148,33 @@ def joins(
 ) -> bool:
     """May the event begin a place after this node, or be taken into the group that the node is in?
 
-    `missing` has the bits of missing components: those before the place, or all if they are known. `mask` says of all
-    events which components they can fill, and behind these bits, which groups they can be the first event of.
+    `missing` has the bits of missing components: those before the place, or all if they are known. `begins_groups`
+    says of all events which groups they can be the first event of.
     """
     if node >= 0:
         for row in range(nodes.codes.shape[1]):
             if not agrees(compared[row, event], nodes.codes[node, row]):
                 return False
     if begins and program.place[place, KLEENE] == 1:
-        can_be_first = mask[event] >> (program.places + program.negatives + place)
-        if can_be_first & 1 == 0:  # by conditions on the first event alone, tested beforehand
+        if (begins_groups[event] >> place) & 1 == 0:  # by conditions on the first event alone, tested beforehand
             return False
     moment = 3 * place + (BEGIN if begins else TAKE)
     if program.moments[moment] == program.moments[moment + 1]:
         return True
     load(nodes, node)
     put_event(program, nodes.scratch.at, event, place, begins)
+    nodes.scratch.missing[0] = missing
     if missing == 0:
-        return bool(holds(program, columns, predicate, moment, 0, nodes.scratch, nodes.entries, node))
+        return holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node)
     for test in range(program.moments[moment], program.moments[moment + 1]):
         if not waits(program, test, place, missing) and not test_holds(
-            program, columns, predicate, test, missing, nodes.scratch, nodes.entries, node
+            program, columns, predicate, test, nodes.scratch, nodes.entries, node
         ):
             return False
     return True
 
 
-@lean(types.void(PROGRAM, INT64S, types.int64, types.int64, types.boolean), inline=True)
+@borrowing(types.void(PROGRAM, INT64S, types.int64, types.int64, types.boolean), inline=True)
 def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool) -> None:
     """Puts an event where conditions on an event that joins look for it."""
     if begins:
@@ -181,7 +185,7 @@ def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool
     at[program.place[place, CURRENT_AT]] = event
 
 
-@apart(
+@called_by_address(
     types.void(
         INT64_ROWS,
         PROGRAM,
@@ -225,28 +229,28 @@ def add_node(
         nodes.at[node, program.place[place, FIRST_AT]] = event
     nodes.closed[node] = 1
     if program.place[place, KLEENE] == 1:
-        absorb(program, columns, place, event, begins, nodes.counted, nodes.running, node, 0, 0)
+        absorb(program, columns, place, event, begins, Registers(nodes.counted, nodes.running, 0, 0), node)
         moment = 3 * place + CLOSE
         if program.moments[moment] < program.moments[moment + 1]:
             load(nodes, node)
+            nodes.scratch.missing[0] = missing
             for test in range(program.moments[moment], program.moments[moment + 1]):
                 if not waits(program, test, place, missing) and not test_holds(
-                    program, columns, predicate, test, missing, nodes.scratch, nodes.entries, node
+                    program, columns, predicate, test, nodes.scratch, nodes.entries, node
                 ):
                     nodes.closed[node] = 0
                     return
 
 
-@apart(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+@called_by_address(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
 def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int) -> bool:
     """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
+    nodes.scratch.missing[0] = missing
     for place in range(program.places):
         if (missing >> place) & 1 == 1:  # what its defaults say, once for the whole component
             load(nodes, last)
             for kind in (BEGIN, TAKE, CLOSE):
-                if not holds(
-                    program, columns, predicate, 3 * place + kind, missing, nodes.scratch, nodes.entries, last
-                ):
+                if not holds(program, columns, predicate, 3 * place + kind, nodes.scratch, nodes.entries, last):
                     return False
     node = last
     while node >= 0:
@@ -264,13 +268,13 @@ def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: No
                 if kind != CLOSE:
                     see_later(program, nodes, last, place)
                     put_event(program, nodes.scratch.at, event, place, begins)
-                if not test_holds(program, columns, predicate, test, missing, nodes.scratch, nodes.entries, last):
+                if not test_holds(program, columns, predicate, test, nodes.scratch, nodes.entries, last):
                     return False
         node = parent
     return True
 
 
-@lean(types.void(PROGRAM, NODES, types.int64, types.int64))
+@borrowing(types.void(PROGRAM, NODES, types.int64, types.int64))
 def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
     """Lets conditions see the events behind a place, as they stand in a complete match."""
     for later in range(place + 1, program.places):
@@ -279,7 +283,7 @@ def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
             nodes.scratch.at[column] = nodes.at[last, column]
 
 
-@lean(types.boolean(INT64S, types.int64, types.int64))
+@borrowing(types.boolean(INT64S, types.int64, types.int64))
 def holds_event(chosen: Int64s, length: int, event: int) -> bool:
     """Is the event among the first few chosen?"""
     for index in range(length):
@@ -288,15 +292,16 @@ def holds_event(chosen: Int64s, length: int, event: int) -> bool:
     return False
 
 
-@apart(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+@called_by_address(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
 def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, node: int, missing: int) -> int:
     """The disjuncts whose positive part a complete match satisfies, as bits."""
     if not program.judged:
         return 1
     bits = 0
+    nodes.scratch.missing[0] = missing
     for branch in range(program.branches):
         load(nodes, node)
         moment = 3 * program.places + program.negatives + branch * (1 + program.negatives)
-        if holds(program, columns, predicate, moment, missing, nodes.scratch, nodes.entries, node):
+        if holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node):
             bits |= 1 << branch
     return bits

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.data.candidates import _partitions as by_equivalence
+from cepheid.engine.data.candidates import partitions as by_equivalence
 from cepheid.engine.data.candidates import passed_at, rank_within
 from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
 from cepheid.engine.data.table import EventTable, times_of

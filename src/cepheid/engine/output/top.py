@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from numba import types
 
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.worth.worth import WORTH, Worth
 
 TIED = 2e-9  # confidences are compared after rounding to nine digits
 
 
-@lean(types.void(WORTH))
+@borrowing(types.void(WORTH))
 def begin_partition(worth: Worth) -> None:
     """Forgets what was found in other partitions."""
     worth.least[0] = worth.least[1]
@@ -22,7 +22,7 @@ def begin_partition(worth: Worth) -> None:
         worth.best[index] = 0.0
 
 
-@lean(types.void(WORTH, types.float64))
+@borrowing(types.void(WORTH, types.float64))
 def raise_bar(worth: Worth, confidence: float) -> None:
     """Takes note of one more match."""
     best = worth.best

@@ -92,7 +92,7 @@ def compile_program(
             3,
         ),
         _table([walk for test in tests for walk in test.walks], 2),
-        _table([_negation_row(slots, negation) for negation in placed.negations], 7),
+        _table([_negation_row(slots, negation) for negation in placed.negations], 8),
         _table([(kind, of, _key_row(layout, kind, name)) for key in keys for kind, of, name in key or ()], 3),
     )
     # Twice the aggregates: the second half serves conditions on `a[..i-1]` while a group is walked.
@@ -140,6 +140,7 @@ def _negation_row(slots: Slots, placed: PlacedNegation) -> tuple[int, ...]:
         placed.needs,
         placed.judged_at,
         placed.group,
+        placed.linked,
     )
 
 

@@ -47,6 +47,7 @@ class PlacedNegation:
     needs: int
     judged_at: int
     group: int
+    linked: bool = False
 
 
 @dataclass(frozen=True)
@@ -201,4 +202,4 @@ class _Placing:
         judged_at = max(member.judged_at for member in group)
         if isinstance(self.order, tuple):
             judged_at = self.last_of(needs, self.order)
-        return replace(placed, needs=needs, judged_at=judged_at)
+        return replace(placed, needs=needs, judged_at=judged_at, linked=len(group) > 1)

@@ -79,7 +79,7 @@ WALKED, SECOND = range(2)
 # Columns of `negations`: the slots of the events before and behind it (-1: the window's edge), their places (-1, too);
 # the places that must be filled before it can be judged, as a bit mask; the place at whose first event it is judged
 # (past the last one: on the complete match; with an order of evaluation: the place of it that is filled last); and the
-# first of the negated components that kill together with it, by conditions that mention them both.
-AFTER_AT, BEFORE_AT, AFTER_PLACE, BEFORE_PLACE, NEGATION_NEEDS, JUDGED_AT, GROUP = range(7)
+# first of the negated components that kill together with it, by conditions that mention them both, and are there any?
+AFTER_AT, BEFORE_AT, AFTER_PLACE, BEFORE_PLACE, NEGATION_NEEDS, JUDGED_AT, GROUP, LINKED = range(8)
 # Columns of `keys`: what kind of value, of which slot or register, and in which column.
 KEY_KIND, KEY_OF, KEY_COLUMN = range(3)

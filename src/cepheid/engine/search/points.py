@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -32,10 +31,10 @@ from cepheid.engine.data.timed import (
     prepare,
     up_to,
 )
-from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.kernels.partial_matches import FUNCTION, NODES, Nodes, add_node, joins, more_nodes, standing
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes, standing
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.query import compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
@@ -55,7 +54,6 @@ from cepheid.engine.search.intervals.results import (
     put,
 )
 from cepheid.engine.search.intervals.results import with_room as with_room_for
-from cepheid.engine.search.runs.buffer import EVENT, LEFT, RIGHT
 from cepheid.engine.worth.confidence.bounds import tighten
 from cepheid.engine.worth.confidence.rivals import rivals
 from cepheid.engine.worth.worth import WORTH, Worth, completion_of
@@ -99,7 +97,7 @@ class Points(NamedTuple):
 POINTS = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S), Points)
 
 
-@numba.njit(POINTS(TIMED, STACKS, types.int64, types.int64), cache=True)
+@kernel(POINTS(TIMED, STACKS, types.int64, types.int64))
 def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
     """Stream expansion: the candidates come in order of their lower bounds, so that at most those that overlap wait.
 
@@ -143,7 +141,7 @@ def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
     return Points(begin, instants, events, chance)
 
 
-@lean(types.int64(INT64S, types.int64, types.int64, types.int64))
+@borrowing(types.int64(INT64S, types.int64, types.int64, types.int64))
 def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
     """The first index in low .. high - 1 whose instant exceeds the bound."""
     while low < high:
@@ -155,7 +153,7 @@ def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
     return low
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
 def undisturbed_at(
     timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int
 ) -> float:
@@ -178,7 +176,7 @@ def undisturbed_at(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
 def undisturbed(
     timed: Timed, keys: Int64s, branches: Int64s, stand: int, at: Int64s, length: int, window: int
 ) -> float:
@@ -216,7 +214,7 @@ SIGNATURES = types.NamedTuple(
 )
 
 
-@numba.njit(SIGNATURES(), cache=True)
+@kernel(SIGNATURES())
 def no_signatures() -> Signatures:
     """Room for some."""
     room = 64
@@ -233,7 +231,7 @@ def no_signatures() -> Signatures:
     )
 
 
-@apart(SIGNATURES(SIGNATURES, types.int64))
+@called_by_address(SIGNATURES(SIGNATURES, types.int64))
 def with_room(known: Signatures, keys: int) -> Signatures:
     """The same with room for one more node and some more keys."""
     if known.size[0] == len(known.nearest):
@@ -265,7 +263,7 @@ def with_room(known: Signatures, keys: int) -> Signatures:
     return known
 
 
-@numba.njit(types.Tuple((INT64S, INT64S, INT64S))(NODES, types.int64), cache=True)
+@kernel(types.Tuple((INT64S, INT64S, INT64S))(NODES, types.int64))
 def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
     """The nodes from the first to this one, their events and places."""
     length, each = 0, node
@@ -279,7 +277,7 @@ def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
     return chain, chosen, places
 
 
-@apart(
+@called_by_address(
     SIGNATURES(
         TIMED,
         WORTH,
@@ -325,7 +323,7 @@ def describe(
         index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])
         while index < end and timed.lower[stacks.member[index]] <= known.nearest[node]:
             other = stacks.member[index]
-            if joins(timed.mask, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0):
+            if joins(timed.begins, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0):
                 known.nearest[node] = min(known.nearest[node], timed.upper[other])
             index += 1
     if place == program.places - 1 and nodes.closed[node] == 1:
@@ -358,7 +356,7 @@ class Table(NamedTuple):
 TABLE = types.NamedUniTuple(INT64S, 2, Table)
 
 
-@lean(types.int64(INT64S, types.int64))
+@borrowing(types.int64(INT64S, types.int64))
 def place_of(keys: Int64s, key: int) -> int:
     """Where a key is, or where it would go."""
     mask = len(keys) - 1
@@ -368,7 +366,7 @@ def place_of(keys: Int64s, key: int) -> int:
     return slot
 
 
-@numba.njit(TABLE(TABLE, types.int64), cache=True)
+@kernel(TABLE(TABLE, types.int64))
 def with_space(table: Table, used: int) -> Table:
     """The same table, larger if more than half of it is used."""
     if 2 * used < len(table.key):
@@ -381,7 +379,7 @@ def with_space(table: Table, used: int) -> Table:
     return larger
 
 
-@numba.njit(
+@kernel(
     types.Tuple((RESULTS, INT64S))(
         TIMED,
         WORTH,
@@ -394,7 +392,6 @@ def with_space(table: Table, used: int) -> Table:
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def search_points(
     timed: Timed,
@@ -421,7 +418,7 @@ def search_points(
         points = expand(timed, stacks, places, part)
         for index in range(stacks.begin[0, part], stacks.begin[0, part + 1]):
             first = stacks.member[index]
-            if not joins(timed.mask, timed.compared, program, columns, predicate, nodes, -1, first, 0, True, 0):
+            if not joins(timed.begins, timed.compared, program, columns, predicate, nodes, -1, first, 0, True, 0):
                 continue
             table.key[:] = -1
             used = 0
@@ -494,7 +491,17 @@ def search_points(
                             repeated = repeated or nodes.entries[each, EVENT] == event
                             each = nodes.entries[each, LEFT]
                         if not repeated and joins(
-                            timed, program, columns, predicate, nodes, node, event, goal, begins, 0
+                            timed.begins,
+                            timed.compared,
+                            program,
+                            columns,
+                            predicate,
+                            nodes,
+                            node,
+                            event,
+                            goal,
+                            begins,
+                            0,
                         ):
                             following = known.size[0]
                             if following == len(nodes.closed):

@@ -14,7 +14,7 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace
 from cepheid.engine.worth.edges import CERTAIN
 from cepheid.engine.worth.spans import SPANS, Spans, always_possible, score_of
@@ -22,14 +22,14 @@ from cepheid.engine.worth.spans import SPANS, Spans, always_possible, score_of
 Int64s = npt.NDArray[np.int64]
 
 
-@lean(types.boolean(INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.boolean(INT64S, INT64S, INT64S, types.int64))
 def reaches_around(low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(low) - 1
     return table[0] != CERTAIN or table[final + 1] != CERTAIN or high[final] - low[0] >= window  # type: ignore[no-any-return]
 
 
-@lean(types.float64(INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.float64(INT64S, INT64S, INT64S, types.int64))
 def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> float:
     """About how many steps the expectation takes."""
     total, width = 0.0, high[0] - low[0] + 1.0
@@ -41,14 +41,14 @@ def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> floa
     return total
 
 
-@lean(types.float64(TIMED, types.int64, types.int64), inline=True)
+@borrowing(types.float64(TIMED, types.int64, types.int64), inline=True)
 def chance(timed: Timed, event: int, instant: int) -> float:
     """P(T = instant), for an instant within the event's bounds."""
     base = timed.base[event]
     return float(timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]])
 
 
-@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64))
 def expected_pair(
     timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int
 ) -> float:
@@ -61,7 +61,7 @@ def expected_pair(
     return total * timed.share[chosen[0]] * timed.share[chosen[1]]  # type: ignore[no-any-return]
 
 
-@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, WORKSPACE))
+@borrowing(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, WORKSPACE))
 def expected(
     timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int, room: Workspace
 ) -> float:
@@ -104,7 +104,7 @@ def expected(
     return total
 
 
-@lean(types.boolean(SPANS, INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.boolean(SPANS, INT64S, INT64S, INT64S, types.int64))
 def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
     """Is the score above 0 whatever the instants are?"""
     final = len(low) - 1

@@ -13,10 +13,10 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
-from cepheid.engine.kernels.apart import apart
-from cepheid.engine.kernels.partial_matches import FUNCTION, NODES, Nodes, standing
+from cepheid.engine.kernels.compile import called_by_address
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, standing
 from cepheid.engine.program.tables import PROGRAM, Program
-from cepheid.engine.search.runs.buffer import EVENT
 from cepheid.engine.worth.confidence.alternatives import alternatives
 from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within
 from cepheid.engine.worth.confidence.rivals import RIVALS, Rivals, has_rivals, rivals
@@ -30,7 +30,7 @@ Judged = tuple[float, float, int, int, float]  # probability, confidence, earlie
 JUDGED = types.Tuple((types.float64, types.float64, types.int64, types.int64, types.float64))
 
 
-@apart(JUDGED(TIMED, WORTH, INT64S, INT64S, INT64S, INT64S, RIVALS, types.int64, types.float64, WORKSPACE))
+@called_by_address(JUDGED(TIMED, WORTH, INT64S, INT64S, INT64S, INT64S, RIVALS, types.int64, types.float64, WORKSPACE))
 def score(
     timed: Timed,
     worth: Worth,
@@ -65,7 +65,7 @@ def score(
     return probability, confidence, earliest, latest, cost
 
 
-@apart(
+@called_by_address(
     JUDGED(
         TIMED,
         WORTH,

@@ -15,7 +15,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW
 from cepheid.engine.worth.confidence.order import precedes
 from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS
@@ -142,7 +142,7 @@ def competing(plan: Plan, compared: int) -> int:
     return output.count or 1
 
 
-@lean(types.int64(TIMED, WORTH, types.int64, types.int64, types.boolean))
+@borrowing(types.int64(TIMED, WORTH, types.int64, types.int64, types.boolean))
 def completion_of(timed: Timed, worth: Worth, first: int, last: int, ends_here: bool) -> int:
     """When a match is known: once no event that begins later can be in it or in its way.
 
@@ -153,7 +153,7 @@ def completion_of(timed: Timed, worth: Worth, first: int, last: int, ends_here: 
     return timed.until[last]  # type: ignore[no-any-return]
 
 
-@lean(types.boolean(TIMED, WORTH, types.int64, types.int64, types.int64))
+@borrowing(types.boolean(TIMED, WORTH, types.int64, types.int64, types.int64))
 def likely(timed: Timed, worth: Worth, before: int, event: int, after: int) -> bool:
     """Could a match in which these are neighbours (-1: none) be confident enough? An upper bound from pairs."""
     if before >= 0 and precedes(timed, before, event) < worth.least[0]:

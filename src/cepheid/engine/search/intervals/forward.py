@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -20,9 +19,9 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, C
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, next_by, widest
 from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import (
-    FUNCTION,
     NODES,
     Nodes,
     add_node,
@@ -84,7 +83,7 @@ PATH = types.NamedTuple(
 )
 
 
-@numba.njit(PATH(types.int64), cache=True)
+@kernel(PATH(types.int64))
 def new_path(size: int) -> Path:
     """Room for so many events."""
     return Path(
@@ -103,7 +102,7 @@ def new_path(size: int) -> Path:
     )
 
 
-@numba.njit(PATH(PATH), cache=True)
+@kernel(PATH(PATH))
 def longer_path(path: Path) -> Path:
     """The same path with room for as many events again."""
     size = len(path.event)
@@ -125,7 +124,7 @@ def longer_path(path: Path) -> Path:
     )
 
 
-@lean(types.boolean(TIMED, WORTH, STACKS, PROGRAM, PATH, types.int64, types.int64, types.int64, types.boolean))
+@borrowing(types.boolean(TIMED, WORTH, STACKS, PROGRAM, PATH, types.int64, types.int64, types.int64, types.boolean))
 def aim(
     timed: Timed,
     worth: Worth,
@@ -160,7 +159,7 @@ def aim(
     return True
 
 
-@lean(types.boolean(TIMED, WORTH, PROGRAM, PATH, INT64S, types.int64, types.int64, types.int64))
+@borrowing(types.boolean(TIMED, WORTH, PROGRAM, PATH, INT64S, types.int64, types.int64, types.int64))
 def extends(
     timed: Timed, worth: Worth, program: Program, path: Path, steps: Int64s, depth: int, event: int, goal: int
 ) -> bool:
@@ -202,7 +201,7 @@ def extends(
     return bool(bound + np.log(rare) >= worth.threshold)
 
 
-@lean(types.boolean(WORTH, PATH, types.int64))
+@borrowing(types.boolean(WORTH, PATH, types.int64))
 def may_end(worth: Worth, path: Path, depth: int) -> bool:
     """Could a match that ends with entry `depth` reach the threshold, its edges taken at their best spans?"""
     if not worth.scored:
@@ -220,11 +219,10 @@ def may_end(worth: Worth, path: Path, depth: int) -> bool:
     return bool(bound > -np.inf and bound >= worth.threshold)
 
 
-@numba.njit(
+@kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64
     ),
-    cache=True,
 )
 def search_forward(
     timed: Timed,
@@ -272,7 +270,17 @@ def search_forward(
             if begins:
                 skipped |= ((1 << goal) - 1) & ~((1 << (source + 1)) - 1)
             if not joins(
-                timed.mask, timed.compared, program, columns, predicate, nodes, depth - 1, event, goal, begins, skipped
+                timed.begins,
+                timed.compared,
+                program,
+                columns,
+                predicate,
+                nodes,
+                depth - 1,
+                event,
+                goal,
+                begins,
+                skipped,
             ):
                 continue
             if program.strategy == SKIP_NEXT and depth > 0 and timed.lower[event] > path.high[depth - 1, depth - 1]:

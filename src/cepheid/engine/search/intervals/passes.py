@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -18,10 +17,10 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, next_by, widest
-from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.kernels.partial_matches import FUNCTION, NODES, Nodes
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CASE, NEEDS, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.results import (
@@ -51,7 +50,7 @@ Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
 
 
-@apart(
+@called_by_address(
     types.boolean(
         TIMED,
         WORTH,
@@ -128,13 +127,13 @@ def joins(
     return True
 
 
-@lean(types.boolean(PROGRAM, types.int64), inline=True)
+@borrowing(types.boolean(PROGRAM, types.int64), inline=True)
 def untested(program: Program, place: int) -> bool:
     """Can any event of a place's stack take it, whatever came before?"""
     return bool(program.moments[3 * place] == program.moments[3 * place + 1])
 
 
-@lean(types.int64(WORTH, INT64S, INT64S, types.int64))
+@borrowing(types.int64(WORTH, INT64S, INT64S, types.int64))
 def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
     """The last instant at which an event may begin that a run still can use (time to live, unmatched prefix)."""
     last = int(high[0]) + worth.window - 1
@@ -146,7 +145,7 @@ def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
     return last
 
 
-@numba.njit(
+@kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -164,7 +163,6 @@ def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def any_state(
     timed: Timed,
@@ -292,7 +290,7 @@ def any_state(
     return results, counters, 0.0
 
 
-@apart(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64))
+@called_by_address(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64))
 def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[Int64s, Int64s, Int64s]:
     """The candidates of a partition in query order: events, the places they go for, and the least lower bound to come.
 
@@ -331,7 +329,7 @@ def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[I
     return events, places, least
 
 
-@numba.njit(
+@kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -348,7 +346,6 @@ def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[I
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def sorted_pass(
     timed: Timed,

@@ -10,11 +10,11 @@ from cepheid.engine.abilities import MAX_BRANCHES
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared
+from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.partial_matches import Nodes, new_nodes
 from cepheid.engine.program.compile import CompiledProgram, compile_program
 from cepheid.engine.program.placing import Order
 from cepheid.engine.program.tables import Program
-from cepheid.engine.search.runs.conditions import new_scratch
 from cepheid.engine.worth.worth import Worth, worth_of
 from cepheid.errors import EngineError
 from cepheid.plan.physical import Plan

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
-from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -38,7 +36,7 @@ class Results(NamedTuple):
 RESULTS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, FLOAT64S, FLOAT64S, INT64S, INT64S, INT64S), Results)
 
 
-@numba.njit(RESULTS(types.int64), cache=True)
+@kernel(RESULTS(types.int64))
 def no_results(places: int) -> Results:
     """Room for matches with so many places."""
     room = 256
@@ -54,7 +52,7 @@ def no_results(places: int) -> Results:
     )
 
 
-@numba.njit(FLOAT64S(FLOAT64S), cache=True)
+@kernel(FLOAT64S(FLOAT64S))
 def grown_numbers(values: Float64s) -> Float64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values))
@@ -62,13 +60,13 @@ def grown_numbers(values: Float64s) -> Float64s:
     return larger
 
 
-@lean(types.boolean(RESULTS, types.int64), inline=True)
+@borrowing(types.boolean(RESULTS, types.int64), inline=True)
 def is_full(results: Results, length: int) -> bool:
     """Is there no room for a match of so many events?"""
     return bool(results.size[0] == len(results.completion) or results.size[1] + length > len(results.events))
 
 
-@apart(RESULTS(RESULTS, types.int64))
+@called_by_address(RESULTS(RESULTS, types.int64))
 def with_room(results: Results, length: int) -> Results:
     """The same matches with room for one of so many events."""
     events, size = results.events, results.size[0]
@@ -97,7 +95,7 @@ def with_room(results: Results, length: int) -> Results:
     )
 
 
-@lean(
+@borrowing(
     types.void(
         RESULTS,
         INT64S,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -20,8 +19,9 @@ from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, next_by, widest
 from cepheid.engine.kernels.arrays import equal_codes
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.kernels.partial_matches import FUNCTION, NODES, Nodes
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CASE, CONTIGUOUS, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.results import (
@@ -38,7 +38,6 @@ from cepheid.engine.search.intervals.results import (
     put,
     with_room,
 )
-from cepheid.engine.search.runs.buffer import EVENT, LEFT, RIGHT
 from cepheid.engine.worth.confidence.bounds import tighten
 from cepheid.engine.worth.confidence.order import counted, workspace
 from cepheid.engine.worth.confidence.rivals import has_rivals
@@ -50,7 +49,7 @@ Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
 
-@lean(types.void(PROGRAM, NODES, TIMED, INT64S), inline=True)
+@borrowing(types.void(PROGRAM, NODES, TIMED, INT64S), inline=True)
 def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
     """Writes a complete match without groups as nodes, one for each place, for who judges it.
 
@@ -69,7 +68,7 @@ def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
             nodes.codes[place, row] = timed.compared[row, at[place]] if code == WILD else code
 
 
-@numba.njit(
+@kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -87,7 +86,6 @@ def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def search(
     timed: Timed,

@@ -10,28 +10,29 @@ plan says about pushing: without that, no order would be better than another.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import types
 
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.columns import INT64S, fill
+from cepheid.engine.data.layout import lay_out
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.kernels.arrays import kernel_events
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.lazy.kernel import (
+from cepheid.engine.program.compile import compile_program
+from cepheid.engine.search.lazy.evaluation import (
     CONSTRUCTED,
     EVALUATIONS,
     NEGATED,
     OVERFLOW,
     SEGMENTS,
-    STATES,
+    STATES_MADE,
+    Asked,
     Life,
     evaluate,
 )
 from cepheid.engine.search.lazy.orders import chain_order, chain_text, scopes, tree_text
-from cepheid.engine.search.lazy.shape import compile_query
 from cepheid.plan.physical import Plan
 
 COLUMN = types.Array(types.int64, 1, "C", readonly=True)  # may be Arrow's own memory
@@ -51,25 +52,22 @@ def run_tree(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
 
 
 def _run(plan: Plan, events: EventTable, prepared: Candidates, order: Int64s, after: int, until: int) -> Matches:
-    compiled = compile_query(plan.bound, prepared)
-    columns = fill(compiled.predicate.layout, events.table, prepared.rows, plan.bound.schema)
+    compiled = compile_program(plan.bound, order="any")
+    columns = fill(compiled.layout, events.table, prepared.rows, plan.bound.schema)
     life = _life(plan, events, prepared)
     chosen, completion, counters = evaluate(
-        kernel_events(prepared),
-        compiled.shape,
+        lay_out(plan.bound, events, prepared),
+        compiled.program,
         columns,
         compiled.predicate.call,
         life,
         order,
-        bool(plan.options.get("learn", True)),
-        after,
-        until,
-        plan.limits.max_matches,
+        Asked(after, until, plan.limits.max_matches, bool(plan.options.get("learn", True))),
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
     rows = prepared.rows
     return Matches(
-        tuple(Chosen(rows[chosen[:, place]]) for place in range(compiled.shape.positives)),
+        tuple(Chosen(rows[chosen[:, place]]) for place in range(compiled.program.places)),
         completion,
         counters={
             "scanned": prepared.scanned,
@@ -77,7 +75,7 @@ def _run(plan: Plan, events: EventTable, prepared: Candidates, order: Int64s, af
             "evaluations": int(counters[EVALUATIONS]),
             "constructed": int(counters[CONSTRUCTED]),
             "killed": int(counters[NEGATED]),
-            "states": int(counters[STATES]),
+            "states": int(counters[STATES_MADE]),
             "segments": int(counters[SEGMENTS]),
             "peak_partial_matches": int((np.cumsum(life.waiting) + life.passing).max(initial=0)),
             "peak_buffered_events": _peak_buffered(prepared, life.expiry, len(life.waiting)),
@@ -110,7 +108,7 @@ def _peak_buffered(prepared: Candidates, expiry: Int64s, instants: int) -> int:
     return int(np.cumsum(change).max(initial=0))
 
 
-@numba.njit(INT64S(COLUMN, COLUMN, types.int64, types.int64), cache=True)
+@kernel(INT64S(COLUMN, COLUMN, types.int64, types.int64))
 def passed_times(time: Int64s, instant: Int64s, length: int, end: int) -> Int64s:
     """For each event of the table, the first instant that one window cannot hold with it; `end` if none."""
     expiry = np.empty(len(time), np.int64)
@@ -122,7 +120,7 @@ def passed_times(time: Int64s, instant: Int64s, length: int, end: int) -> Int64s
     return expiry
 
 
-@numba.njit(INT64S(INT64S, INT64S, INT64S, types.int64, types.int64), cache=True)
+@kernel(INT64S(INT64S, INT64S, INT64S, types.int64, types.int64))
 def passed_positions(starts: Int64s, position: Int64s, instant: Int64s, length: int, end: int) -> Int64s:
     """The same for windows of events, as far as candidates tell: the first one of the partition that is too far on."""
     expiry = np.empty(len(position), np.int64)

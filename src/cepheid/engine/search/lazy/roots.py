@@ -2,47 +2,62 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.data.columns import FLOAT64S, INT64S
+from cepheid.engine.data.layout import EVENTS, Events
 from cepheid.engine.data.matches import Float64s, Int64s
-from cepheid.engine.kernels.arrays import EVENT_WINDOW, EVENTS, NO_WINDOW, Events
-from cepheid.engine.search.lazy.scope import closes, reach
-from cepheid.engine.search.lazy.shape import SHAPE, Shape
+from cepheid.engine.kernels.arrays import grown
+from cepheid.engine.kernels.compile import kernel
+from cepheid.engine.kernels.windows import closes
+from cepheid.engine.program.tables import NO_WINDOW, PROGRAM, Program
+from cepheid.engine.search.lazy.scope import BUFFER, Buffer, reach
 from cepheid.engine.search.lazy.states import tests_something
 
-JOINED, APART = 1, 2  # with or without events of the root that both slices can use
+JOINED, SEPARATE = 1, 2  # with or without events of the root that both slices can use
 LEAST_SLICE = 4  # events of the last component, so that very short windows do not make more slices than they save
 CHOICE = 0.25  # what it is worth that a root shares conditions with one more component
 
 
-@numba.njit(FLOAT64S(SHAPE, types.boolean), cache=True)
-def root_weights(shape: Shape, compares: bool) -> Float64s:
+@kernel(FLOAT64S(PROGRAM, types.boolean))
+def root_weights(program: Program, compares: bool) -> Float64s:
     """What an event of each component weighs as a root.
 
     All the same but for conditions: of about equally rare components, the one that shares conditions with most others
     leaves most choice of what to fill next, and one that shares none lets everything pass.
     """
-    weights = np.ones(shape.positives)
-    for root in range(shape.positives):
+    weights = np.ones(program.places)
+    for root in range(program.places):
         shared = 0
-        for place in range(shape.positives):
-            shared += place != root and tests_something(shape, compares, 1 << root, place)
+        for place in range(program.places):
+            shared += place != root and tests_something(program, compares, 1 << root, place)
         weights[root] = 1.0 / (1.0 + CHOICE * (shared - 1))
     return weights
 
 
-@numba.njit(types.UniTuple(INT64S, 2)(EVENTS, SHAPE, INT64_ROWS, INT64S, INT64S, FLOAT64S), cache=True)
+@kernel(INT64S(EVENTS, PROGRAM, INT64S, INT64S))
+def slices_of(events: Events, program: Program, stack: Int64s, asked: Int64s) -> Int64s:
+    """Cuts the asked entries of the last component by window lengths: where each slice ends."""
+    ends = np.empty(16, np.int64)
+    slices = 0
+    begin = asked[2]
+    while begin < asked[3]:
+        end = asked[3]
+        if program.window_kind != NO_WINDOW and events.ordered:
+            end = closes(events, program, stack, begin, asked[3], stack[begin])
+            end = max(end, min(begin + LEAST_SLICE, asked[3]))
+        if slices == len(ends):
+            ends = grown(ends)
+        ends[slices] = end
+        slices += 1
+        begin = end
+    return ends[:slices]
+
+
+@kernel(types.UniTuple(INT64S, 2)(EVENTS, PROGRAM, BUFFER, INT64S, FLOAT64S))
 def segments(
-    events: Events,
-    shape: Shape,
-    stacks: npt.NDArray[np.int64],
-    sizes: Int64s,
-    asked: Int64s,
-    weights: Float64s,
+    events: Events, program: Program, buffer: Buffer, asked: Int64s, weights: Float64s
 ) -> tuple[Int64s, Int64s]:
     """Cuts the entries of the last component into segments with one root each: where each ends, and its root.
 
@@ -51,33 +66,19 @@ def segments(
     before it once more. The cheapest roots along the stream are found slice by slice (dynamic programming), so the
     rarest component is the root (LAZY section 6), but not every fluctuation changes it.
     """
-    length = shape.positives
+    length = program.places
     final = length - 1
-    stack = stacks[final]
-    ends = np.empty(16, np.int64)
-    slices = 0
-    begin = asked[2]
-    while begin < asked[3]:
-        end = asked[3]
-        if shape.window_kind != NO_WINDOW and (shape.window_kind != EVENT_WINDOW or shape.rising):
-            end = closes(events, shape, stack, begin, asked[3], stack[begin])
-            end = max(end, min(begin + LEAST_SLICE, asked[3]))
-        if slices == len(ends):
-            larger = np.empty(2 * slices, np.int64)
-            larger[:slices] = ends
-            ends = larger
-        ends[slices] = end
-        slices += 1
-        begin = end
-    low, high = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    ends = slices_of(events, program, buffer.stacks[final], asked)
+    slices = len(ends)
+    low, high = buffer.low, buffer.high
     behind = np.zeros(length, np.int64)  # how far each stack was used up to the slice before
     cost = np.zeros(length, np.float64)
-    kept = np.zeros((slices, length), np.int64)  # JOINED or APART: this root was the root of the slice before, too
+    kept = np.zeros((slices, length), np.int64)  # JOINED or SEPARATE: this root was the root of the slice before, too
     best = np.zeros(slices + 1, np.int64)  # the best root up to a slice
     total = 0.0
     begin = asked[2]
     for index in range(slices):
-        usable = reach(events, shape, stacks, sizes, asked, begin, ends[index], low, high)
+        usable = reach(events, program, buffer, asked, begin, ends[index])
         begin = ends[index]
         cheapest = -1
         for place in range(length):
@@ -88,7 +89,7 @@ def segments(
                 cost[place] += weights[place] * max(0, high[place] - max(low[place], behind[place]))
                 behind[place] = high[place]
             if index > 0 and cost[place] <= anew:
-                kept[index, place] = APART if gap else JOINED
+                kept[index, place] = SEPARATE if gap else JOINED
             else:
                 cost[place] = anew
             if cheapest < 0 or cost[place] < cost[cheapest]:

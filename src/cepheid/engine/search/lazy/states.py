@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
+from cepheid.engine.data.layout import EVENTS, INSTANT, Events, Rows
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import EVENTS, Events
+from cepheid.engine.kernels.arrays import grown_rows
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.program.tables import NEEDS, NEGATION_NEEDS, PROGRAM, Program
 from cepheid.engine.search.lazy.conditions import newly
-from cepheid.engine.search.lazy.scope import scope
-from cepheid.engine.search.lazy.shape import SHAPE, Shape
+from cepheid.engine.search.lazy.scope import BUFFER, Buffer, scope
 
 UNCONDITIONAL, UNKNOWN = 0.0, 2.0  # in place of a number of tests: there is nothing to test; nothing was tested yet
 MEMORY = 4096.0  # candidates after which what was learned about an edge counts half
@@ -31,42 +32,72 @@ class Edges(NamedTuple):
 EDGES = types.NamedUniTuple(FLOAT64_ROWS, 2, Edges)
 
 
-@numba.njit(types.boolean(SHAPE, types.boolean, types.int64, types.int64), cache=True)
-def tests_something(shape: Shape, compares: bool, filled: int, place: int) -> bool:
+@borrowing(types.boolean(PROGRAM, types.boolean, types.int64, types.int64))
+def tests_something(program: Program, compares: bool, filled: int, place: int) -> bool:
     """Can a candidate fail on the take edge of this place?"""
     both = filled | (1 << place)
     if compares and filled != 0:
         return True
-    for needed in shape.needs:
-        if newly(needed, filled, both):
+    for test in range(program.moments[1]):
+        if newly(program.tests[test, NEEDS], filled, both):
             return True
-    if shape.branches > 1:
-        return both == (1 << shape.positives) - 1
-    for needed in shape.neg_needs:
-        if newly(needed, filled, both):
+    if program.judged:
+        return bool(both == (1 << program.places) - 1)
+    for negation in range(program.negatives):
+        if newly(program.negations[negation, NEGATION_NEEDS], filled, both):
             return True
     return False
 
 
-@numba.njit(types.void(SHAPE, types.boolean, EDGES, types.int64, types.int64), cache=True)
-def make_edges(shape: Shape, compares: bool, edges: Edges, row: int, filled: int) -> None:
+@borrowing(types.void(PROGRAM, types.boolean, EDGES, types.int64, types.int64))
+def make_edges(program: Program, compares: bool, edges: Edges, row: int, filled: int) -> None:
     """The edges of a state for partial matches with these places filled, with nothing known about them."""
-    for place in range(shape.positives):
+    for place in range(program.places):
         # An edge without conditions lets everything pass; another is given one half until it is known better.
-        edges.tested[row, place] = UNKNOWN if tests_something(shape, compares, filled, place) else UNCONDITIONAL
+        edges.tested[row, place] = UNKNOWN if tests_something(program, compares, filled, place) else UNCONDITIONAL
         edges.passed[row, place] = 1.0
 
 
-@numba.njit(EDGES(EDGES), cache=True)
-def grown_edges(edges: Edges) -> Edges:
-    """The same edges with room for as many again."""
-    rows, places = edges.tested.shape
-    tested, passed = np.empty((2 * rows, places), np.float64), np.empty((2 * rows, places), np.float64)
-    tested[:rows], passed[:rows] = edges.tested, edges.passed
-    return Edges(tested, passed)
+class States(NamedTuple):
+    """The states made so far, with the state that each edge leads to (-1: not made yet)."""
+
+    following: Rows
+    edges: Edges
+    made: Int64s  # one number: how many
 
 
-@numba.njit(types.void(EDGES, types.int64, types.int64, types.boolean), cache=True)
+STATES = types.NamedTuple((INT64_ROWS, EDGES, INT64S), States)
+MAX_STATES = 1 << 16  # orders beyond these share the last state; nothing but counters and speed depends on it
+
+
+@kernel(STATES(PROGRAM, types.boolean))
+def initial_states(program: Program, compares: bool) -> States:
+    """The state in which no place is filled."""
+    shape = 16, program.places
+    states = States(np.full(shape, -1), Edges(np.empty(shape), np.empty(shape)), np.ones(1, np.int64))
+    make_edges(program, compares, states.edges, 0, 0)
+    return states
+
+
+@kernel(STATES(STATES, PROGRAM, types.boolean, types.int64, types.int64, types.int64))
+def with_state(states: States, program: Program, compares: bool, state: int, place: int, filled: int) -> States:
+    """The same states and the one that an edge leads to, for partial matches with these places filled."""
+    following, edges, made = states
+    count = made[0]
+    if count < MAX_STATES:
+        if count == len(following):
+            rows, places = edges.tested.shape
+            tested, passed = np.empty((2 * rows, places)), np.empty((2 * rows, places))
+            tested[:rows], passed[:rows] = edges.tested, edges.passed
+            following, edges = grown_rows(following), Edges(tested, passed)
+        following[count] = -1
+        make_edges(program, compares, edges, count, filled)
+        made[0] = count + 1
+    following[state, place] = made[0] - 1
+    return States(following, edges, made)
+
+
+@borrowing(types.void(EDGES, types.int64, types.int64, types.boolean))
 def learn_edge(edges: Edges, row: int, place: int, taken: bool) -> None:
     """Takes in what became of a candidate on a state's edge."""
     if edges.tested[row, place] == UNCONDITIONAL:
@@ -79,27 +110,13 @@ def learn_edge(edges: Edges, row: int, place: int, taken: bool) -> None:
         edges.passed[row, place] /= 2.0
 
 
-@numba.njit(
-    types.UniTuple(types.int64, 4)(
-        EVENTS,
-        SHAPE,
-        INT64_ROWS,
-        INT64S,
-        INT64S,
-        INT64S,
-        types.int64,
-        EDGES,
-        types.int64,
-        types.boolean,
-    ),
-    cache=True,
+@borrowing(
+    types.UniTuple(types.int64, 4)(EVENTS, PROGRAM, BUFFER, INT64S, types.int64, EDGES, types.int64, types.boolean)
 )
 def choose(
     events: Events,
-    shape: Shape,
-    stacks: npt.NDArray[np.int64],
-    low: Int64s,
-    high: Int64s,
+    program: Program,
+    buffer: Buffer,
     at: Int64s,
     filled: int,
     edges: Edges,
@@ -114,10 +131,10 @@ def choose(
     """
     best, best_low, best_high, ready = -1, 0, 0, 0
     best_rank = np.inf
-    for place in range(shape.positives):
+    for place in range(program.places):
         if filled & (1 << place):
             continue
-        begin, end = scope(events, shape, stacks[place], low[place], high[place], at, filled, place)
+        begin, end = scope(events, program, buffer, at, filled, place)
         if begin >= end:
             return -1, 0, 0, 0
         tested = edges.tested[row, place]
@@ -125,27 +142,19 @@ def choose(
         rank = share - 1.0 / (end - begin)
         if rank < best_rank:
             best, best_low, best_high, best_rank = place, begin, end, rank
-        ready = max(ready, events.instant[stacks[place, begin]])
-    for place in range(shape.positives):
+        ready = max(ready, events.facts[INSTANT, buffer.stacks[place, begin]])
+    for place in range(program.places):
         if place != best:
             edges.passed[row, place] *= FADING
     return best, best_low, best_high, ready
 
 
-@numba.njit(types.boolean(EVENTS, SHAPE, INT64_ROWS, INT64S, INT64S, INT64S, types.int64), cache=True)
-def lacks(
-    events: Events,
-    shape: Shape,
-    stacks: npt.NDArray[np.int64],
-    low: Int64s,
-    high: Int64s,
-    at: Int64s,
-    filled: int,
-) -> bool:
+@borrowing(types.boolean(EVENTS, PROGRAM, BUFFER, INT64S, types.int64))
+def lacks(events: Events, program: Program, buffer: Buffer, at: Int64s, filled: int) -> bool:
     """Has some open place no candidate in its scope?"""
-    for place in range(shape.positives):
+    for place in range(program.places):
         if filled & (1 << place) == 0:
-            begin, end = scope(events, shape, stacks[place], low[place], high[place], at, filled, place)
+            begin, end = scope(events, program, buffer, at, filled, place)
             if begin >= end:
                 return True
     return False

@@ -6,17 +6,15 @@ fills the queues, `generate` goes back through them from every event that can be
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from cepheid.engine.abilities import unseen
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.columns import fill
+from cepheid.engine.data.layout import lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.data.timed import first_in_group
-from cepheid.engine.kernels.arrays import kernel_events
+from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
@@ -33,7 +31,6 @@ from cepheid.engine.search.queues.query import (
     STACKED,
     Score,
 )
-from cepheid.engine.search.runs.conditions import new_scratch
 from cepheid.engine.worth.edges import Edges, build_edges, describe_edges
 from cepheid.engine.worth.worth import ROUNDING
 from cepheid.errors import EngineError
@@ -55,14 +52,11 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     follows = bound.strategy is s.Strategy.SKIP_TILL_NEXT
     forward = compile_program(bound, variants=True) if follows else compiled
     prepared = candidates(plan, events)
-    if bound.has_kleene:
-        components = len(bound.positives) + len(bound.negations)
-        prepared = replace(prepared, mask=prepared.mask | (first_in_group(plan, events, prepared) << components))
     columns = fill(compiled.layout, events.table, prepared.rows, bound.schema)
     forward_columns = fill(forward.layout, events.table, prepared.rows, bound.schema) if follows else columns
     codes = len(prepared.compared)
     found, counters = generate(
-        kernel_events(prepared),
+        lay_out(bound, events, prepared),
         compiled.program,
         score_of(plan, edges, compiled.program),
         columns,

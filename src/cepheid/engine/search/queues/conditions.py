@@ -5,25 +5,23 @@ A condition is tested once the search has come down to the place from which all 
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
-from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import EVENTS, Events
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.kernels.variants import FUNCTION, holds, test_holds
-from cepheid.engine.program.tables import AFTER_PLACE, KLEENE, PROGRAM, Program
-from cepheid.engine.search.queues.query import CONDITION, PATH, QUEUES, SCORE, Path, Queues, Score
-from cepheid.engine.search.runs.buffer import EVENT, RIGHT
-from cepheid.engine.search.runs.conditions import absorb, agrees
+from cepheid.engine.data.columns import INT64_ROWS
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees_on_codes, gather_codes, holds, test_holds
+from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, interval, kills
+from cepheid.engine.kernels.query import QUERY, Query
+from cepheid.engine.kernels.registers import Registers, absorb
+from cepheid.engine.program.tables import AFTER_PLACE, KLEENE, Rows
+from cepheid.engine.search.queues.query import CONDITION, PATH, SCORE, Path, Score
 
 
-@lean(types.void(PROGRAM, COLUMNS, PATH, types.int64))
-def count_groups(program: Program, columns: Columns, path: Path, depth: int) -> None:
+@borrowing(types.void(QUERY, PATH, types.int64))
+def count_groups(query: Query, path: Path, depth: int) -> None:
     """Brings lengths and aggregates up to date: over the events of each group, in order of time."""
-    scratch, entries = path.scratch, path.entries
+    program, scratch, entries = query.program, path.scratch, path.entries
+    registers = Registers(scratch.counted_row, scratch.running_row, 0, 0)
     grouped = False
     for entry in range(depth, -1, -1):
         place = entries[entry, RIGHT]
@@ -34,32 +32,25 @@ def count_groups(program: Program, columns: Columns, path: Path, depth: int) -> 
             scratch.counted[: program.walk_whole] = 0
             scratch.running[: program.walk_number] = 0.0
         first = entry == depth or entries[entry + 1, RIGHT] != place
-        absorb(
-            program,
-            columns,
-            place,
-            entries[entry, EVENT],
-            first,
-            scratch.counted_row,
-            scratch.running_row,
-            0,
-            0,
-            0,
-        )
+        absorb(program, query.columns, place, entries[entry, EVENT], first, registers, 0)
 
 
-@lean(types.boolean(EVENTS, PATH, types.int64, types.int64), inline=True)
-def agrees_with_path(events: Events, path: Path, depth: int, event: int) -> bool:
+@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
+def agrees_with_path(query: Query, path: Path, depth: int, event: int) -> bool:
     """Is an event equal to all those of the path in the attributes that are compared?"""
-    for row in range(events.compared.shape[0]):
-        for entry in range(depth + 1):
-            if not agrees(events.compared[row, event], events.compared[row, path.entries[entry, EVENT]]):
-                return False
-    return True
+    gather_path(query, path, depth)
+    return agrees_on_codes(query.events, path.scratch.codes, event)
 
 
-@lean(types.int64(INT64_ROWS, types.int64, types.int64), inline=True)
-def entry_behind(entries: Any, after: int, depth: int) -> int:
+@borrowing(types.void(QUERY, PATH, types.int64))
+def gather_path(query: Query, path: Path, depth: int) -> None:
+    """Takes in what the events of the path say of the attributes that are compared."""
+    for entry in range(depth + 1):
+        gather_codes(query.events, path.scratch.codes, path.entries[entry, EVENT], 1 if entry == 0 else 0)
+
+
+@borrowing(types.int64(INT64_ROWS, types.int64, types.int64), inline=True)
+def entry_behind(entries: Rows, after: int, depth: int) -> int:
     """The path entry of the first seen event behind a negated component, -1 if there is none."""
     for entry in range(depth, -1, -1):
         if entries[entry, RIGHT] > after:
@@ -67,173 +58,66 @@ def entry_behind(entries: Any, after: int, depth: int) -> int:
     return -1
 
 
-@lean(types.int64(INT64_ROWS, types.int64, types.int64, types.int64, INT64S, types.int64), inline=True)
-def first_beyond(stacks: Any, row: int, low: int, high: int, values: Int64s, bound: int) -> int:
-    """The first entry of a queue in [low, high) whose value exceeds the bound; values rise along the queue."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[stacks[row, middle]] > bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
+def ends_with_window(query: Query, path: Path, negation: int, depth: int) -> bool:
+    """Writes down which seen events a negated component lies between; is there none behind it?"""
+    entries, between = path.entries, path.scratch.between
+    later = entry_behind(entries, query.program.negations[negation, AFTER_PLACE], depth)
+    between[negation, BEFORE] = entries[later + 1, EVENT] if later < depth else -1
+    between[negation, BEHIND] = entries[later, EVENT] if later >= 0 else -1
+    between[negation, FIRST_EVENT], between[negation, LAST_EVENT] = entries[depth, EVENT], entries[0, EVENT]
+    return later < 0
 
 
-@lean(
-    types.UniTuple(types.int64, 2)(EVENTS, QUEUES, types.int64, INT64_ROWS, types.int64, types.int64, types.int64),
-    inline=True,
-)
-def negated_range(
-    events: Events, queues: Queues, row: int, entries: Any, later: int, depth: int, window: int
-) -> tuple[int, int]:
-    """Where in its queue the events of a negated component lie that the path looks at."""
-    time, instant, stacks, size = events.time, events.instant, queues.stacks, queues.sizes[row]
-    if later < depth:
-        low = first_beyond(stacks, row, 0, size, instant, instant[entries[later + 1, EVENT]])
-    else:
-        low = first_beyond(stacks, row, 0, size, time, time[entries[0, EVENT]] - window)
-    if later >= 0:
-        high = first_beyond(stacks, row, low, size, instant, instant[entries[later, EVENT]] - 1)
-    else:
-        high = first_beyond(stacks, row, low, size, time, time[entries[depth, EVENT]] + window - 1)
-    return low, high
-
-
-@lean(types.boolean(PROGRAM, SCORE, EVENTS, QUEUES, PATH, types.int64, types.int64, types.int64))
-def must_test(
-    program: Program, score: Score, events: Events, queues: Queues, path: Path, place: int, source: int, depth: int
-) -> bool:
+@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64))
+def must_test(query: Query, score: Score, path: Path, place: int, source: int, depth: int) -> bool:
     """Is there anything to test when a path grows from `place` down to `source`? Mostly there is not."""
     if score.decides[source + 1, place] == CONDITION:
         return True
     known = 2 * source if source >= 0 else -1
-    above = 2 * place + (1 if place == program.places else 0)
-    for negation in range(program.negatives):
-        row = program.places + negation
-        if queues.sizes[row] == 0:
+    above = 2 * place + (1 if place == query.program.places else 0)
+    for negation in range(query.program.negatives):
+        if query.absent.sizes[negation] == 0:
             continue
-        later = entry_behind(path.entries, program.negations[negation, AFTER_PLACE], depth)
-        ready = score.ready[negation] if later >= 0 else -1
+        ready = -1 if ends_with_window(query, path, negation, depth) else score.ready[negation]
         if known <= ready < above:
-            low, high = negated_range(events, queues, row, path.entries, later, depth, program.window)
+            low, high = interval(query, negation, path.scratch)
             if low < high:
                 return True
     return False
 
 
-@lean(
-    types.boolean(
-        PROGRAM,
-        EVENTS,
-        COLUMNS,
-        FUNCTION,
-        QUEUES,
-        PATH,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-    )
-)
-def negation_kills(
-    program: Program,
-    events: Events,
-    columns: Columns,
-    predicate: Any,
-    queues: Queues,
-    path: Path,
-    negation: int,
-    moment: int,
-    later: int,
-    missing: int,
-    depth: int,
-) -> bool:
-    """Was an event of a negated component seen that passes all its conditions that can be tested?
-
-    `later` is the path entry behind the component, -1 for the window's end.
-    """
-    at, entries = path.scratch.at, path.entries
-    row, slot = program.places + negation, len(at) - program.negatives + negation
-    low, high = negated_range(events, queues, row, entries, later, depth, program.window)
-    for index in range(low, high):
-        event = queues.stacks[row, index]
-        if not agrees_with_path(events, path, depth, event):
-            continue
-        at[slot] = event
-        if holds(program, columns, predicate, moment, missing, path.scratch, entries, 0):
-            return True
-    return False
-
-
-@lean(
-    types.boolean(
-        PROGRAM,
-        SCORE,
-        EVENTS,
-        COLUMNS,
-        FUNCTION,
-        QUEUES,
-        PATH,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-    )
-)
-def passes(
-    program: Program,
-    score: Score,
-    events: Events,
-    columns: Columns,
-    predicate: Any,
-    queues: Queues,
-    path: Path,
-    missing: int,
-    above: int,
-    known: int,
-    depth: int,
-) -> bool:
+@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64, types.int64))
+def passes(query: Query, score: Score, path: Path, missing: int, above: int, known: int, depth: int) -> bool:
     """Tests what has become decided: everything whose `known` lies in [known, above). At the end, known is -1."""
-    count_groups(program, columns, path, depth)
+    program, columns, predicate, scratch = query.program, query.columns, query.predicate, path.scratch
+    count_groups(query, path, depth)
+    scratch.missing[0] = missing
     for test in range(program.moments[0], program.moments[1]):
         if known <= score.known[test] < above and not test_holds(
-            program, columns, predicate, test, missing, path.scratch, path.entries, 0
+            program, columns, predicate, test, scratch, path.entries, 0
         ):
             return False
+    if program.negatives == 0:
+        return True
+    gather_path(query, path, depth)
     base = 3 * program.places
     if not program.judged:
         for negation in range(program.negatives):
-            later = entry_behind(path.entries, program.negations[negation, AFTER_PLACE], depth)
             # An interval that ends with the window is known with the first event.
-            ready = score.ready[negation] if later >= 0 else -1
-            if known <= ready < above and negation_kills(
-                program, events, columns, predicate, queues, path, negation, base + negation, later, missing, depth
-            ):
+            ready = -1 if ends_with_window(query, path, negation, depth) else score.ready[negation]
+            if known <= ready < above and kills(query, negation, base + negation, scratch, path.entries, 0):
                 return False
         return True
     if known >= 0:
         return True
     for branch in range(program.branches):
         moment = base + program.negatives + branch * (1 + program.negatives)
-        survives = holds(program, columns, predicate, moment, missing, path.scratch, path.entries, 0)
+        survives = holds(program, columns, predicate, moment, scratch, path.entries, 0)
         for negation in range(program.negatives):
-            if not survives:
-                break
-            later = entry_behind(path.entries, program.negations[negation, AFTER_PLACE], depth)
-            survives = not negation_kills(
-                program,
-                events,
-                columns,
-                predicate,
-                queues,
-                path,
-                negation,
-                moment + 1 + negation,
-                later,
-                missing,
-                depth,
-            )
+            if survives:
+                ends_with_window(query, path, negation, depth)
+                survives = not kills(query, negation, moment + 1 + negation, scratch, path.entries, 0)
         if survives:
             return True
     return False

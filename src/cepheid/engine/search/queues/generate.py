@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
+from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import EVENTS, Events, grown
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.kernels.partial_matches import FUNCTION, NODES, Nodes
+from cepheid.engine.kernels.arrays import grown
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
+from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.query import QUERY, Absent, Query
+from cepheid.engine.kernels.windows import first_above
 from cepheid.engine.program.tables import (
     CURRENT_AT,
     FIRST_AT,
@@ -28,7 +31,7 @@ from cepheid.engine.program.tables import (
     SKIP_NEXT,
     Program,
 )
-from cepheid.engine.search.queues.conditions import agrees_with_path, first_beyond, must_test, passes
+from cepheid.engine.search.queues.conditions import agrees_with_path, must_test, passes
 from cepheid.engine.search.queues.query import (
     CONDITION,
     EVALUATED,
@@ -44,8 +47,6 @@ from cepheid.engine.search.queues.query import (
 )
 from cepheid.engine.search.queues.scan import fill_queues
 from cepheid.engine.search.queues.selection import selects_next
-from cepheid.engine.search.runs.buffer import EVENT, LEFT, RIGHT
-from cepheid.engine.search.runs.conditions import SCRATCH, Scratch
 from cepheid.engine.worth.edges import CERTAIN, CLOSED
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at
 
@@ -69,7 +70,7 @@ class Found(NamedTuple):
 FOUND = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S, INT64S), Found)
 
 
-@lean(types.void(PROGRAM, PATH, types.int64), inline=True)
+@borrowing(types.void(PROGRAM, PATH, types.int64), inline=True)
 def bind_slots(program: Program, path: Path, entry: int) -> None:
     """Puts the event of a path entry where conditions look for it."""
     event, place, at = path.entries[entry, EVENT], path.entries[entry, RIGHT], path.scratch.at
@@ -80,7 +81,7 @@ def bind_slots(program: Program, path: Path, entry: int) -> None:
         at[program.place[place, CURRENT_AT]] = event
 
 
-@lean(types.void(PROGRAM, PATH, types.int64, types.int64, types.int64, types.float64, types.int64), inline=True)
+@borrowing(types.void(PROGRAM, PATH, types.int64, types.int64, types.int64, types.float64, types.int64), inline=True)
 def extend(program: Program, path: Path, depth: int, place: int, event: int, reached: float, missing: int) -> None:
     """Puts an event at the path's beginning; what to look at next is whether the match begins with it."""
     path.entries[depth, EVENT], path.entries[depth, LEFT], path.entries[depth, RIGHT] = event, depth + 1, place
@@ -90,25 +91,26 @@ def extend(program: Program, path: Path, depth: int, place: int, event: int, rea
     bind_slots(program, path, depth)
 
 
-@lean(types.boolean(PROGRAM, EVENTS, types.int64, types.int64), inline=True)
-def can_be_first(program: Program, events: Events, event: int, place: int) -> bool:
+@borrowing(types.boolean(QUERY, types.int64, types.int64), inline=True)
+def can_be_first(query: Query, event: int, place: int) -> bool:
     """May the event be the first of its component? For groups by conditions on it alone, tested beforehand."""
-    if program.place[place, KLEENE] == 0:
+    if query.program.place[place, KLEENE] == 0:
         return True
-    return bool((events.mask[event] >> (program.places + program.negatives + place)) & 1 == 1)
+    return bool((query.events.facts[BEGINS, event] >> place) & 1 == 1)
 
 
-@lean(types.int64(types.int64, types.int64), inline=True)
+@borrowing(types.int64(types.int64, types.int64), inline=True)
 def between(low: int, high: int) -> int:
     """The bits of the places strictly between two."""
     return ((1 << high) - 1) & ~((1 << (low + 1)) - 1)
 
 
-@lean(types.float64(PROGRAM, SCORE, TABLE_ARRAYS, EVENTS, PATH, types.int64))
-def score_of(program: Program, score: Score, tables: TableArrays, events: Events, path: Path, depth: int) -> float:
+@borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64))
+def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth: int) -> float:
     """The log score of the path as a whole match: the window opens before its first event, and passes."""
+    program, facts = query.program, query.events.facts
     event, place, last = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.entries[0, EVENT]
-    span = (events.time[event] - events.time[last] + program.window) * score.scale
+    span = (facts[TIME, event] - facts[TIME, last] + program.window) * score.scale
     total, before = path.reached[depth], score.number[0, place]
     behind = score.number[path.entries[0, RIGHT] + 1, program.places]
     if before != CERTAIN:
@@ -118,18 +120,11 @@ def score_of(program: Program, score: Score, tables: TableArrays, events: Events
     return float(total)
 
 
-@lean(
-    types.boolean(
-        EVENTS, PROGRAM, SCORE, COLUMNS, TABLE_ARRAYS, FUNCTION, QUEUES, PATH, types.int64, types.int64, INT64S
-    )
-)
+@borrowing(types.boolean(QUERY, SCORE, TABLE_ARRAYS, QUEUES, PATH, types.int64, types.int64, INT64S))
 def grows(
-    events: Events,
-    program: Program,
+    query: Query,
     score: Score,
-    columns: Columns,
     tables: TableArrays,
-    predicate: Any,
     queues: Queues,
     path: Path,
     depth: int,
@@ -137,26 +132,24 @@ def grows(
     counters: Int64s,
 ) -> bool:
     """Takes the queue entry that was found last as a new beginning of the path, if that may lead to a match."""
-    event, place = path.entries[depth, EVENT], path.entries[depth, RIGHT]
-    entry = path.tried[depth]
+    program, facts = query.program, query.events.facts
+    event, place, entry = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.tried[depth]
     candidate = queues.stacks[source, entry]
     counters[EVALUATED] += 1
     reached, edge = path.reached[depth], score.number[source + 1, place]
     if source != place and edge != CERTAIN:
-        reached += log_score_at(tables, edge, (events.time[event] - events.time[candidate]) * score.scale)
+        reached += log_score_at(tables, edge, (facts[TIME, event] - facts[TIME, candidate]) * score.scale)
     if reached + queues.bounds[source, entry] < score.threshold or reached == -np.inf:
         return False
-    if not agrees_with_path(events, path, depth, candidate):
+    if query.events.compared.shape[0] > 0 and not agrees_with_path(query, path, depth, candidate):
         return False
     missing = path.missing[depth] | between(source, place)
     extend(program, path, depth + 1, source, candidate, reached, missing)
     if (
         source != place
         and score.decides[source + 1, place] != NOTHING
-        and must_test(program, score, events, queues, path, place, source, depth + 1)
-        and not passes(
-            program, score, events, columns, predicate, queues, path, missing, 2 * place, 2 * source, depth + 1
-        )
+        and must_test(query, score, path, place, source, depth + 1)
+        and not passes(query, score, path, missing, 2 * place, 2 * source, depth + 1)
     ):
         counters[KILLED] += 1
         bind_slots(program, path, depth)
@@ -164,94 +157,68 @@ def grows(
     return True
 
 
-@lean(types.boolean(EVENTS, PROGRAM, SCORE, QUEUES, PATH, types.int64, types.int64), inline=True)
-def finds_entry(
-    events: Events, program: Program, score: Score, queues: Queues, path: Path, depth: int, source: int
-) -> bool:
+@borrowing(types.boolean(QUERY, SCORE, QUEUES, PATH, types.int64, types.int64), inline=True)
+def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: int, source: int) -> bool:
     """The next queue entry of a component before the path's first event, in its window; False: there is none."""
-    event, place = path.entries[depth, EVENT], path.entries[depth, RIGHT]
-    if source != place and (
-        score.number[source + 1, place] == CLOSED or not can_be_first(program, events, event, place)
-    ):
+    facts, event, place = query.events.facts, path.entries[depth, EVENT], path.entries[depth, RIGHT]
+    if source != place and (score.number[source + 1, place] == CLOSED or not can_be_first(query, event, place)):
         return False
     entry = path.tried[depth]
     if entry == UNKNOWN:
-        bound = events.instant[event] - 1
-        entry = first_beyond(queues.stacks, source, 0, queues.sizes[source], events.instant, bound)
+        bound = facts[INSTANT, event] - 1
+        entry = first_above(queues.stacks[source], 0, queues.sizes[source], facts, INSTANT, bound)
     entry -= 1
     path.tried[depth] = entry
-    last = path.entries[0, EVENT]
-    return bool(entry >= 0 and events.time[last] - events.time[queues.stacks[source, entry]] < program.window)
+    if entry < 0:
+        return False
+    first, last = queues.stacks[source, entry], path.entries[0, EVENT]
+    return bool(facts[TIME, last] - facts[TIME, first] < query.program.window)
 
 
-@lean(
-    types.int64(
-        EVENTS,
-        PROGRAM,
-        SCORE,
-        COLUMNS,
-        TABLE_ARRAYS,
-        FUNCTION,
-        QUEUES,
-        PATH,
-        types.int64,
-        types.int64,
-        types.int64,
-        FLOAT64S,
-        INT64S,
-    )
-)
+@borrowing(types.int64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64, types.int64, types.int64, FLOAT64S, INT64S))
 def completed(
-    events: Events,
-    program: Program,
+    query: Query,
     score: Score,
-    columns: Columns,
     tables: TableArrays,
-    predicate: Any,
-    queues: Queues,
     path: Path,
     depth: int,
     after: int,
     until: int,
-    total: Any,
+    total: npt.NDArray[np.float64],
     counters: Int64s,
 ) -> int:
     """When the path is known as a match that begins with its first event; NOT_A_MATCH if it is none.
 
     Leaves its log score in total[0].
     """
+    program, facts = query.program, query.events.facts
     event, place, last = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.entries[0, EVENT]
     ends_here = path.entries[0, RIGHT] == program.places - 1
     if score.number[0, place] == CLOSED or (not ends_here and place > 0):
         return NOT_A_MATCH  # with an open end, the first component must have been seen
-    if not can_be_first(program, events, event, place):
+    if not can_be_first(query, event, place):
         return NOT_A_MATCH
     counters[EVALUATED] += 1
-    total[0] = score_of(program, score, tables, events, path, depth)
-    known = events.time[event] + program.window
+    total[0] = score_of(query, score, tables, path, depth)
+    known = facts[TIME, event] + program.window
     if ends_here and not program.postponed:
-        known = events.time[last]
+        known = facts[TIME, last]
     if total[0] < score.threshold or total[0] == -np.inf or known <= after or known > until:
         return NOT_A_MATCH
-    if score.decides[0, place] != NOTHING and must_test(program, score, events, queues, path, place, -1, depth):
+    if score.decides[0, place] != NOTHING and must_test(query, score, path, place, -1, depth):
         missing = path.missing[depth] | ((1 << place) - 1)
-        if not passes(program, score, events, columns, predicate, queues, path, missing, 2 * place, -1, depth):
+        if not passes(query, score, path, missing, 2 * place, -1, depth):
             counters[KILLED] += 1
             return NOT_A_MATCH
-    return known
+    return known  # type: ignore[no-any-return]
 
 
-@lean(
+@borrowing(
     types.boolean(
-        EVENTS,
-        PROGRAM,
+        QUERY,
+        QUERY,
         SCORE,
-        COLUMNS,
         TABLE_ARRAYS,
-        FUNCTION,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
         NODES,
         QUEUES,
         PATH,
@@ -265,28 +232,24 @@ def completed(
     )
 )
 def search(
-    events: Events,
-    program: Program,
+    query: Query,
+    forward: Query,
     score: Score,
-    columns: Columns,
     tables: TableArrays,
-    predicate: Any,
-    forward: Program,
-    forward_columns: Columns,
-    forward_predicate: Any,
     nodes: Nodes,
     queues: Queues,
     path: Path,
     found: Found,
     state: Int64s,
-    total: Any,
+    total: npt.NDArray[np.float64],
     counters: Int64s,
     after: int,
     until: int,
     limit: int,
 ) -> bool:
     """Goes on from where `state` stands until all is found, or until there is no room for another match (False)."""
-    time, starts, length = events.time, events.starts, program.places
+    program, events = query.program, query.events
+    facts, starts, length = events.facts, events.starts, program.places
     part, final, top, depth = state[PART], state[FINAL], state[TOP], state[DEPTH]
     entries, matches = state[ENTRIES], state[MATCHES]
     while part < len(starts) - 1:
@@ -303,14 +266,14 @@ def search(
             last = queues.stacks[final, top]
             top += 1
             immediate = final == length - 1 and not program.postponed  # known with its last event
-            if immediate and (time[last] <= after or time[last] > until):
+            if immediate and (facts[TIME, last] <= after or facts[TIME, last] > until):
                 continue
             if queues.bounds[final, top - 1] + score.highest[final + 1, length] < score.threshold:
                 continue
             missing = between(final, length)
             extend(program, path, 0, final, last, 0.0, missing)
             if score.decides[final + 1, length] == CONDITION and not passes(
-                program, score, events, columns, predicate, queues, path, missing, 2 * length + 1, 2 * final, 0
+                query, score, path, missing, 2 * length + 1, 2 * final, 0
             ):
                 continue
             depth = 0
@@ -322,27 +285,11 @@ def search(
                     return False
                 path.tried[depth] = UNKNOWN
                 # Could this be the first event that was seen? Then the window's opening comes before it.
-                known = completed(
-                    events,
-                    program,
-                    score,
-                    columns,
-                    tables,
-                    predicate,
-                    queues,
-                    path,
-                    depth,
-                    after,
-                    until,
-                    total,
-                    counters,
-                )
+                known = completed(query, score, tables, path, depth, after, until, total, counters)
                 if known == NOT_A_MATCH:
                     continue
                 missing = path.missing[depth] | ((1 << path.entries[depth, RIGHT]) - 1)
-                if program.strategy == SKIP_NEXT and not selects_next(
-                    events, forward, forward_columns, forward_predicate, nodes, queues, path, depth, missing
-                ):
+                if program.strategy == SKIP_NEXT and not selects_next(forward, nodes, queues, path, depth, missing):
                     continue
                 if matches == limit:
                     counters[OVERFLOW] = 1
@@ -359,15 +306,15 @@ def search(
                 depth -= 1
                 if depth >= 0:
                     bind_slots(program, path, depth)
-            elif not finds_entry(events, program, score, queues, path, depth, source):
+            elif not finds_entry(query, score, queues, path, depth, source):
                 path.place[depth], path.tried[depth] = source - 1, UNKNOWN
-            elif grows(events, program, score, columns, tables, predicate, queues, path, depth, source, counters):
+            elif grows(query, score, tables, queues, path, depth, source, counters):
                 depth += 1
     state[ENTRIES], state[MATCHES] = entries, matches
     return True
 
 
-@numba.njit(FLOAT64S(FLOAT64S), cache=True)
+@kernel(FLOAT64S(FLOAT64S))
 def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.float64)
@@ -375,7 +322,7 @@ def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return larger
 
 
-@numba.njit(
+@kernel(
     types.Tuple((FOUND, INT64S))(
         EVENTS,
         PROGRAM,
@@ -392,7 +339,6 @@ def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def generate(
     events: Events,
@@ -436,21 +382,19 @@ def generate(
         np.empty(deepest, np.int64),
         np.empty(deepest, np.int64),
     )
+    absent = Absent(queues.stacks[length:], queues.sizes[length:])
+    query = Query(events, program, columns, predicate, absent)
+    in_pattern_order = Query(events, forward, forward_columns, forward_predicate, absent)
     state, counters, total = np.array([0, NOT_SCANNED, 0, NO_PATH, 0, 0]), np.zeros(5, np.int64), np.zeros(1)
     place_of, event, begins = np.empty(ROOM, np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64)
     scores, completion = np.empty(ROOM, np.float64), np.empty(ROOM, np.int64)
     while True:
         found = Found(place_of, event, begins, scores, completion)
         if search(
-            events,
-            program,
+            query,
+            in_pattern_order,
             score,
-            columns,
             tables,
-            predicate,
-            forward,
-            forward_columns,
-            forward_predicate,
             nodes,
             queues,
             path,

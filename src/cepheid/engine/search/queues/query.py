@@ -10,7 +10,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.search.runs.conditions import SCRATCH, Scratch
+from cepheid.engine.kernels.conditions import SCRATCH, Scratch
 
 STACKED, EVALUATED, KILLED, DROPPED, OVERFLOW = range(5)
 NOTHING, CONDITION, NEGATION = 0, 1, 2  # what a step of a path decides: NEGATION if a negated component alone

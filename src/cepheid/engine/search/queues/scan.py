@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.layout import EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import EVENTS, Events
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program, Rows
 from cepheid.engine.search.queues.query import DROPPED, QUEUES, SCORE, STACKED, Queues, Score
 from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS, RISES
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at
@@ -22,7 +22,7 @@ from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, 
 FALLING_FIRST, FALLING_END, SETTLED, OLDEST = range(4)
 
 
-@lean(types.float64(TABLE_ARRAYS, types.int64, types.int64, types.float64, types.float64), inline=True)
+@borrowing(types.float64(TABLE_ARRAYS, types.int64, types.int64, types.float64, types.float64), inline=True)
 def edge_bound(tables: TableArrays, number: int, monotone: int, newest: float, oldest: float) -> float:
     """A bound of the log score over all spans from `newest` to `oldest`; exact at one end where it is monotone."""
     if number == CERTAIN:
@@ -35,8 +35,8 @@ def edge_bound(tables: TableArrays, number: int, monotone: int, newest: float, o
     return float(np.log(best)) if best > 0.0 else -np.inf
 
 
-@lean(types.void(QUEUES, INT64S, types.int64, types.int64, types.int64), inline=True)
-def settle(queues: Queues, time: Int64s, place: int, now: int, window: int) -> None:
+@borrowing(types.void(QUEUES, INT64_ROWS, types.int64, types.int64, types.int64), inline=True)
+def settle(queues: Queues, facts: Rows, place: int, now: int, window: int) -> None:
     """Lets a new instant see the entries that came before it, and forget those that have left the window."""
     stacks, bounds, sizes, falling, marks = queues
     for entry in range(marks[place, SETTLED], sizes[place]):
@@ -48,7 +48,7 @@ def settle(queues: Queues, time: Int64s, place: int, now: int, window: int) -> N
         falling[place, marks[place, FALLING_END]] = entry
         marks[place, FALLING_END] += 1
     marks[place, SETTLED] = sizes[place]
-    while marks[place, OLDEST] < sizes[place] and now - time[stacks[place, marks[place, OLDEST]]] >= window:
+    while marks[place, OLDEST] < sizes[place] and now - facts[TIME, stacks[place, marks[place, OLDEST]]] >= window:
         marks[place, OLDEST] += 1
     while (
         marks[place, FALLING_FIRST] < marks[place, FALLING_END]
@@ -57,7 +57,7 @@ def settle(queues: Queues, time: Int64s, place: int, now: int, window: int) -> N
         marks[place, FALLING_FIRST] += 1
 
 
-@lean(types.void(EVENTS, PROGRAM, SCORE, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
+@borrowing(types.void(EVENTS, PROGRAM, SCORE, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
 def fill_queues(
     events: Events,
     program: Program,
@@ -72,7 +72,7 @@ def fill_queues(
 
     Under skip_till_next_match no event is left out: one that leads nowhere can still be in the way of others.
     """
-    time, instant, mask = events.time, events.instant, events.mask
+    facts = events.facts
     number, highest, monotone = score.number, score.highest, score.monotone
     length, window, scale, threshold = program.places, program.window, score.scale, score.threshold
     all_stay = program.strategy == SKIP_NEXT
@@ -81,12 +81,12 @@ def fill_queues(
     marks[:] = 0
     previous = np.int64(-1)
     for event in range(begin, end):
-        now = time[event]
-        if instant[event] != previous:
-            previous = instant[event]
+        now = facts[TIME, event]
+        if facts[INSTANT, event] != previous:
+            previous = facts[INSTANT, event]
             for place in range(length):
-                settle(queues, time, place, now, window)
-        bits = mask[event]
+                settle(queues, facts, place, now, window)
+        bits = facts[MASK, event]
         for place in range(length):
             if bits & (1 << place) == 0:
                 continue
@@ -100,8 +100,8 @@ def fill_queues(
                     continue
                 top = bounds[before, falling[before, marks[before, FALLING_FIRST]]]
                 if before < place:
-                    newest_span = (now - time[stacks[before, marks[before, SETTLED] - 1]]) * scale
-                    oldest_span = (now - time[stacks[before, marks[before, OLDEST]]]) * scale
+                    newest_span = (now - facts[TIME, stacks[before, marks[before, SETTLED] - 1]]) * scale
+                    oldest_span = (now - facts[TIME, stacks[before, marks[before, OLDEST]]]) * scale
                     edge, shape = number[before + 1, place], monotone[before + 1, place]
                     top += edge_bound(tables, edge, shape, newest_span, oldest_span)
                 best = max(best, top)

@@ -20,7 +20,7 @@ from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_WRITTEN, FOUND, Written, nothing_written
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
 from cepheid.engine.search.runs.prepare import Prepared, prepare, to_matches
-from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, scan
+from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, Asked, scan
 from cepheid.errors import LimitError
 from cepheid.plan.automaton import Automaton, compile_automaton
 from cepheid.plan.physical import Plan
@@ -77,10 +77,7 @@ def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> 
         prepared.compiled.predicate.call,
         prepared.widths._replace(key=0),
         nothing_written(prepared.compiled.program.places),
-        after,
-        until,
-        limits.max_partial_matches,
-        limits.max_matches,
+        Asked(VERBOSE, False, False, after, until, limits.max_partial_matches, limits.max_matches),
     )
     return to_matches(prepared, written, state, _cut_short(plan, state, written))
 
@@ -104,13 +101,15 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Writte
         prepared.compiled.predicate.call,
         widths,
         nothing_written(program.places),
-        mode,
-        merging,
-        bool(prepared.plan.options.get("apart", False)) and _can_prune(prepared, mode, after),
-        after,
-        until,
-        limits.max_partial_matches,
-        limits.max_matches,
+        Asked(
+            mode,
+            merging,
+            bool(prepared.plan.options.get("apart", False)) and _can_prune(prepared, mode, after),
+            after,
+            until,
+            limits.max_partial_matches,
+            limits.max_matches,
+        ),
     )
     return found
 

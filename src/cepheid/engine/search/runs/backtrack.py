@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.data.layout import EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import PROGRAM, Program
-from cepheid.engine.search.runs.conditions import ABSENT, EVENTS, FUNCTION, INSTANT, TIME, Absent, Events, in_window
 from cepheid.engine.search.runs.enumerate import WRITTEN, Written
 from cepheid.engine.search.runs.moves import (
     ACCEPTED,
@@ -40,12 +42,13 @@ from cepheid.engine.search.runs.moves import (
     release,
 )
 from cepheid.engine.search.runs.scan import (
+    ASKED,
     NO_LIMIT,
     NOTHING_REACHED,
     OFTEN,
     RUNS_REACHED,
     VERBOSE,
-    absent_events,
+    Asked,
     cramped,
     drain,
     new_books,
@@ -53,11 +56,11 @@ from cepheid.engine.search.runs.scan import (
 )
 
 
-@lean(types.int64(EVENTS, types.int64, types.int64))
+@borrowing(types.int64(EVENTS, types.int64, types.int64))
 def after_instant(events: Events, event: int, end: int) -> int:
     """The first event behind those that are concurrent with this one."""
-    instant = events.facts[event, INSTANT]
-    while event < end and events.facts[event, INSTANT] == instant:
+    instant = events.facts[INSTANT, event]
+    while event < end and events.facts[INSTANT, event] == instant:
         event += 1
     return event
 
@@ -65,40 +68,16 @@ def after_instant(events: Events, event: int, end: int) -> int:
 FIRST, GOING = range(2)  # where the search stands: the event that runs begin with now, and whether one is under way
 
 
-@lean(
-    types.int64(
-        EVENTS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        ABSENT,
-        RUNS,
-        BOOKS,
-        INT64S,
-        types.int64,
-        types.int64,
-    )
-)
-def search(
-    events: Events,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    absent: Absent,
-    runs: Runs,
-    books: Books,
-    cursor: Int64s,
-    end: int,
-    most_runs: int,
-) -> int:
+@borrowing(types.int64(QUERY, RUNS, BOOKS, INT64S, types.int64, types.int64))
+def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, most_runs: int) -> int:
     """Follows the runs of a partition, depth first, as far as there is room; says how much is needed, 0 at the end."""
-    state = books.state
+    events, program, state = query.events, query.program, books.state
     while cursor[FIRST] < end and state[OVERFLOW] == NOTHING_REACHED:
         first = cursor[FIRST]
         if cursor[GOING] == 0:
             if cramped(runs, books, 3, 0):
                 return 3
-            advance(events, program, columns, predicate, absent, runs, books, BLANK, first, first + 1, first)
+            advance(query, runs, books, BLANK, first, first + 1, first)
             if state[FRESH] >= 0:
                 runs.rows[state[FRESH], RESUME] = after_instant(events, first, end)
             cursor[GOING] = 1
@@ -106,7 +85,7 @@ def search(
             slot = state[FRESH]
             low = runs.rows[slot, RESUME]
             below = runs.rows[slot, NEXT]
-            over = low == end or (not program.postponed and events.facts[low, TIME] > state[UNTIL])
+            over = low == end or (not program.postponed and events.facts[TIME, low] > state[UNTIL])
             if over or (events.ordered and not in_window(events, program, first, low)):
                 state[FRESH] = below
                 release(runs, books, slot, first)
@@ -116,7 +95,7 @@ def search(
                 return int(2 * (high - low) + 1)
             state[FRESH] = below
             state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], high - first)  # what may have to be read again
-            lives = advance(events, program, columns, predicate, absent, runs, books, slot, low, high, first)
+            lives = advance(query, runs, books, slot, low, high, first)
             child, oldest = state[FRESH], -1
             while child != below:
                 runs.rows[child, RESUME] = high
@@ -141,21 +120,7 @@ def search(
     return 0
 
 
-@numba.njit(
-    types.Tuple((WRITTEN, INT64S))(
-        EVENTS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        WIDTHS,
-        WRITTEN,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-    ),
-    cache=True,
-)
+@kernel(types.Tuple((WRITTEN, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, WRITTEN, ASKED))
 def backtrack(
     events: Events,
     program: Program,
@@ -163,24 +128,21 @@ def backtrack(
     predicate: Any,
     widths: Widths,
     written: Written,
-    after: int,
-    until: int,
-    most_runs: int,
-    most_matches: int,
+    asked: Asked,
 ) -> tuple[Written, Int64s]:
     """Every run of every partition, one at a time: the matches written down, and counters."""
-    books = new_books(len(events.facts), widths, after, until, False)
+    books = new_books(events.facts.shape[1], widths, asked.after, asked.until, False)
     state = books.state
     runs = new_runs(256, widths, state)
     cursor = np.zeros(2, np.int64)
     for part in range(len(events.starts) - 1):
-        absent = absent_events(events, program, part)
+        query = Query(events, program, columns, predicate, absent_events(events, program, part))
         cursor[FIRST], cursor[GOING] = events.starts[part], 0
         end = events.starts[part + 1]
         needed = 1
         while needed > 0 and state[OVERFLOW] == NOTHING_REACHED:
-            needed = search(events, program, columns, predicate, absent, runs, books, cursor, end, most_runs)
-            written = drain(books, written, VERBOSE, most_matches)
+            needed = search(query, runs, books, cursor, end, asked.most_runs)
+            written = drain(books, written, VERBOSE, asked.most_matches)
             runs, books = with_room(runs, books, cursor[FIRST], needed, 0, NO_LIMIT)
         if state[OVERFLOW] != NOTHING_REACHED:
             break

@@ -9,13 +9,13 @@ cached start times of merged runs, the latest beginning of each entry does: a pa
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.compile import kernel
 
 Rows = npt.NDArray[np.int64]
 
@@ -30,7 +30,7 @@ ENTRY, EARLIEST, MATCHES, KNOWN = range(4)
 UNNEEDED = np.iinfo(np.int64).max
 
 
-@numba.njit(INT64_ROWS(INT64_ROWS, types.int64), cache=True)
+@kernel(INT64_ROWS(INT64_ROWS, types.int64))
 def larger(rows: Rows, least: int) -> Rows:
     """The same rows with room for at least as many as asked for, and twice as many as before."""
     grown = np.empty((max(2 * rows.shape[0], least), rows.shape[1]), np.int64)
@@ -38,7 +38,7 @@ def larger(rows: Rows, least: int) -> Rows:
     return grown
 
 
-@numba.njit(types.int64(INT64_ROWS, types.int64, INT64S, INT64_ROWS, types.int64, types.int64), cache=True)
+@kernel(types.int64(INT64_ROWS, types.int64, INT64S, INT64_ROWS, types.int64, types.int64))
 def collect(entries: Rows, size: int, held: Int64s, accepted: Rows, accepting: int, horizon: int) -> int:
     """Keeps the entries that runs (`held`) or accepted matches still need, in their order; says how many.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -15,7 +14,7 @@ from numba import types
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT, Rows
 
 INT32S = types.Array(types.int32, 1, "C")
@@ -42,7 +41,7 @@ def nothing_written(places: int) -> Written:
     )
 
 
-@numba.njit(INT32S(INT32S, types.int64), cache=True)
+@kernel(INT32S(INT32S, types.int64))
 def with_room(events: npt.NDArray[np.int32], least: int) -> npt.NDArray[np.int32]:
     """The same events with room for more."""
     wider = np.empty(max(2 * len(events), least), np.int32)
@@ -62,7 +61,7 @@ SEARCH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S), Search)
 ROW, WAITING = range(2)
 
 
-@lean(types.boolean(WRITTEN, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+@borrowing(types.boolean(WRITTEN, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
 def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
     """Writes matches down as far as there is room; True when all are, or `limit` of them, or very many events."""
     most_events = max(limit, MANY_EVENTS)
@@ -116,7 +115,7 @@ def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, 
     return True
 
 
-@numba.njit(WRITTEN(WRITTEN, INT64_ROWS, INT64_ROWS, types.int64, types.int64), cache=True)
+@kernel(WRITTEN(WRITTEN, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
 def write_matches(written: Written, entries: Rows, accepted: Rows, accepting: int, limit: int) -> Written:
     """Appends the matches of the accepting entries, until there are `limit` of them."""
     if accepting == 0:
@@ -140,7 +139,7 @@ def write_matches(written: Written, entries: Rows, accepted: Rows, accepting: in
     return written
 
 
-@numba.njit(types.Tuple((INT64S, INT64S))(INT32S, INT64_ROWS, types.int64, INT64S, INT64S, types.int64), cache=True)
+@kernel(types.Tuple((INT64S, INT64S))(INT32S, INT64_ROWS, types.int64, INT64S, INT64S, types.int64))
 def split_place(
     events: npt.NDArray[np.int32], sizes: Rows, matches: int, starts: Int64s, rows: Int64s, place: int
 ) -> tuple[Int64s, Int64s]:

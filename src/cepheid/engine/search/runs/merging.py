@@ -7,13 +7,13 @@ paths began with which event says how many matches a merged run stands for, what
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.layout import CHANCE, EVENTS, INSTANT, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.program.tables import (
     CONTIGUOUS,
     KEY_COLUMN,
@@ -32,7 +32,6 @@ from cepheid.engine.program.tables import (
     Program,
 )
 from cepheid.engine.search.runs.buffer import EVENT, JOINED, LATEST, LEFT, RIGHT, Rows
-from cepheid.engine.search.runs.conditions import CHANCE, EVENTS, INSTANT, Events
 from cepheid.engine.search.runs.moves import (
     ALIVE,
     BEGAN,
@@ -58,14 +57,14 @@ from cepheid.engine.search.runs.moves import (
 )
 
 
-@lean(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, types.int64))
+@borrowing(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, types.int64))
 def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slot: int) -> None:
     """Writes down what the run must agree on with others to be merged, and its hash."""
     rows, at, key = runs.rows, runs.at, runs.key
     place = rows[slot, PLACE]
     rows[slot, key] = 2 * place + rows[slot, CLOSED]
     last = rows[slot, at + program.place[place, LAST_AT]]
-    rows[slot, key + 1] = events.facts[last, CHANCE] if program.strategy == CONTIGUOUS else 0
+    rows[slot, key + 1] = events.facts[CHANCE, last] if program.strategy == CONTIGUOUS else 0
     size = key + 2
     for code in range(FACTS, at):
         rows[slot, size] = rows[slot, code]
@@ -81,7 +80,7 @@ def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slo
         elif kind == KEY_EVENT:
             rows[slot, size] = rows[slot, at + of]
         elif kind == KEY_INSTANT:
-            rows[slot, size] = events.facts[rows[slot, at + of], INSTANT]
+            rows[slot, size] = events.facts[INSTANT, rows[slot, at + of]]
         elif kind == KEY_COUNTED:
             rows[slot, size] = rows[slot, runs.counted + of]
         elif kind == KEY_RUNNING:
@@ -98,7 +97,7 @@ def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slo
     runs.rows[slot, HASH] = mixed ^ (mixed >> 15)
 
 
-@lean(types.int64(RUNS, INT64S, types.int64))
+@borrowing(types.int64(RUNS, INT64S, types.int64))
 def equivalent(runs: Runs, chains: Int64s, slot: int) -> int:
     """The pending run that agrees with this one, or -1."""
     other: int = chains[runs.rows[slot, HASH] & (len(chains) - 1)]
@@ -113,7 +112,7 @@ def equivalent(runs: Runs, chains: Int64s, slot: int) -> int:
     return -1
 
 
-@lean(types.void(RUNS, INT64S, types.int64))
+@borrowing(types.void(RUNS, INT64S, types.int64))
 def enlist(runs: Runs, chains: Int64s, slot: int) -> None:
     """Lets others find this run by its hash."""
     bucket = runs.rows[slot, HASH] & (len(chains) - 1)
@@ -121,7 +120,7 @@ def enlist(runs: Runs, chains: Int64s, slot: int) -> None:
     chains[bucket] = slot
 
 
-@lean(types.void(RUNS, INT64S, types.int64))
+@borrowing(types.void(RUNS, INT64S, types.int64))
 def strike(runs: Runs, chains: Int64s, slot: int) -> None:
     """Takes the run off its hash chain."""
     bucket = runs.rows[slot, HASH] & (len(chains) - 1)
@@ -134,7 +133,7 @@ def strike(runs: Runs, chains: Int64s, slot: int) -> None:
     runs.rows[other, CHAIN] = runs.rows[slot, CHAIN]
 
 
-@lean(types.int64(INT64_ROWS, types.int64, types.int64, types.int64, INT64S))
+@borrowing(types.int64(INT64_ROWS, types.int64, types.int64, types.int64, INT64S))
 def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64s) -> int:
     """A new block with the paths of both, without those that began before the horizon."""
     block: int = state[TALLIES]
@@ -155,7 +154,7 @@ def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64
     return block
 
 
-@lean(types.void(RUNS, BOOKS, types.int64, types.int64, types.int64))
+@borrowing(types.void(RUNS, BOOKS, types.int64, types.int64, types.int64))
 def merge(runs: Runs, books: Books, slot: int, into: int, horizon: int) -> None:
     """Makes one run of two equivalent ones; the fresh one gives its slot back."""
     state, rows = books.state, runs.rows
@@ -182,7 +181,7 @@ def merge(runs: Runs, books: Books, slot: int, into: int, horizon: int) -> None:
     release(runs, books, slot, horizon)
 
 
-@numba.njit(types.void(INT64_ROWS, RUNS, types.int64, INT64S), cache=True)
+@kernel(types.void(INT64_ROWS, RUNS, types.int64, INT64S))
 def collect_tallies(tallies: Rows, runs: Runs, horizon: int, state: Int64s) -> None:
     """Keeps the blocks that runs still use, without beginnings that the window has passed."""
     size = state[TALLIES]

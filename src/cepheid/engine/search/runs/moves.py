@@ -6,18 +6,22 @@ entry in the match buffer. Slots are reused (SASE+ section 5.3).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
+from cepheid.engine.data.layout import BEGINS, CHANCE, DUE, EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import TIME_WINDOW
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, holds_for_every
+from cepheid.engine.kernels.negation import killed_at, killed_in_every_branch
+from cepheid.engine.kernels.query import QUERY, Query
+from cepheid.engine.kernels.registers import Registers, absorb
+from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import (
     BEGIN,
     CASE,
@@ -25,7 +29,6 @@ from cepheid.engine.program.tables import (
     CONTIGUOUS,
     CURRENT_AT,
     FIRST_AT,
-    JUDGED_AT,
     KLEENE,
     LAST_AT,
     PREVIOUS_AT,
@@ -33,31 +36,11 @@ from cepheid.engine.program.tables import (
     SKIP_ANY,
     SKIP_NEXT,
     TAKE,
+    TIME_WINDOW,
     WALKS_FROM,
     Program,
 )
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, LEFT, MATCHES, RIGHT, Rows
-from cepheid.engine.search.runs.conditions import (
-    ABSENT,
-    BEGINS,
-    CHANCE,
-    DUE,
-    EVENTS,
-    FUNCTION,
-    INSTANT,
-    MASK,
-    SCRATCH,
-    TIME,
-    Absent,
-    Events,
-    Scratch,
-    absorb,
-    agrees,
-    holds_for_every,
-    in_window,
-    negated,
-    stands,
-)
 
 # Facts of a run: the place it has filled, the latest event it began with, whether its group may close, its counts by
 # beginning, its hash and the next run of the same hash, the next run of its list, where a postponed run resumes.
@@ -135,7 +118,7 @@ class Books(NamedTuple):
 BOOKS = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, SCRATCH), Books)
 
 
-@numba.njit(RUNS(types.int64, WIDTHS, INT64S), cache=True)
+@kernel(RUNS(types.int64, WIDTHS, INT64S))
 def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
     """A pool of free slots; the first one is blank."""
     at = FACTS + widths.codes
@@ -159,7 +142,7 @@ def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
     return runs
 
 
-@numba.njit(RUNS(RUNS, types.int64, INT64S), cache=True)
+@kernel(RUNS(RUNS, types.int64, INT64S))
 def more_runs(runs: Runs, least: int, state: Int64s) -> Runs:
     """The same pool with at least `least` more free slots, and twice the size."""
     old = len(runs.entry)
@@ -176,13 +159,13 @@ def more_runs(runs: Runs, least: int, state: Int64s) -> Runs:
     return Runs(rows, running, entry, runs.at, runs.counted, runs.key)
 
 
-@lean(types.int64(types.int64, types.int64))
+@borrowing(types.int64(types.int64, types.int64))
 def added(one: int, other: int) -> int:
     """The sum, or COUNTLESS where it does not fit."""
     return COUNTLESS if one > COUNTLESS - other else one + other
 
 
-@lean(types.int64(INT64_ROWS, types.int64, types.int64))
+@borrowing(types.int64(INT64_ROWS, types.int64, types.int64))
 def paths(tallies: Rows, block: int, horizon: int) -> int:
     """How many paths of a block began at the horizon or later; one if they are not counted."""
     if len(tallies) == 0:
@@ -194,7 +177,7 @@ def paths(tallies: Rows, block: int, horizon: int) -> int:
     return total
 
 
-@lean(types.void(RUNS, BOOKS, types.int64, types.int64))
+@borrowing(types.void(RUNS, BOOKS, types.int64, types.int64))
 def release(runs: Runs, books: Books, slot: int, horizon: int) -> None:
     """Gives a slot back. Runs that began before the horizon were taken off the count when it passed them."""
     began = runs.rows[slot, BEGAN]
@@ -207,17 +190,17 @@ def release(runs: Runs, books: Books, slot: int, horizon: int) -> None:
     books.state[SLOTS_USED] -= 1
 
 
-@lean(types.boolean(EVENTS, PROGRAM, INT64S, types.int64))
+@borrowing(types.boolean(EVENTS, PROGRAM, INT64S, types.int64))
 def may_start(events: Events, program: Program, state: Int64s, event: int) -> bool:
     """Could a match that starts here be known in the interval that is asked for?"""
     if program.postponed:
-        return bool(state[AFTER] < events.facts[event, DUE] <= state[UNTIL])
+        return bool(state[AFTER] < events.facts[DUE, event] <= state[UNTIL])
     if program.window_kind == TIME_WINDOW:
-        return bool(events.facts[event, TIME] + (program.window - 1) > state[AFTER])
+        return bool(events.facts[TIME, event] + (program.window - 1) > state[AFTER])
     return True
 
 
-@lean(types.void(RUNS, types.int64, SCRATCH))
+@borrowing(types.void(RUNS, types.int64, SCRATCH))
 def load(runs: Runs, slot: int, scratch: Scratch) -> None:
     """Copies a run's values to where conditions read them."""
     for column in range(runs.counted - runs.at):
@@ -228,11 +211,10 @@ def load(runs: Runs, slot: int, scratch: Scratch) -> None:
         scratch.running[column] = runs.running[slot, column]
 
 
-@lean(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, RUNS, types.int64, BOOKS, types.int64), inline=True)
-def passes(
-    program: Program, columns: Columns, predicate: Any, moment: int, runs: Runs, slot: int, books: Books, entry: int
-) -> bool:
+@borrowing(types.boolean(QUERY, types.int64, RUNS, types.int64, BOOKS, types.int64), inline=True)
+def passes(query: Query, moment: int, runs: Runs, slot: int, books: Books, entry: int) -> bool:
     """Do all conditions of a moment hold for a run?"""
+    program, columns, predicate = query.program, query.columns, query.predicate
     begin, end = program.moments[moment], program.moments[moment + 1]
     if begin < end:
         load(runs, slot, books.scratch)
@@ -247,74 +229,26 @@ def passes(
     return True
 
 
-@lean(
-    types.boolean(
-        EVENTS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        ABSENT,
-        RUNS,
-        types.int64,
-        BOOKS,
-        types.int64,
-        types.int64,
-        types.boolean,
-    )
-)
-def unharmed(
-    events: Events,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    absent: Absent,
-    runs: Runs,
-    slot: int,
-    books: Books,
-    entry: int,
-    event: int,
-    complete: bool,
-) -> bool:
-    """Does a complete match stand, or a run that has just begun a component, against what must not happen?"""
-    scratch, entries = books.scratch, books.entries
+@borrowing(types.boolean(QUERY, RUNS, types.int64, BOOKS, types.int64, types.int64, types.boolean))
+def unharmed(query: Query, runs: Runs, slot: int, books: Books, entry: int, event: int, complete: bool) -> bool:
+    """Does a complete match, or a run that has just begun a component, survive what must not happen?"""
+    program, scratch, entries = query.program, books.scratch, books.entries
     load(runs, slot, scratch)
     for row in range(len(scratch.codes)):
         code = runs.rows[slot, FACTS + row]
-        scratch.codes[row] = events.compared[row, event] if code == WILD else code
-    if complete:
-        return stands(events, program, columns, predicate, absent, scratch, entries, entry)
-    for negation in range(program.negatives):
-        if program.negations[negation, JUDGED_AT] == entries[entry, RIGHT] and negated(
-            events,
-            program,
-            columns,
-            predicate,
-            absent,
-            negation,
-            3 * program.places + negation,
-            scratch,
-            entries,
-            entry,
-        ):
-            return False
-    return True
+        scratch.codes[row] = query.events.compared[row, event] if code == WILD else code
+    if not complete:
+        return not killed_at(query, entries[entry, RIGHT], scratch, entries, entry)
+    if program.judged:
+        return not killed_in_every_branch(query, scratch, entries, entry)
+    return not killed_at(query, program.places, scratch, entries, entry)
 
 
-@lean(types.void(EVENTS, PROGRAM, RUNS, BOOKS, *(types.int64,) * 5))
-def accept(
-    events: Events,
-    program: Program,
-    runs: Runs,
-    books: Books,
-    slot: int,
-    entry: int,
-    began: int,
-    event: int,
-    horizon: int,
-) -> None:
+@borrowing(types.void(QUERY, RUNS, BOOKS, *(types.int64,) * 5))
+def accept(query: Query, runs: Runs, books: Books, slot: int, entry: int, began: int, event: int, horizon: int) -> None:
     """Notes that a match is complete, if it is known in the interval that is asked for."""
-    state = books.state
-    known = events.facts[began, DUE] if program.postponed else events.facts[event, TIME]
+    state, events = books.state, query.events
+    known = events.facts[DUE, began] if query.program.postponed else events.facts[TIME, event]
     if state[AFTER] < known <= state[UNTIL]:
         row = state[ACCEPTED]
         books.accepted[row, ENTRY] = entry
@@ -325,38 +259,14 @@ def accept(
         state[ENTRIES] = entry + 1
 
 
-@lean(
-    types.void(
-        EVENTS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        ABSENT,
-        RUNS,
-        BOOKS,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.boolean,
-        types.int64,
-    ),
-    inline=True,
+@borrowing(
+    types.void(QUERY, RUNS, BOOKS, types.int64, types.int64, types.int64, types.boolean, types.int64), inline=True
 )
 def spawn(
-    events: Events,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    absent: Absent,
-    runs: Runs,
-    books: Books,
-    parent: int,
-    place: int,
-    event: int,
-    begins: bool,
-    horizon: int,
+    query: Query, runs: Runs, books: Books, parent: int, place: int, event: int, begins: bool, horizon: int
 ) -> None:
     """The run that `parent` becomes by selecting an event for a place, and the match if it is complete by that."""
+    events, program = query.events, query.program
     state, entries, rows = books.state, books.entries, runs.rows
     entry = state[ENTRIES]
     start = place == 0 and begins
@@ -387,25 +297,19 @@ def spawn(
         state[TALLIES] = block + 2
     closed = True
     if not single:
-        absorb(program, columns, place, event, begins, rows, runs.running, slot, runs.counted, 0)
-        closed = passes(program, columns, predicate, 3 * place + CLOSE, runs, slot, books, entry)
+        absorb(program, query.columns, place, event, begins, Registers(rows, runs.running, runs.counted, 0), slot)
+        closed = passes(query, 3 * place + CLOSE, runs, slot, books, entry)
     complete = final and closed
     viable = True
     if program.negatives > 0:
         # A run that is not complete goes on even if what it is now does not stand: it may be judged anew.
-        viable = not begins or unharmed(
-            events, program, columns, predicate, absent, runs, slot, books, entry, event, False
-        )
+        viable = not begins or unharmed(query, runs, slot, books, entry, event, False)
         stood = complete
-        complete = (
-            complete
-            and viable
-            and unharmed(events, program, columns, predicate, absent, runs, slot, books, entry, event, True)
-        )
+        complete = complete and viable and unharmed(query, runs, slot, books, entry, event, True)
         if not viable or (stood and not complete):
             state[KILLED] += 1
     if complete:
-        accept(events, program, runs, books, slot, entry, began, event, horizon)
+        accept(query, runs, books, slot, entry, began, event, horizon)
     if final and single:
         return
     if viable:
@@ -424,55 +328,29 @@ def spawn(
         state[FREE] = slot
 
 
-@lean(
-    types.boolean(
-        EVENTS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        ABSENT,
-        RUNS,
-        BOOKS,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-    ),
-    inline=True,
-)
-def advance(
-    events: Events,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    absent: Absent,
-    runs: Runs,
-    books: Books,
-    slot: int,
-    low: int,
-    high: int,
-    horizon: int,
-) -> bool:
+@borrowing(types.boolean(QUERY, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
+def advance(query: Query, runs: Runs, books: Books, slot: int, low: int, high: int, horizon: int) -> bool:
     """Shows a run the events of one instant, low : high; says whether the run itself lives on.
 
     The blank run stands for those that begin here. What a run becomes by selecting an event is put on the list of
-    fresh runs. Concurrent events each continue the run
-    in a branch of their own, and the strategy is judged for the instant as a whole.
+    fresh runs. Concurrent events each continue the run in a branch of their own, and the strategy is judged for the
+    instant as a whole.
     """
+    events, program = query.events, query.program
     rows, at, entry = runs.rows, runs.at, runs.entry[slot]
     place = rows[slot, PLACE]
     following = place + 1
     blank = slot == BLANK
     if program.strategy == CONTIGUOUS and not blank:
-        chance = events.facts[rows[slot, at + program.place[place, LAST_AT]], CHANCE]
-        if chance != events.facts[low, INSTANT]:
-            return bool(chance > events.facts[low, INSTANT])
+        chance = events.facts[CHANCE, rows[slot, at + program.place[place, LAST_AT]]]
+        if chance != events.facts[INSTANT, low]:
+            return bool(chance > events.facts[INSTANT, low])
     may_take = not blank and program.place[place, KLEENE] == 1
     may_begin = following < program.places and rows[slot, CLOSED] == 1
     taken = begun = over = False
     for event in range(low, high):
-        takes = may_take and events.facts[event, MASK] & (1 << place) != 0
-        begins = may_begin and events.facts[event, BEGINS] & (1 << following) != 0
+        takes = may_take and events.facts[MASK, event] & (1 << place) != 0
+        begins = may_begin and events.facts[BEGINS, event] & (1 << following) != 0
         if not (takes or begins) or (blank and not may_start(events, program, books.state, event)):
             continue
         agree = same = True  # with the run's codes, and are none of them wild?
@@ -497,9 +375,9 @@ def advance(
                 rows[slot, at + program.place[following, FIRST_AT]] = event
                 rows[slot, at + program.place[following, LAST_AT]] = event
             moment = 3 * target + (TAKE if move == 0 else BEGIN)
-            if passes(program, columns, predicate, moment, runs, slot, books, entry):
+            if passes(query, moment, runs, slot, books, entry):
                 taken, begun = taken or move == 0, begun or move == 1
-                spawn(events, program, columns, predicate, absent, runs, books, slot, target, event, move == 1, horizon)
+                spawn(query, runs, books, slot, target, event, move == 1, horizon)
     if blank or program.strategy == SKIP_ANY:
         return not over
     return program.strategy == SKIP_NEXT and not over and not (taken if may_take else begun)

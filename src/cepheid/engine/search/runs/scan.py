@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
+from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
-from cepheid.engine.search.runs.conditions import (
-    ABSENT,
-    BEGINS,
-    EVENTS,
-    FUNCTION,
-    INSTANT,
-    MASK,
-    TIME,
-    Absent,
-    Events,
-    in_window,
-    new_scratch,
-)
 from cepheid.engine.search.runs.enumerate import CUT, WRITTEN, Written, write_matches
 from cepheid.engine.search.runs.merging import collect_tallies, enlist, equivalent, make_key, merge, strike
 from cepheid.engine.search.runs.moves import (
@@ -70,21 +60,7 @@ AFTER_ALL = 2**62  # a horizon past every event
 FEW = 1024  # runs; below this, those that are over may wait until someone comes by
 
 
-@numba.njit(ABSENT(EVENTS, PROGRAM, types.int64), cache=True)
-def absent_events(events: Events, program: Program, part: int) -> Absent:
-    """The events of a partition that could fill negated components."""
-    size = events.starts[part + 1] - events.starts[part] if program.negatives > 0 else 0
-    absent = Absent(np.empty((program.negatives, size), np.int64), np.zeros(program.negatives, np.int64))
-    for negation in range(program.negatives):
-        bit = 1 << (program.places + negation)
-        for event in range(events.starts[part], events.starts[part + 1]):
-            if events.facts[event, MASK] & bit != 0:
-                absent.stacks[negation, absent.sizes[negation]] = event
-                absent.sizes[negation] += 1
-    return absent
-
-
-@numba.njit(BOOKS(types.int64, WIDTHS, types.int64, types.int64, types.boolean), cache=True)
+@kernel(BOOKS(types.int64, WIDTHS, types.int64, types.int64, types.boolean))
 def new_books(events: int, widths: Widths, after: int, until: int, counted: bool) -> Books:
     """Empty books."""
     state = np.zeros(STATE, np.int64)
@@ -99,7 +75,7 @@ def new_books(events: int, widths: Widths, after: int, until: int, counted: bool
     )
 
 
-@numba.njit(WRITTEN(BOOKS, WRITTEN, types.int64, types.int64), cache=True)
+@kernel(WRITTEN(BOOKS, WRITTEN, types.int64, types.int64))
 def drain(books: Books, written: Written, mode: int, limit: int) -> Written:
     """Deals with what was accepted: writes it down, or counts it; in compressed mode it stays where it is."""
     state = books.state
@@ -115,7 +91,7 @@ def drain(books: Books, written: Written, mode: int, limit: int) -> Written:
     return written
 
 
-@numba.njit(types.Tuple((RUNS, BOOKS))(RUNS, BOOKS, types.int64, types.int64, types.int64, types.int64), cache=True)
+@kernel(types.Tuple((RUNS, BOOKS))(RUNS, BOOKS, types.int64, types.int64, types.int64, types.int64))
 def with_room(
     runs: Runs, books: Books, horizon: int, moves: int, beginnings: int, most_entries: int
 ) -> tuple[Runs, Books]:
@@ -142,7 +118,7 @@ def with_room(
     return runs, Books(entries, accepted, tallies, marks, state, scratch)
 
 
-@lean(types.boolean(RUNS, BOOKS, types.int64, types.int64))
+@borrowing(types.boolean(RUNS, BOOKS, types.int64, types.int64))
 def cramped(runs: Runs, books: Books, moves: int, beginnings: int) -> bool:
     """Is there too little room for some more moves?"""
     state = books.state
@@ -165,7 +141,7 @@ LISTS = types.NamedTuple((INT64_ROWS, INT64S), Lists)
 HEAD, TAIL = range(2)
 
 
-@lean(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64, types.int64))
+@borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64, types.int64))
 def unlink(runs: Runs, books: Books, lists: Lists, program: Program, previous: int, slot: int, horizon: int) -> None:
     """Ends a run: takes it off its list, behind `previous`, and gives its slot back."""
     place = runs.rows[slot, PLACE]
@@ -181,7 +157,7 @@ def unlink(runs: Runs, books: Books, lists: Lists, program: Program, previous: i
     release(runs, books, slot, horizon)
 
 
-@lean(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64))
+@borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64))
 def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int) -> None:
     """Takes the runs off their lists that began before the horizon."""
     for place in range(program.places):
@@ -196,24 +172,16 @@ def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int
             slot = following
 
 
-@lean(types.void(EVENTS, PROGRAM, COLUMNS, RUNS, BOOKS, LISTS, types.int64, types.int64))
-def settle(
-    events: Events,
-    program: Program,
-    columns: Columns,
-    runs: Runs,
-    books: Books,
-    lists: Lists,
-    slot: int,
-    horizon: int,
-) -> None:
+@borrowing(types.void(QUERY, RUNS, BOOKS, LISTS, types.int64, types.int64))
+def settle(query: Query, runs: Runs, books: Books, lists: Lists, slot: int, horizon: int) -> None:
     """Puts a fresh run on the list of its place, or merges it with an equivalent one that is there."""
+    program = query.program
     place = runs.rows[slot, PLACE]
     selected = books.entries[runs.entry[slot], EVENT]
     books.state[BUFFERED] += 1 - books.marks[selected, USED]
     books.marks[selected, USED] = 1
     if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
-        make_key(events, program, columns, runs, slot)
+        make_key(query.events, program, query.columns, runs, slot)
         equal = equivalent(runs, lists.chains, slot)
         if equal >= 0:
             merge(runs, books, slot, equal, horizon)
@@ -228,7 +196,7 @@ def settle(
     lists.ends[place, TAIL] = slot
 
 
-@numba.njit(LISTS(RUNS, LISTS, PROGRAM), cache=True)
+@kernel(LISTS(RUNS, LISTS, PROGRAM))
 def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
     """The same lists with hash chains for a larger pool of runs."""
     size = 1024
@@ -244,8 +212,8 @@ def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
     return Lists(lists.ends, chains)
 
 
-@lean(types.void(EVENTS, PROGRAM, RUNS, BOOKS, LISTS, types.int64, types.int64))
-def keep_apart(
+@borrowing(types.void(EVENTS, PROGRAM, RUNS, BOOKS, LISTS, types.int64, types.int64))
+def end_overlapping(
     events: Events, program: Program, runs: Runs, books: Books, lists: Lists, before: int, horizon: int
 ) -> None:
     """NON-OVERLAP: of the matches that end now, those that began latest stand; all runs overlap them, and end.
@@ -258,7 +226,7 @@ def keep_apart(
     for row in range(before, state[ACCEPTED]):
         latest = max(latest, entries[accepted[row, ENTRY], LATEST])
     first = latest
-    while first > horizon and events.facts[first - 1, INSTANT] == events.facts[latest, INSTANT]:
+    while first > horizon and events.facts[INSTANT, first - 1] == events.facts[INSTANT, latest]:
         first -= 1
     kept = before
     for row in range(before, state[ACCEPTED]):
@@ -272,35 +240,16 @@ def keep_apart(
             unlink(runs, books, lists, program, -1, lists.ends[place, HEAD], horizon)
 
 
-# Where a partition's scan stands, so that it can stop for more room and go on; APART: are only matches wanted that do
-# not overlap, and how many were accepted (less one) before the instant at hand.
-LOW, HORIZON, STAGE, AT_PLACE, AT_PREVIOUS, AT_SLOT, MOVES, BEGINNINGS, CROWDED, APART = range(10)
+# How far the scan of a partition has come, so that it can stop for more room and go on; SEPARATE: are only matches
+# wanted that do not overlap, and how many were accepted (less one) before the instant at hand.
+LOW, HORIZON, STAGE, AT_PLACE, AT_PREVIOUS, AT_SLOT, MOVES, BEGINNINGS, CROWDED, SEPARATE = range(10)
 OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
 FINISHED, NEEDS_ROOM = range(2)
 
 
-@lean(
-    types.int64(
-        EVENTS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        ABSENT,
-        RUNS,
-        BOOKS,
-        LISTS,
-        INT64S,
-        types.int64,
-        types.int64,
-        types.int64,
-    )
-)
+@borrowing(types.int64(QUERY, RUNS, BOOKS, LISTS, INT64S, types.int64, types.int64, types.int64))
 def follow(
-    events: Events,
-    program: Program,
-    columns: Columns,
-    predicate: Any,
-    absent: Absent,
+    query: Query,
     runs: Runs,
     books: Books,
     lists: Lists,
@@ -310,18 +259,18 @@ def follow(
     most_accepted: int,
 ) -> int:
     """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
-    state, merging = books.state, len(lists.chains) > 0
+    events, program, state, merging = query.events, query.program, books.state, len(lists.chains) > 0
     low, horizon, stage = cursor[LOW], cursor[HORIZON], cursor[STAGE]
     place, previous, slot = cursor[AT_PLACE], cursor[AT_PREVIOUS], cursor[AT_SLOT]
     while low < end and state[OVERFLOW] == NOTHING_REACHED:
         high = low + 1
-        bits, firsts = events.facts[low, MASK], events.facts[low, BEGINS]
-        while high < end and events.facts[high, INSTANT] == events.facts[low, INSTANT]:
-            bits |= events.facts[high, MASK]
-            firsts |= events.facts[high, BEGINS]
+        bits, firsts = events.facts[MASK, low], events.facts[BEGINS, low]
+        while high < end and events.facts[INSTANT, high] == events.facts[INSTANT, low]:
+            bits |= events.facts[MASK, high]
+            firsts |= events.facts[BEGINS, high]
             high += 1
         if stage == OPENING:
-            if not program.postponed and events.facts[low, TIME] > state[UNTIL]:
+            if not program.postponed and events.facts[TIME, low] > state[UNTIL]:
                 break
             if events.ordered:
                 while horizon < low and not in_window(events, program, horizon, low):
@@ -334,8 +283,8 @@ def follow(
                 cursor[CROWDED] = max(FEW, 2 * state[SLOTS_USED])
             place, previous, slot = -1, -1, BLANK
             stage = ADVANCING
-            if cursor[APART] > 0:
-                cursor[APART] = state[ACCEPTED] + 1
+            if cursor[SEPARATE] > 0:
+                cursor[SEPARATE] = state[ACCEPTED] + 1
         moves, beginnings = 2 * (high - low) + 1, high - horizon
         short = False
         while stage == ADVANCING:
@@ -349,7 +298,7 @@ def follow(
                     short = cramped(runs, books, moves, beginnings)
                     if short:
                         break
-                    lives = advance(events, program, columns, predicate, absent, runs, books, slot, low, high, horizon)
+                    lives = advance(query, runs, books, slot, low, high, horizon)
                 if lives:
                     previous = slot
                 else:
@@ -372,10 +321,10 @@ def follow(
             if short:
                 break
             state[FRESH] = runs.rows[fresh, NEXT]
-            settle(events, program, columns, runs, books, lists, fresh, horizon)
+            settle(query, runs, books, lists, fresh, horizon)
         if state[OVERFLOW] == NOTHING_REACHED and not short:
-            if 0 < cursor[APART] <= state[ACCEPTED]:
-                keep_apart(events, program, runs, books, lists, cursor[APART] - 1, horizon)
+            if 0 < cursor[SEPARATE] <= state[ACCEPTED]:
+                end_overlapping(events, program, runs, books, lists, cursor[SEPARATE] - 1, horizon)
             state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
             state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
             if state[ALIVE] > most_runs:
@@ -391,23 +340,23 @@ def follow(
     return FINISHED
 
 
-@numba.njit(
-    types.Tuple((WRITTEN, INT64_ROWS, INT64_ROWS, INT64S))(
-        EVENTS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        WIDTHS,
-        WRITTEN,
-        types.int64,
-        types.boolean,
-        types.boolean,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-    ),
-    cache=True,
+class Asked(NamedTuple):
+    """What is asked of the run kernels: which matches, in which form, and the limits of the search."""
+
+    mode: int
+    merging: bool
+    non_overlapping: bool
+    after: int
+    until: int
+    most_runs: int
+    most_matches: int
+
+
+ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int64,) * 4), Asked)
+
+
+@kernel(
+    types.Tuple((WRITTEN, INT64_ROWS, INT64_ROWS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, WRITTEN, ASKED)
 )
 def scan(
     events: Events,
@@ -416,47 +365,29 @@ def scan(
     predicate: Any,
     widths: Widths,
     written: Written,
-    mode: int,
-    merging: bool,
-    apart: bool,
-    after: int,
-    until: int,
-    most_runs: int,
-    most_matches: int,
+    asked: Asked,
 ) -> tuple[Written, Rows, Rows, Int64s]:
     """Every run of every partition: the matches written down, the buffer, its accepting entries, and counters."""
-    books = new_books(len(events.facts), widths, after, until, merging and mode != VERBOSE)
+    mode, merging = asked.mode, asked.merging
+    books = new_books(events.facts.shape[1], widths, asked.after, asked.until, merging and mode != VERBOSE)
     state = books.state
     runs = new_runs(256, widths, state)
     lists = Lists(np.full((program.places, 2), -1, np.int64), np.empty(0, np.int64))
     if merging:
         lists = with_chains(runs, lists, program)
     cursor = np.zeros(10, np.int64)
-    cursor[CROWDED], cursor[APART] = FEW, 1 if apart else 0
-    most_entries = most_runs if mode == COMPRESSED else NO_LIMIT
+    cursor[CROWDED], cursor[SEPARATE] = FEW, 1 if asked.non_overlapping else 0
+    most_entries = asked.most_runs if mode == COMPRESSED else NO_LIMIT
     most_accepted = NO_LIMIT if mode == COMPRESSED else OFTEN
     for part in range(len(events.starts) - 1):
-        absent = absent_events(events, program, part)
+        query = Query(events, program, columns, predicate, absent_events(events, program, part))
         cursor[LOW] = cursor[HORIZON] = events.starts[part]
         cursor[STAGE] = OPENING
         end = events.starts[part + 1]
         needs = NEEDS_ROOM
         while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
-            needs = follow(
-                events,
-                program,
-                columns,
-                predicate,
-                absent,
-                runs,
-                books,
-                lists,
-                cursor,
-                end,
-                most_runs,
-                most_accepted,
-            )
-            written = drain(books, written, mode, most_matches)
+            needs = follow(query, runs, books, lists, cursor, end, asked.most_runs, most_accepted)
+            written = drain(books, written, mode, asked.most_matches)
             if needs == NEEDS_ROOM:
                 runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
                 if merging and len(lists.chains) < len(runs.entry):

@@ -8,7 +8,7 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.apart import apart
+from cepheid.engine.kernels.compile import called_by_address
 from cepheid.engine.worth.confidence.rivals import RIVALS, Rivals
 from cepheid.engine.worth.confidence.shared_rivals import WEIGHING, Weighing
 from cepheid.engine.worth.confidence.undisturbed import exclusive
@@ -18,7 +18,7 @@ Int64s = npt.NDArray[np.int64]
 Judged = tuple[float, int, int, float]  # confidence, earliest, latest; above 0: the steps it would take, too many
 
 
-@apart(
+@called_by_address(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
         TIMED, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, WEIGHING, types.float64
     )

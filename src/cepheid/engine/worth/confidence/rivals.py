@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
-from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.kernels.partial_matches import FUNCTION, NODES, Nodes, holds_event, joins, load, put_event
-from cepheid.engine.kernels.variants import holds, test_holds
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, RIGHT, agrees, holds, test_holds
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, holds_event, joins, load, put_event
 from cepheid.engine.program.tables import (
     AFTER_PLACE,
     BEGIN,
@@ -34,8 +32,6 @@ from cepheid.engine.program.tables import (
     SKIP_NEXT,
     Program,
 )
-from cepheid.engine.search.runs.buffer import EVENT, RIGHT
-from cepheid.engine.search.runs.conditions import agrees
 from cepheid.engine.worth.worth import WORTH, Worth
 
 Int64s = npt.NDArray[np.int64]
@@ -52,7 +48,7 @@ class Rivals(NamedTuple):
 RIVALS = types.NamedUniTuple(INT64S, 2, Rivals)
 
 
-@numba.njit(types.UniTuple(INT64S, 2)(INT64S, INT64S), cache=True)
+@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64S))
 def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
     """The keys in order, each once, with the bits of all its mentions."""
     order = np.argsort(keys)
@@ -67,15 +63,14 @@ def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
     return one[:found].copy(), bits[:found].copy()
 
 
-@lean(types.boolean(PROGRAM))
+@borrowing(types.boolean(PROGRAM))
 def has_rivals(program: Program) -> bool:
     """Can anybody be in the way of a match of this query?"""
     return bool(program.strategy != SKIP_ANY or program.negatives > 0)
 
 
-@numba.njit(
+@kernel(
     types.int64(INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
-    cache=True,
 )
 def killing(
     compared: Int64Rows,
@@ -93,27 +88,27 @@ def killing(
         if not agrees(compared[row, event], nodes.codes[node, row]):
             return 0
     load(nodes, node)
+    nodes.scratch.missing[0] = missing
     nodes.scratch.at[nodes.at.shape[1] - program.negatives + negation] = event
     base = 3 * program.places
     if not program.judged:
-        killed = holds(program, columns, predicate, base + negation, missing, nodes.scratch, nodes.entries, node)
+        killed = holds(program, columns, predicate, base + negation, nodes.scratch, nodes.entries, node)
         return -1 if killed else 0
     bits = 0
     for branch in range(program.branches):
         moment = base + program.negatives + branch * (1 + program.negatives) + 1 + negation
-        if holds(program, columns, predicate, moment, missing, nodes.scratch, nodes.entries, node):
+        if holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node):
             bits |= 1 << branch
     return bits
 
 
-@numba.njit(
+@kernel(
     types.boolean(
         INT64S, INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64
     ),
-    cache=True,
 )
 def could_join(
-    mask: Int64s,
+    begins_groups: Int64s,
     compared: Int64Rows,
     program: Program,
     columns: Columns,
@@ -129,7 +124,7 @@ def could_join(
     What defaults say of this place in the stead of missing events then is a condition of this place, too.
     """
     begins = nodes.entries[node, RIGHT] != place
-    if not joins(mask, compared, program, columns, predicate, nodes, node, event, place, begins, missing):
+    if not joins(begins_groups, compared, program, columns, predicate, nodes, node, event, place, begins, missing):
         return False
     if missing == 0:
         return True
@@ -142,13 +137,14 @@ def could_join(
                 if needs & missing == 0 or (needs & ~missing) >> place != 1:
                     continue  # it is not this place that decides it
                 load(nodes, node)
+                nodes.scratch.missing[0] = missing
                 put_event(program, nodes.scratch.at, event, place, begins)
-                if not test_holds(program, columns, predicate, test, missing, nodes.scratch, nodes.entries, node):
+                if not test_holds(program, columns, predicate, test, nodes.scratch, nodes.entries, node):
                     return False
     return True
 
 
-@apart(
+@called_by_address(
     RIVALS(
         TIMED,
         WORTH,
@@ -217,7 +213,7 @@ def rivals(
                 bits = killing(timed.compared, program, columns, predicate, nodes, last, negation, event, missing)
             elif program.strategy == SKIP_NEXT:
                 if could_join(
-                    timed.mask, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
+                    timed.begins, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
                 ):
                     bits = -1
             else:

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Int64s = npt.NDArray[np.int64]
@@ -39,13 +38,13 @@ class Weighing(NamedTuple):
 WEIGHING = types.NamedTuple((FLOAT64S, INT64S, INT64S), Weighing)
 
 
-@numba.njit(WEIGHING(), cache=True)
+@kernel(WEIGHING())
 def unweighed() -> Weighing:
     """Every world counts in full."""
     return Weighing(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@lean(types.float64(WEIGHING, types.int64, types.int64), inline=True)
+@borrowing(types.float64(WEIGHING, types.int64, types.int64), inline=True)
 def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     """What a gap counts for that spans some instants."""
     if len(weighing.table) == 0 or weighing.table[gap] < 0:
@@ -53,21 +52,21 @@ def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     return float(weighing.score[weighing.first[weighing.table[gap]] + span])
 
 
-@lean(types.float64(WEIGHING, types.int64, types.int64, types.int64))
+@borrowing(types.float64(WEIGHING, types.int64, types.int64, types.int64))
 def weight_of_edges(weighing: Weighing, window: int, first: int, last: int) -> float:
     """What the gaps before the first and after the last event count for: both reach over the rest of the window."""
     span, final = window - (last - first), len(weighing.table) - 1
     return float(weight_of(weighing, 0, span) * weight_of(weighing, final, span))
 
 
-@numba.njit(types.boolean(RIVAL_TABLES, WEIGHING), cache=True)
+@kernel(types.boolean(RIVAL_TABLES, WEIGHING))
 def is_tied(job: RivalTables, weighing: Weighing) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(weighing.table) - 1
     return bool(job.coupled or (final >= 0 and (weighing.table[0] >= 0 or weighing.table[final] >= 0)))
 
 
-@numba.njit(types.void(RIVAL_TABLES, types.int64, types.int64, FLOAT64S), cache=True)
+@kernel(types.void(RIVAL_TABLES, types.int64, types.int64, FLOAT64S))
 def later(job: RivalTables, first: int, last: int, shares: Float64s) -> None:
     """For each ambiguous rival: P(it has not happened by the last event of the match, and never disturbs it)."""
     final = len(job.low) - 1
@@ -84,9 +83,8 @@ def later(job: RivalTables, first: int, last: int, shares: Float64s) -> None:
         shares[which] = share
 
 
-@numba.njit(
+@kernel(
     types.void(FLOAT64_ROWS, FLOAT64_ROWS, INT64_ROWS, types.int64, types.int64, types.int64, types.int64, FLOAT64S),
-    cache=True,
 )
 def happening(
     point: Rows,
@@ -111,7 +109,7 @@ def happening(
 # --- the sweep --------------------------------------------------------------------------------------------------
 
 
-@numba.njit(types.int64(RIVAL_TABLES, types.int64, INT64S, types.int64), cache=True)
+@kernel(types.int64(RIVAL_TABLES, types.int64, INT64S, types.int64))
 def admit(job: RivalTables, step: int, slots: Int64s, count: int) -> int:
     """Gives a slot to each ambiguous rival that may have happened by this event of the match; returns how many."""
     base = job.singles[len(job.low) + 1]
@@ -123,14 +121,14 @@ def admit(job: RivalTables, step: int, slots: Int64s, count: int) -> int:
     return count
 
 
-@numba.njit(types.boolean(RIVAL_TABLES, types.int64, types.int64), cache=True)
+@kernel(types.boolean(RIVAL_TABLES, types.int64, types.int64))
 def settled(job: RivalTables, step: int, which: int) -> bool:
     """Must an ambiguous rival have happened by this event of the match?"""
     last = job.last[job.singles[len(job.low) + 1] + which]
     return last <= job.low[step] and job.disturbs[which, 0] == 0  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(RIVAL_TABLES, types.boolean), cache=True)
+@kernel(types.float64(RIVAL_TABLES, types.boolean))
 def sweep_cost(job: RivalTables, tied: bool) -> float:
     """About how many steps the sweep takes."""
     length = len(job.low)
@@ -155,9 +153,8 @@ def sweep_cost(job: RivalTables, tied: bool) -> float:
     return total
 
 
-@numba.njit(
+@kernel(
     types.Tuple((FLOAT64_ROWS, types.int64))(RIVAL_TABLES, types.int64, INT64S, types.int64, FLOAT64_ROWS),
-    cache=True,
 )
 def forget(job: RivalTables, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
     """Drops the slots of rivals that have surely happened by now, and with them the states in which they have not."""
@@ -179,9 +176,8 @@ def forget(job: RivalTables, step: int, slots: Int64s, count: int, now: Rows) ->
     return now, count
 
 
-@numba.njit(
+@kernel(
     types.Tuple((types.float64, types.int64))(RIVAL_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
-    cache=True,
 )
 def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
     """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
@@ -288,7 +284,7 @@ def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, fir
     return total, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING), cache=True)
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING))
 def swept(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by sweeping, and the tightest range."""
     if not is_tied(job, weighing):
@@ -310,7 +306,7 @@ def swept(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
 # --- enumeration ------------------------------------------------------------------------------------------------
 
 
-@numba.njit(types.float64(RIVAL_TABLES), cache=True)
+@kernel(types.float64(RIVAL_TABLES))
 def enumeration_cost(job: RivalTables) -> float:
     """About how many steps it takes to go through the instants of the match."""
     total = 1.0
@@ -319,7 +315,7 @@ def enumeration_cost(job: RivalTables) -> float:
     return total * (1 + len(job.first))
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING), cache=True)
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING))
 def enumerate_instants(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by going through all instants of the match, and the tightest range."""
     length, ambiguous = len(job.low), job.disturbs.shape[0]

@@ -15,7 +15,7 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.apart import apart
+from cepheid.engine.kernels.compile import called_by_address
 from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
 from cepheid.engine.worth.confidence.rival_tables import task
 from cepheid.engine.worth.confidence.shared_rivals import (
@@ -35,7 +35,7 @@ Rows = npt.NDArray[np.float64]
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
 
 
-@apart(
+@called_by_address(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
         TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, types.float64
     )

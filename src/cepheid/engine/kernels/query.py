@@ -1,0 +1,52 @@
+"""All that kernels read, in one bundle that is handed from one to the next."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.layout import EVENTS, MASK, Events, Rows
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.compile import kernel
+from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.program.tables import PROGRAM, Program
+
+
+class Absent(NamedTuple):
+    """The events that could fill negated components, in one partition."""
+
+    stacks: Rows  # one row for each negated component
+    sizes: Int64s
+
+
+ABSENT = types.NamedTuple((INT64_ROWS, INT64S), Absent)
+
+
+class Query(NamedTuple):
+    """What a search reads in one partition. Kernels put it together: numba takes no function in a tuple from Python."""
+
+    events: Events
+    program: Program
+    columns: Columns
+    predicate: Any
+    absent: Absent
+
+
+QUERY = types.NamedTuple((EVENTS, PROGRAM, COLUMNS, FUNCTION, ABSENT), Query)
+
+
+@kernel(ABSENT(EVENTS, PROGRAM, types.int64))
+def absent_events(events: Events, program: Program, part: int) -> Absent:
+    """The events of a partition that could fill negated components."""
+    size = events.starts[part + 1] - events.starts[part] if program.negatives > 0 else 0
+    absent = Absent(np.empty((program.negatives, size), np.int64), np.zeros(program.negatives, np.int64))
+    for negation in range(program.negatives):
+        bit = 1 << (program.places + negation)
+        for event in range(events.starts[part], events.starts[part + 1]):
+            if events.facts[MASK, event] & bit != 0:
+                absent.stacks[negation, absent.sizes[negation]] = event
+                absent.sizes[negation] += 1
+    return absent

@@ -1,0 +1,80 @@
+"""Aggregates that are kept while events are added to a group."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, Columns
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.program.tables import (
+    AVERAGE,
+    COUNT,
+    FIRST,
+    GREATEST,
+    KEPT_COLUMN,
+    KEPT_FRACTION,
+    KEPT_FROM,
+    KEPT_KIND,
+    KEPT_KNOWN,
+    KEPT_NULL,
+    KEPT_VALUE,
+    LAST,
+    LEAST,
+    PROGRAM,
+    SUM,
+    Program,
+    Rows,
+)
+
+
+class Registers(NamedTuple):
+    """Rows of registers, one for each partial match, and where in them the aggregates begin."""
+
+    counted: Rows
+    running: npt.NDArray[np.float64]
+    whole: int
+    number: int
+
+
+REGISTERS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, types.int64, types.int64), Registers)
+
+
+@borrowing(types.void(PROGRAM, COLUMNS, types.int64, types.int64, types.boolean, REGISTERS, types.int64))
+def absorb(
+    program: Program, columns: Columns, place: int, event: int, first: bool, registers: Registers, row: int
+) -> None:
+    """Adds an event to the length and the aggregates of its group."""
+    rows, running, whole, number = registers
+    rows[row, whole + place] += 1
+    for kept in range(program.place[place, KEPT_FROM], program.place[place + 1, KEPT_FROM]):
+        kind = program.kept[kept, KEPT_KIND]
+        known = whole + program.kept[kept, KEPT_KNOWN]
+        if kind == LAST or (kind == FIRST and first):
+            rows[row, known] = 0
+        elif kind == FIRST:
+            continue
+        if columns.null[program.kept[kept, KEPT_NULL], event] != 0:
+            continue
+        only = rows[row, known] == 0
+        rows[row, known] = rows[row, known] + 1 if kind in (COUNT, AVERAGE) else 1
+        if kind == COUNT:
+            continue
+        column = program.kept[kept, KEPT_COLUMN]
+        if program.kept[kept, KEPT_FRACTION] == 1:
+            at = number + program.kept[kept, KEPT_VALUE]
+            value = columns.number[column, event]
+            if only or (kind == LEAST and value < running[row, at]) or (kind == GREATEST and value > running[row, at]):
+                running[row, at] = value
+            elif kind in (SUM, AVERAGE):
+                running[row, at] += value
+        else:
+            at = whole + program.kept[kept, KEPT_VALUE]
+            exact = columns.whole[column, event]
+            if only or (kind == LEAST and exact < rows[row, at]) or (kind == GREATEST and exact > rows[row, at]):
+                rows[row, at] = exact
+            elif kind in (SUM, AVERAGE):
+                rows[row, at] += exact
