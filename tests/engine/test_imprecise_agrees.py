@@ -21,7 +21,7 @@ from strategies.agreement import bound_to
 from strategies.intervals import ROLES, assert_same, described, in_order, intervals, run
 from strategies.queries import queries
 
-STRATEGIES = (s.Strategy.SKIP_TILL_ANY, s.Strategy.SKIP_TILL_NEXT)
+STRATEGIES = tuple(s.Strategy)
 SHORT = {"strategy": STRATEGIES, "event_window": False, "output": False, "returns": False, "max_window": 6}
 SEQUENCES = queries(kleene=False, **SHORT)
 CONFIDENT = queries(kleene=False, confidence=True, **SHORT)

@@ -12,19 +12,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cepheid.engine.data.timed import Timed, accumulate, between, onwards, up_to
-from cepheid.engine.worth.confidence.ambiguous import Weighing, enumerate_instants, swept, unweighed
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW, tighten
-from cepheid.engine.worth.confidence.exclusive import exclusive
-from cepheid.engine.worth.confidence.ordered import (
+from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants
+from cepheid.engine.worth.confidence.order import (
     counted,
-    desk,
     ordered_within,
     pairs_before,
     precedes,
     triples_before,
+    workspace,
 )
-from cepheid.engine.worth.confidence.paired import paired
-from cepheid.engine.worth.confidence.task import task
+from cepheid.engine.worth.confidence.rival_tables import task
+from cepheid.engine.worth.confidence.shared_rivals import Weighing, enumerate_instants, swept, unweighed
+from cepheid.engine.worth.confidence.undisturbed import exclusive
 from strategies.intervals import weights
 
 Interval = tuple[int, list[float]]  # the first instant, and the probability of each
@@ -101,7 +101,7 @@ def test_order_and_window(events: list[Interval], window: int):
         return
     low, high = valid
     chosen = np.arange(length)
-    assert ordered_within(timed, chosen, low, high, length, window, desk(4, length)) == pytest.approx(expected)
+    assert ordered_within(timed, chosen, low, high, length, window, workspace(4, length)) == pytest.approx(expected)
     if alike:  # then bounds are exactly what is possible
         assert (expected > 0.0, low[0], high[-1]) == (True, earliest, latest)
         rows = [np.tile(values, (length, 1)) for values in (low, high)]
@@ -142,9 +142,9 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
     if expected > 0.0:
         assert (first, last) == (earliest, latest)
     job = task(timed, chosen, low, high, window, keys)
-    ways = [swept, enumerate_instants] + ([paired] if job.disturbs.shape[0] == 0 else [])
+    ways = [swept, enumerate_instants] + ([by_pairs_of_instants] if job.disturbs.shape[0] == 0 else [])
     for way in ways:
-        found, first, last = way(job) if way is paired else way(job, unweighed())
+        found, first, last = way(job) if way is by_pairs_of_instants else way(job, unweighed())
         assert found == pytest.approx(expected, abs=1e-12)
         assert expected == 0.0 or (first, last) == (earliest, latest)
 

@@ -51,6 +51,9 @@ def assert_close(found: Scored, expected: Scored, threshold: float) -> None:
 def cases(draw: st.DrawFn) -> tuple[s.QuerySyntax, pa.Table, Model, str, bool]:
     """A query with THRESHOLD, a stream, a model, a scoring, and whether the last event may be missing."""
     query = draw(queries(threshold=True, returns=False, output=False, max_components=4))
+    if draw(st.booleans()):
+        variables = tuple(component.variable for component in query.components if not component.negative)
+        query = dataclasses.replace(query, selection=s.Selection(s.Strategy.SKIP_TILL_NEXT, variables))
     query = dataclasses.replace(query, threshold=draw(st.sampled_from([0.001, 0.05, 0.3, 0.7])))
     events = draw(streams(max_size=8))
     model = draw(models(component.variable for component in query.components))
@@ -62,8 +65,7 @@ def groups(draw: st.DrawFn) -> tuple[s.QuerySyntax, pa.Table, Model, str, bool]:
     """The same with Kleene groups next to events that may be missing."""
     query = draw(
         queries(
-            aggregates=False,
-            strategy=s.Strategy.SKIP_TILL_ANY,
+            strategy=(s.Strategy.SKIP_TILL_ANY, s.Strategy.SKIP_TILL_NEXT),
             window=True,
             event_window=False,
             untyped=False,
@@ -209,9 +211,31 @@ def test_a_model_without_threshold_is_not_ignored_by_engines_that_do_not_know_it
 
 
 def test_what_the_engine_cannot_do_is_said() -> None:
-    text = "PATTERN SEQ(Shelf+ a[], Exit c) WHERE sum(a[].tag) > 3 WITHIN 10 THRESHOLD 0.1"
-    with pytest.raises(cepheid.EngineError, match=r"for missing events cannot run this query: .*sum\(a\[\]\.tag\)"):
-        cepheid.match(visits((0, "Shelf", 1)), text, model=MODEL)
+    names = "abcdefg"
+    parts = " + ".join(f"{name}.tag" for name in names)
+    text = f"PATTERN SEQ({', '.join(f'Shelf {name}' for name in names)}) WHERE {parts} > 3 WITHIN 10 THRESHOLD 0.1"
+    model = Model(loss=0.1, gaps=dict.fromkeys(names, Uniform(0, 9)))
+    with pytest.raises(cepheid.EngineError, match="mentions more than 6 components that may be missing"):
+        cepheid.match(visits((0, "Shelf", 1)), text, model=model)
+
+
+def test_aggregates_count_what_was_seen() -> None:
+    text = "PATTERN SEQ(Shelf+ a[], Register b, Exit c) WHERE sum(a[].tag) > 3 AND a.LEN < 3 WITHIN 10 THRESHOLD 0.01"
+    events = visits((0, "Shelf", 1), (1, "Shelf", 2), (2, "Shelf", 3), (5, "Exit", 1))
+    found = cepheid.match(events, text, model=MODEL).to_pylist()
+    assert sorted([event["tag"] for event in match["a"]] for match in found) == [[1, 3], [2, 3]]
+    assert all(match["b"] is None for match in found)
+
+
+def test_the_next_match_is_selected_among_what_was_seen() -> None:
+    text = "PATTERN SEQ(Shelf a, Register b, Exit c) WHERE skip_till_next_match(a, b, c) { } WITHIN 20 THRESHOLD 0.01"
+    events = visits((0, "Shelf", 1), (5, "Exit", 1), (6, "Register", 1), (9, "Exit", 2))
+    found = cepheid.match(events, text, model=MODEL).to_pylist()
+    seen = [tuple(match[name]["ts"] if match[name] else None for name in "abc") for match in found]
+    # Where the register was not seen, the first exit is the next event; where it was, the exit behind it.
+    assert (0, None, 5) in seen
+    assert (0, None, 9) not in seen
+    assert (0, 6, 9) in seen
 
 
 def test_loss_may_depend_on_the_type_of_a_component() -> None:

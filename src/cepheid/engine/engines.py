@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cepheid.engine.data.matches import Matches
-from cepheid.engine.limits import MAX_BRANCHES
+from cepheid.engine.limits import MAX_BRANCHES, MOST_PLACES
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.printing import expression_text
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.options import (
     ChainOptions,
@@ -72,14 +73,12 @@ def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The engine for times that are only known to an interval."""
     if not imprecise:
         return "it is for imprecise times; pass lower='...' and upper='...'"
-    if bound.has_tied_negations:
-        return "it judges negated components one by one"
-    if bound.contiguous:
-        return f"under {bound.strategy.value} every event matters, and imprecise times do not say which is next"
     if bound.window is not None and bound.window.events:
         return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
     if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
         return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+    if bound.has_tied_negations:
+        return "a condition ties negated components together, and imprecise times do not say which of their events meet"
     return _both(bound) if lossy else None
 
 
@@ -90,8 +89,6 @@ def points(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def _both(bound: BoundQuery) -> str | None:
     """Imprecise times and missing events together: narrower than either alone."""
-    if bound.has_kleene:
-        return "Kleene plus cannot be combined with both missing events and imprecise times"
     if bound.syntax.output.mode is s.OutputMode.TOP:
         return "TOP k BY CONFIDENCE is not defined where events are missing: use THRESHOLD or CONFIDENCE"
     if bound.negations and len(bound.branches) > MAX_BRANCHES:
@@ -102,14 +99,23 @@ def _both(bound: BoundQuery) -> str | None:
 
 def _unseen(bound: BoundQuery) -> str | None:
     """What missing events ask of a query, whatever its times are."""
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return f"missing events are defined for skip_till_any_match, not {bound.strategy.value}"
+    if bound.contiguous:
+        return f"{bound.strategy.value} asks for events without gaps, and a missing event is a gap"
+    if bound.has_tied_negations:
+        return (
+            "where events may be missing, negated components are judged one by one, and a condition ties some together"
+        )
     if bound.window is None or bound.window.events:
         return "missing events need a window of time"
-    # Only now, since it loads the compiler of conditions on events that may be missing.
-    clauses = importlib.import_module("cepheid.engine.search.queues.clauses")
-    why: str | None = clauses.refusal(bound)
-    return why
+    names = set(bound.place_of)
+    conditions = [conjunct.expression for conjunct in bound.conjuncts]
+    for branch in bound.branches:
+        conditions += [*branch.positive, *(part for _, parts in branch.negative for part in parts)]
+    for condition in conditions:
+        mentioned = {node.variable for node in s.walk(condition) if isinstance(node, s.Reference | s.Length)}
+        if len(mentioned & names) > MOST_PLACES:
+            return f"'{expression_text(condition)}' mentions more than {MOST_PLACES} components that may be missing"
+    return None
 
 
 # --- what it costs: combinations considered per window and partition ------------------------------------------------

@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.candidates import Candidates, candidates
+from cepheid.engine.data.candidates import Candidates, candidates, partitions
 from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.instants import Instants, instants_of
 from cepheid.engine.data.layout import beginnings
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]
@@ -38,9 +39,8 @@ class Timed(NamedTuple):
     above: Float64s  # flat: P(T >= t)
     possible: Int64s  # flat: how many instants up to t are possible
     holes: Int64s  # 1: some instant between the bounds is impossible
-    # Bit c: the event can fill component c; positives first, then the negated ones. With Kleene plus, further bits say
-    # which positive components it can be the first event of.
-    mask: Int64s
+    mask: Int64s  # bit c: the event can fill component c; positives first, then the negated ones
+    begins: Int64s  # bit c: it can be the first event of positive component c
     compared: npt.NDArray[np.int64]  # codes of the equivalence attributes that are compared here
     until: Int64s  # the upper bound as it stands in the table, for completion
 
@@ -57,6 +57,7 @@ TIMED = types.NamedTuple(
         INT64S,
         INT64S,
         INT64S,
+        INT64S,
         INT64_ROWS,
         INT64S,
     ),
@@ -65,7 +66,7 @@ TIMED = types.NamedTuple(
 
 
 class Stacks(NamedTuple):
-    """For each component and partition its candidates in order of the lower bound."""
+    """For each component and partition its candidates in order of the lower bound; under contiguity, then everyone."""
 
     member: Int64s  # component after component, each partition by partition
     begin: npt.NDArray[np.int64]  # row c: where each partition of component c begins in `member`, and the end
@@ -92,7 +93,7 @@ class Prepared:
 def prepare(plan: Plan, events: EventTable) -> Prepared:
     """The events that could fill some component, with their instants."""
     instants = instants_of(events.table, plan.bound.schema, plan.options)
-    found = candidates(plan, events)
+    found = with_everyone(plan, events) if plan.bound.contiguous else candidates(plan, events)
     part = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
     lower, upper, begin = _possible(instants, found.rows)
     order = np.lexsort((upper, lower, part))
@@ -108,9 +109,7 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         point = instants.weights[spread]
         below, above, possible = accumulate(point, base, sizes, holes)
     components = len(plan.bound.positives) + len(plan.bound.negations)
-    mask = found.mask
-    if plan.bound.has_kleene:
-        mask = mask | (first_in_group(plan, events, found) << components)
+    begins = beginnings(plan.bound, events, found) if plan.bound.has_kleene else found.mask
     timed = Timed(
         lower,
         upper,
@@ -121,17 +120,13 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         above,
         possible,
         holes,
-        np.ascontiguousarray(mask[order]),
+        np.ascontiguousarray(found.mask[order]),
+        np.ascontiguousarray(begins[order]),
         np.ascontiguousarray(found.compared[:, order]),
         instants.until[rows],
     )
-    stacks = _stacks(timed, components, found.starts)
+    stacks = _stacks(timed, components, found.starts, everyone=plan.bound.contiguous)
     return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned, events.late)
-
-
-def first_in_group(plan: Plan, events: EventTable, found: Candidates) -> Int64s:
-    """Which positive components each candidate can be the first event of, as bits."""
-    return beginnings(plan.bound, events, found) & ((1 << len(plan.bound.positives)) - 1)
 
 
 def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s | None]:
@@ -143,7 +138,7 @@ def _possible(instants: Instants, rows: Int64s) -> tuple[Int64s, Int64s, Int64s 
     return (*trimmed(instants.weights, lower, upper, begin), begin)
 
 
-@numba.njit(types.UniTuple(INT64S, 2)(FLOAT64S, INT64S, INT64S, INT64S), cache=True)
+@kernel(types.UniTuple(INT64S, 2)(FLOAT64S, INT64S, INT64S, INT64S))
 def trimmed(weights: Float64s, lower: Int64s, upper: Int64s, begin: Int64s) -> tuple[Int64s, Int64s]:
     """The bounds without impossible instants at the ends; moves `begin` along."""
     low, high = lower.copy(), upper.copy()
@@ -160,7 +155,7 @@ def trimmed(weights: Float64s, lower: Int64s, upper: Int64s, begin: Int64s) -> t
     return low, high
 
 
-@numba.njit(types.Tuple((FLOAT64S, FLOAT64S, INT64S))(FLOAT64S, INT64S, INT64S, INT64S), cache=True)
+@kernel(types.Tuple((FLOAT64S, FLOAT64S, INT64S))(FLOAT64S, INT64S, INT64S, INT64S))
 def accumulate(point: Float64s, base: Int64s, sizes: Int64s, holes: Int64s) -> tuple[Float64s, Float64s, Int64s]:
     """Prefix and suffix sums of each event's probabilities, and counts of its possible instants; fills `holes`."""
     below, above = np.empty(len(point)), np.empty(len(point))
@@ -182,8 +177,40 @@ def accumulate(point: Float64s, base: Int64s, sizes: Int64s, holes: Int64s) -> t
     return below, above, possible
 
 
-def _stacks(timed: Timed, components: int, starts: Int64s) -> Stacks:
+def with_everyone(plan: Plan, events: EventTable) -> Candidates:
+    """The candidates and all other events: under contiguity each of them is in the way of others.
+
+    Under partition contiguity those that have the same equivalence-test values, under strict contiguity all.
+    """
+    bound = plan.bound
+    found = candidates(plan, events)
+    order, starts = partitions(bound, events)
+    codes = np.zeros((0, len(order)), np.int64)
+    if bound.strategy is s.Strategy.STRICT_CONTIGUITY:  # then values are compared instead
+        number = np.empty(len(events), np.int64)
+        number[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        codes = number[None, :] if bound.equivalence else codes
+        order, starts = np.arange(len(events)), np.array([0, len(events)])
+    mask = np.zeros(len(events), np.int64)
+    mask[found.rows] = found.mask
+    return Candidates(
+        order,
+        events.time[order],
+        events.instant[order],
+        events.instant[order],
+        found.position[:0],
+        found.due[:0],
+        mask[order],
+        starts,
+        np.ascontiguousarray(codes),
+        len(events),
+    )
+
+
+def _stacks(timed: Timed, components: int, starts: Int64s, everyone: bool) -> Stacks:
     members = [np.flatnonzero((timed.mask >> place) & 1) for place in range(components)]
+    if everyone:
+        members.append(np.arange(len(timed.lower)))
     bases = np.cumsum([0, *(len(member) for member in members)])
     begin = np.stack([base + np.searchsorted(member, starts) for base, member in zip(bases, members, strict=False)])
     member = np.concatenate(members)
@@ -191,7 +218,7 @@ def _stacks(timed: Timed, components: int, starts: Int64s) -> Stacks:
     return Stacks(member, order, *extremes(member, order, upper))
 
 
-@numba.njit(types.UniTuple(INT64S, 2)(INT64S, INT64_ROWS, INT64S), cache=True)
+@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64_ROWS, INT64S))
 def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s) -> tuple[Int64s, Int64s]:
     """The latest upper bound up to each entry of a stack, and the earliest from there on."""
     reach, ahead = np.empty(len(member), np.int64), np.empty(len(member), np.int64)
@@ -209,7 +236,7 @@ def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s) -> tup
     return reach, ahead
 
 
-@lean(types.int64(TIMED))
+@borrowing(types.int64(TIMED))
 def widest(timed: Timed) -> int:
     """The number of instants of the widest interval."""
     width = 1
@@ -221,7 +248,7 @@ def widest(timed: Timed) -> int:
 # --- questions about one event ----------------------------------------------------------------------------------
 
 
-@lean(types.float64(TIMED, types.int64, types.int64))
+@borrowing(types.float64(TIMED, types.int64, types.int64))
 def at_instant(timed: Timed, event: int, instant: int) -> float:
     """P(T = instant)."""
     if instant < timed.lower[event] or instant > timed.upper[event]:
@@ -230,7 +257,7 @@ def at_instant(timed: Timed, event: int, instant: int) -> float:
     return timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
 
 
-@lean(types.float64(TIMED, types.int64, types.int64))
+@borrowing(types.float64(TIMED, types.int64, types.int64))
 def up_to(timed: Timed, event: int, instant: int) -> float:
     """P(T <= instant)."""
     if instant < timed.lower[event]:
@@ -241,7 +268,7 @@ def up_to(timed: Timed, event: int, instant: int) -> float:
     return (past + 1) * timed.share[event] if base < 0 else timed.below[base + past]  # type: ignore[no-any-return]
 
 
-@lean(types.float64(TIMED, types.int64, types.int64))
+@borrowing(types.float64(TIMED, types.int64, types.int64))
 def onwards(timed: Timed, event: int, instant: int) -> float:
     """P(T >= instant)."""
     if instant > timed.upper[event]:
@@ -254,7 +281,7 @@ def onwards(timed: Timed, event: int, instant: int) -> float:
     return timed.above[base + instant - timed.lower[event]]  # type: ignore[no-any-return]
 
 
-@lean(types.float64(TIMED, types.int64, types.int64, types.int64))
+@borrowing(types.float64(TIMED, types.int64, types.int64, types.int64))
 def between(timed: Timed, event: int, first: int, last: int) -> float:
     """P(first <= T <= last)."""
     lower, upper = timed.lower[event], timed.upper[event]
@@ -278,7 +305,7 @@ def between(timed: Timed, event: int, first: int, last: int) -> float:
     return difference  # type: ignore[no-any-return]
 
 
-@lean(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64))
+@borrowing(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64))
 def first_beyond(stacks: Stacks, lower: Int64s, low: int, high: int, bound: int) -> int:
     """The first entry of member[low:high] whose lower bound exceeds `bound`."""
     while low < high:
@@ -290,7 +317,7 @@ def first_beyond(stacks: Stacks, lower: Int64s, low: int, high: int, bound: int)
     return low
 
 
-@lean(types.int64(STACKS, types.int64, types.int64, types.int64))
+@borrowing(types.int64(STACKS, types.int64, types.int64, types.int64))
 def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
     """The first entry of member[low:high] such that it or one before it can still happen at `bound`."""
     while low < high:
@@ -300,3 +327,11 @@ def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
         else:
             low = middle + 1
     return low
+
+
+@borrowing(types.int64(TIMED, STACKS, types.int64, types.int64, types.int64))
+def next_by(timed: Timed, stacks: Stacks, part: int, place: int, instant: int) -> int:
+    """By when some event of a stack that begins after an instant has surely happened; NEVER if there is none."""
+    end = stacks.begin[place, part + 1]
+    index = first_beyond(stacks, timed.lower, stacks.begin[place, part], end, instant)
+    return stacks.ahead[index] if index < end else NEVER

@@ -140,57 +140,72 @@ def restart(program: Program, columns: Columns, walk: int, chosen: Int64s, scrat
 def holds_for_every(
     program: Program, columns: Columns, predicate: Any, test: int, scratch: Scratch, entries: Rows, entry: int
 ) -> bool:
-    """Does a condition hold for every element of the groups it goes over, in every combination?"""
-    begin = program.tests[test, WALKS_FROM]
-    groups = program.tests[test + 1, WALKS_FROM] - begin
-    edges = np.zeros(groups + 1, np.int64)
-    for group in range(groups):
-        size = scratch.counted[program.walks[begin + group, WALKED]]
-        if size <= program.walks[begin + group, SECOND]:
+    """Does a condition hold for every element of the groups it goes over, in every combination?
+
+    A group that is missing as a whole is not walked: if there is a default, it speaks for the group once.
+    """
+    begin, end = program.tests[test, WALKS_FROM], program.tests[test + 1, WALKS_FROM]
+    walks, edges, groups = np.empty(end - begin, np.int64), np.zeros(end - begin + 1, np.int64), 0
+    for walk in range(begin, end):
+        place = program.walks[walk, WALKED]
+        if (scratch.missing[0] >> place) & 1 == 1:
+            continue
+        size = scratch.counted[place]
+        if size <= program.walks[walk, SECOND]:
             return True  # no element to hold for
-        edges[group + 1] = edges[group] + size
+        walks[groups], edges[groups + 1] = walk, edges[groups] + size
+        groups += 1
+    if groups == 0:
+        return passes_test(program, columns, predicate, test, scratch)
     members = np.empty(edges[groups], np.int64)
     free = edges[1:].copy()
-    missing = len(members)
-    while missing > 0:  # back through the buffer: where a group is still to be walked, no two runs were merged
+    left = len(members)
+    while left > 0:  # back through the buffer: where a group is still to be walked, no two runs were merged
         for group in range(groups):
-            if entries[entry, RIGHT] == program.walks[begin + group, WALKED]:
+            if entries[entry, RIGHT] == program.walks[walks[group], WALKED]:
                 free[group] -= 1
                 members[free[group]] = entries[entry, EVENT]
-                missing -= 1
+                left -= 1
         entry = entries[entry, LEFT]
     index = np.empty(groups, np.int64)
     for group in range(groups):
-        restart(program, columns, begin + group, members[edges[group] :], scratch)
-        index[group] = program.walks[begin + group, SECOND]
+        restart(program, columns, walks[group], members[edges[group] :], scratch)
+        index[group] = program.walks[walks[group], SECOND]
     while True:
         if not passes_test(program, columns, predicate, test, scratch):
             return False
         group = groups - 1
         while group >= 0:
-            place = program.walks[begin + group, WALKED]
+            place = program.walks[walks[group], WALKED]
             index[group] += 1
             current = edges[group] + index[group]
             if current < edges[group + 1]:
                 pass_by(program, columns, place, members[current - 1], index[group] == 1, scratch)
                 scratch.at[program.place[place, CURRENT_AT]] = members[current]
                 break
-            restart(program, columns, begin + group, members[edges[group] :], scratch)
-            index[group] = program.walks[begin + group, SECOND]
+            restart(program, columns, walks[group], members[edges[group] :], scratch)
+            index[group] = program.walks[walks[group], SECOND]
             group -= 1
         if group < 0:
             return True
 
 
 @borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, SCRATCH, INT64_ROWS, types.int64))
+def test_holds(
+    program: Program, columns: Columns, predicate: Any, test: int, scratch: Scratch, entries: Rows, entry: int
+) -> bool:
+    """Does a test hold? `entry` is the last one of the match, for conditions that go over groups."""
+    if program.tests[test, WALKS_FROM] == program.tests[test + 1, WALKS_FROM]:
+        return passes_test(program, columns, predicate, test, scratch)
+    return holds_for_every(program, columns, predicate, test, scratch, entries, entry)
+
+
+@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, SCRATCH, INT64_ROWS, types.int64))
 def holds(
     program: Program, columns: Columns, predicate: Any, moment: int, scratch: Scratch, entries: Rows, entry: int
 ) -> bool:
-    """Do all conditions of a moment hold? `entry` is the last one of the match, for those that go over groups."""
+    """Do all conditions of a moment hold?"""
     for test in range(program.moments[moment], program.moments[moment + 1]):
-        if program.tests[test, WALKS_FROM] == program.tests[test + 1, WALKS_FROM]:
-            if not passes_test(program, columns, predicate, test, scratch):
-                return False
-        elif not holds_for_every(program, columns, predicate, test, scratch, entries, entry):
+        if not test_holds(program, columns, predicate, test, scratch, entries, entry):
             return False
     return True

@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from numba import types
 
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.search.intervals.query import SHAPE, Shape
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.worth.worth import WORTH, Worth
 
 TIED = 2e-9  # confidences are compared after rounding to nine digits
 
 
-@lean(types.void(SHAPE))
-def begin_partition(shape: Shape) -> None:
+@borrowing(types.void(WORTH))
+def begin_partition(worth: Worth) -> None:
     """Forgets what was found in other partitions."""
-    shape.least[0] = shape.least[1]
-    for index in range(len(shape.best)):
-        shape.best[index] = 0.0
+    worth.least[0] = worth.least[1]
+    for index in range(len(worth.best)):
+        worth.best[index] = 0.0
 
 
-@lean(types.void(SHAPE, types.float64))
-def raise_bar(shape: Shape, confidence: float) -> None:
+@borrowing(types.void(WORTH, types.float64))
+def raise_bar(worth: Worth, confidence: float) -> None:
     """Takes note of one more match."""
-    best = shape.best
+    best = worth.best
     size = len(best)
     if size == 0 or confidence <= best[0]:
         return
@@ -39,4 +39,4 @@ def raise_bar(shape: Shape, confidence: float) -> None:
         best[index] = best[child]
         index = child
     best[index] = confidence
-    shape.least[0] = max(shape.least[1], best[0] - TIED)
+    worth.least[0] = max(worth.least[1], best[0] - TIED)

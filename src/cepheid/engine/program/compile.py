@@ -9,6 +9,7 @@ from itertools import accumulate
 import numpy as np
 
 from cepheid.engine.data.columns import ColumnLayout
+from cepheid.engine.limits import MOST_PLACES
 from cepheid.engine.program.equivalence import Key, equivalence_keys
 from cepheid.engine.program.missing import TRUE, without
 from cepheid.engine.program.placing import Order, Placed, PlacedNegation, Test, place_conditions
@@ -32,7 +33,6 @@ from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
 
-MOST_PLACES = 6  # events that one condition may mention if each of them may be missing
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -27,15 +26,19 @@ from cepheid.engine.data.timed import (
     at_instant,
     between,
     first_beyond,
+    next_by,
     onwards,
     prepare,
     up_to,
 )
-from cepheid.engine.kernels.apart import apart
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.program.tables import KLEENE, PROGRAM, Program
-from cepheid.engine.search.intervals.found import (
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes, standing
+from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.search.intervals.query import compile_query
+from cepheid.engine.search.intervals.report import matches_of, picked, searched
+from cepheid.engine.search.intervals.results import (
     COUNTERS,
     EVALUATED,
     JUDGED,
@@ -43,51 +46,43 @@ from cepheid.engine.search.intervals.found import (
     PARTIAL,
     PEAK,
     REPORTED,
+    RESULTS,
+    Results,
     grown_numbers,
+    is_full,
+    no_results,
+    put,
 )
-from cepheid.engine.search.intervals.grouped import compile_grouped
-from cepheid.engine.search.intervals.query import SHAPE, Shape
-from cepheid.engine.search.intervals.report import matches_of_groups, picked, searched
-from cepheid.engine.search.intervals.search import completion_of
-from cepheid.engine.search.intervals.written import WRITTEN, Written, nothing_written, write
-from cepheid.engine.search.nodes import (
-    FUNCTION,
-    NODES,
-    Nodes,
-    add_node,
-    joins,
-    more_nodes,
-    rivals_of,
-    standing,
-)
-from cepheid.engine.search.runs.buffer import EVENT, LEFT, RIGHT
+from cepheid.engine.search.intervals.results import with_room as with_room_for
 from cepheid.engine.worth.confidence.bounds import tighten
+from cepheid.engine.worth.confidence.rivals import rivals
+from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
-UNSEEN, REFUSED = -2, -1  # what is known of a signature: nothing, or that its conditions fail
+UNKNOWN, REFUSED = -2, -1  # what is known of a signature: nothing, or that its conditions fail
 
 
 def run_points(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until, with confidence and tightest range."""
     prepared = prepare(plan, events)
     low, high = searched(plan, after, until)
-    grouped = compile_grouped(plan, events, prepared)
-    written, counters = search_points(
+    query = compile_query(plan, events, prepared)
+    results, counters = search_points(
         prepared.timed,
-        grouped.shape,
+        query.worth,
         prepared.stacks,
-        grouped.program,
-        grouped.columns,
-        grouped.predicate,
-        grouped.nodes,
+        query.program,
+        query.columns,
+        query.predicate,
+        query.nodes,
         low,
         high,
         plan.limits.max_matches,
     )
-    return picked(plan, events, matches_of_groups(plan, prepared, written, counters, 0.0), until)
+    return picked(plan, events, matches_of(plan, prepared, results, counters, 0.0), until)
 
 
 class Points(NamedTuple):
@@ -102,7 +97,7 @@ class Points(NamedTuple):
 POINTS = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S), Points)
 
 
-@numba.njit(POINTS(TIMED, STACKS, types.int64, types.int64), cache=True)
+@kernel(POINTS(TIMED, STACKS, types.int64, types.int64))
 def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
     """Stream expansion: the candidates come in order of their lower bounds, so that at most those that overlap wait.
 
@@ -146,7 +141,7 @@ def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
     return Points(begin, instants, events, chance)
 
 
-@lean(types.int64(INT64S, types.int64, types.int64, types.int64))
+@borrowing(types.int64(INT64S, types.int64, types.int64, types.int64))
 def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
     """The first index in low .. high - 1 whose instant exceeds the bound."""
     while low < high:
@@ -158,8 +153,10 @@ def first_after(instants: Int64s, low: int, high: int, bound: int) -> int:
     return low
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
-def calm(timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int) -> float:
+@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+def undisturbed_at(
+    timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int
+) -> float:
     """P(no rival disturbs events at these instants, in any disjunct of a subset)."""
     gaps, final = length + 1, length - 1
     total, index = 1.0, 0
@@ -179,7 +176,7 @@ def calm(timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, 
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
 def undisturbed(
     timed: Timed, keys: Int64s, branches: Int64s, stand: int, at: Int64s, length: int, window: int
 ) -> float:
@@ -190,7 +187,7 @@ def undisturbed(
         members = 0
         for bit in range(63):
             members += (subset >> bit) & 1
-        share = calm(timed, keys, branches, subset, at, length, window)
+        share = undisturbed_at(timed, keys, branches, subset, at, length, window)
         total += share if members % 2 == 1 else -share
         if members == 1:
             most = max(most, share)
@@ -217,7 +214,7 @@ SIGNATURES = types.NamedTuple(
 )
 
 
-@numba.njit(SIGNATURES(), cache=True)
+@kernel(SIGNATURES())
 def no_signatures() -> Signatures:
     """Room for some."""
     room = 64
@@ -234,7 +231,7 @@ def no_signatures() -> Signatures:
     )
 
 
-@apart(SIGNATURES(SIGNATURES, types.int64))
+@called_by_address(SIGNATURES(SIGNATURES, types.int64))
 def with_room(known: Signatures, keys: int) -> Signatures:
     """The same with room for one more node and some more keys."""
     if known.size[0] == len(known.nearest):
@@ -266,7 +263,7 @@ def with_room(known: Signatures, keys: int) -> Signatures:
     return known
 
 
-@numba.njit(types.Tuple((INT64S, INT64S, INT64S))(NODES, types.int64), cache=True)
+@kernel(types.Tuple((INT64S, INT64S, INT64S))(NODES, types.int64))
 def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
     """The nodes from the first to this one, their events and places."""
     length, each = 0, node
@@ -280,10 +277,10 @@ def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
     return chain, chosen, places
 
 
-@apart(
+@called_by_address(
     SIGNATURES(
         TIMED,
-        SHAPE,
+        WORTH,
         STACKS,
         PROGRAM,
         COLUMNS,
@@ -297,7 +294,7 @@ def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
 )
 def describe(
     timed: Timed,
-    shape: Shape,
+    worth: Worth,
     stacks: Stacks,
     program: Program,
     columns: Columns,
@@ -318,22 +315,25 @@ def describe(
     known.confidence[node], known.earliest[node], known.latest[node] = 0.0, NEVER, -NEVER
     begins = program.place[place, KLEENE] == 0
     goal = place + 1 if begins else place
-    if shape.next and goal < shape.positives:
+    if program.strategy == CONTIGUOUS:
+        everyone = program.places + program.negatives
+        known.nearest[node] = next_by(timed, stacks, part, everyone, timed.upper[event])
+    if program.strategy == SKIP_NEXT and goal < program.places:
         end = stacks.begin[goal, part + 1]
         index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])
         while index < end and timed.lower[stacks.member[index]] <= known.nearest[node]:
             other = stacks.member[index]
-            if joins(timed, program, columns, predicate, nodes, node, other, goal, begins):
+            if joins(timed.begins, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0):
                 known.nearest[node] = min(known.nearest[node], timed.upper[other])
             index += 1
-    if place == shape.positives - 1 and nodes.closed[node] == 1:
-        when = completion_of(timed, shape, chosen[0], event)
+    if place == program.places - 1 and nodes.closed[node] == 1:
+        when = completion_of(timed, worth, chosen[0], event, True)
         if after < when <= until:
             low, high = np.empty(length, np.int64), np.empty(length, np.int64)
             for index in range(length):
                 low[index], high[index] = timed.lower[chosen[index]], timed.upper[chosen[index]]
-            tighten(np.arange(length), low, high, length, length, shape.window)
-            found = rivals_of(timed, shape, stacks, program, columns, predicate, nodes, part, chain, chosen, low, high)
+            tighten(np.arange(length), low, high, length, length, worth.window)
+            found = rivals(timed, worth, stacks, program, columns, predicate, nodes, part, chain, low, high, 0)
             known = with_room(known, len(found.keys))
             start = known.size[1]
             for index in range(len(found.keys)):
@@ -341,7 +341,7 @@ def describe(
             known.size[1] = start + len(found.keys)
             known.wanted[node] = 1
             known.rivals[node, 0], known.rivals[node, 1] = start, known.size[1]
-            known.rivals[node, 2] = standing(program, columns, predicate, nodes, node)
+            known.rivals[node, 2] = standing(program, columns, predicate, nodes, node, 0)
     known.size[0] = node + 1
     return known
 
@@ -356,7 +356,7 @@ class Table(NamedTuple):
 TABLE = types.NamedUniTuple(INT64S, 2, Table)
 
 
-@lean(types.int64(INT64S, types.int64))
+@borrowing(types.int64(INT64S, types.int64))
 def place_of(keys: Int64s, key: int) -> int:
     """Where a key is, or where it would go."""
     mask = len(keys) - 1
@@ -366,7 +366,7 @@ def place_of(keys: Int64s, key: int) -> int:
     return slot
 
 
-@numba.njit(TABLE(TABLE, types.int64), cache=True)
+@kernel(TABLE(TABLE, types.int64))
 def with_space(table: Table, used: int) -> Table:
     """The same table, larger if more than half of it is used."""
     if 2 * used < len(table.key):
@@ -379,10 +379,10 @@ def with_space(table: Table, used: int) -> Table:
     return larger
 
 
-@numba.njit(
-    types.Tuple((WRITTEN, INT64S))(
+@kernel(
+    types.Tuple((RESULTS, INT64S))(
         TIMED,
-        SHAPE,
+        WORTH,
         STACKS,
         PROGRAM,
         COLUMNS,
@@ -392,11 +392,10 @@ def with_space(table: Table, used: int) -> Table:
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def search_points(
     timed: Timed,
-    shape: Shape,
+    worth: Worth,
     stacks: Stacks,
     program: Program,
     columns: Columns,
@@ -405,11 +404,11 @@ def search_points(
     after: int,
     until: int,
     limit: int,
-) -> tuple[Written, Int64s]:
+) -> tuple[Results, Int64s]:
     """All matches of all partitions, and counters."""
-    places, total = shape.positives, len(timed.lower)
+    places, total = program.places, len(timed.lower)
     counters = np.zeros(COUNTERS, np.int64)
-    written = nothing_written(places)
+    results = no_results(places)
     known = no_signatures()
     table = Table(np.full(64, -1, np.int64), np.empty(64, np.int64))
     size = 8
@@ -419,13 +418,13 @@ def search_points(
         points = expand(timed, stacks, places, part)
         for index in range(stacks.begin[0, part], stacks.begin[0, part + 1]):
             first = stacks.member[index]
-            if not joins(timed, program, columns, predicate, nodes, -1, first, 0, True):
+            if not joins(timed.begins, timed.compared, program, columns, predicate, nodes, -1, first, 0, True, 0):
                 continue
             table.key[:] = -1
             used = 0
             known.size[:] = 0
-            add_node(timed, program, columns, predicate, nodes, -1, 0, first, 0, True)
-            known = describe(timed, shape, stacks, program, columns, predicate, nodes, known, part, after, until)
+            add_node(timed.compared, program, columns, predicate, nodes, -1, 0, first, 0, True, 0)
+            known = describe(timed, worth, stacks, program, columns, predicate, nodes, known, part, after, until)
             for instant in range(timed.lower[first], timed.upper[first] + 1):
                 depth = 0
                 reached[0], at[0], weight[0] = 0, instant, at_instant(timed, first, instant)
@@ -442,7 +441,7 @@ def search_points(
                             counters[JUDGED] += 1
                             low, high, stand = known.rivals[node, 0], known.rivals[node, 1], known.rivals[node, 2]
                             share = weight[depth]
-                            if low < high or shape.branches > 1:
+                            if low < high or program.judged:
                                 share *= undisturbed(
                                     timed,
                                     known.keys[low:high],
@@ -450,7 +449,7 @@ def search_points(
                                     stand,
                                     at,
                                     depth + 1,
-                                    shape.window,
+                                    worth.window,
                                 )
                             if share > 0.0:
                                 known.confidence[node] += share
@@ -461,7 +460,7 @@ def search_points(
                         cursor[depth], stop[depth] = 0, 0
                         if taking[depth] == 1 or (place + 1 < places and nodes.closed[node] == 1):
                             goal = place if taking[depth] == 1 else place + 1
-                            bound = min(at[0] + shape.window - 1, known.nearest[node])
+                            bound = min(at[0] + worth.window - 1, known.nearest[node])
                             bottom, top = points.begin[goal], points.begin[goal + 1]
                             cursor[depth] = first_after(points.instant, bottom, top, at[depth])
                             stop[depth] = first_after(points.instant, cursor[depth], top, bound)
@@ -469,7 +468,7 @@ def search_points(
                         if taking[depth] == 1:
                             taking[depth] = 0
                             if place + 1 < places and nodes.closed[node] == 1:
-                                bound = min(at[0] + shape.window - 1, known.nearest[node])
+                                bound = min(at[0] + worth.window - 1, known.nearest[node])
                                 bottom, top = points.begin[place + 1], points.begin[place + 2]
                                 cursor[depth] = first_after(points.instant, bottom, top, at[depth])
                                 stop[depth] = first_after(points.instant, cursor[depth], top, bound)
@@ -482,8 +481,8 @@ def search_points(
                     begins = taking[depth] == 0
                     key = (node * total + event) * 2 + taking[depth]
                     slot = place_of(table.key, key)
-                    following = table.node[slot] if table.key[slot] == key else UNSEEN
-                    if following == UNSEEN:
+                    following = table.node[slot] if table.key[slot] == key else UNKNOWN
+                    if following == UNKNOWN:
                         goal = place + 1 if begins else place
                         following = REFUSED
                         counters[EVALUATED] += 1
@@ -491,13 +490,37 @@ def search_points(
                         while each >= 0:
                             repeated = repeated or nodes.entries[each, EVENT] == event
                             each = nodes.entries[each, LEFT]
-                        if not repeated and joins(timed, program, columns, predicate, nodes, node, event, goal, begins):
+                        if not repeated and joins(
+                            timed.begins,
+                            timed.compared,
+                            program,
+                            columns,
+                            predicate,
+                            nodes,
+                            node,
+                            event,
+                            goal,
+                            begins,
+                            0,
+                        ):
                             following = known.size[0]
                             if following == len(nodes.closed):
                                 nodes = more_nodes(nodes)
-                            add_node(timed, program, columns, predicate, nodes, node, following, event, goal, begins)
+                            add_node(
+                                timed.compared,
+                                program,
+                                columns,
+                                predicate,
+                                nodes,
+                                node,
+                                following,
+                                event,
+                                goal,
+                                begins,
+                                0,
+                            )
                             known = describe(
-                                timed, shape, stacks, program, columns, predicate, nodes, known, part, after, until
+                                timed, worth, stacks, program, columns, predicate, nodes, known, part, after, until
                             )
                         table.key[slot], table.node[slot] = key, following
                         used += 1
@@ -515,14 +538,16 @@ def search_points(
             counters[PEAK] = max(counters[PEAK], known.size[0])
             for node in range(known.size[0]):
                 confidence = min(known.confidence[node], 1.0)
-                if confidence <= 0.0 or confidence < shape.least[0]:
+                if confidence <= 0.0 or confidence < worth.least[0]:
                     continue
                 if counters[REPORTED] == limit:
                     counters[OVERFLOW] = 1
-                    return written, counters
+                    return results, counters
                 _, chosen, filled = path_to(nodes, node)
-                when = completion_of(timed, shape, chosen[0], chosen[len(chosen) - 1])
+                when = completion_of(timed, worth, chosen[0], chosen[len(chosen) - 1], True)
                 earliest, latest = known.earliest[node], known.latest[node]
-                written = write(written, chosen, filled, when, confidence, earliest, latest)
+                if is_full(results, len(chosen)):
+                    results = with_room_for(results, len(chosen))
+                put(results, chosen, filled, len(chosen), when, 1.0, confidence, earliest, latest)
                 counters[REPORTED] += 1
-    return written, counters
+    return results, counters

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
+from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
@@ -65,22 +66,31 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
     threshold = bound.syntax.threshold or 0.0
     tabulate = tabulate or partial(_table_of_spans, plan, window, scale)
     count = len(bound.positives)
-    items = {c.variable: _item(bound, model, c, window) for c in bound.components if _can_be_unseen(c)}
+    items = {
+        component.variable: _item(bound, model, component, window)
+        for component in bound.components
+        if component.negative or not component.kleene or _has_gap(bound, model, component, window)
+    }
     found = []
     for source in range(-1, count):
         for target in range(source + 1, count + 1):
             if source == -1 and target == count:
                 continue
             skipped = _between(bound, source, target)
-            if _possible(plan, source, target, skipped):
+            if _possible(plan, target, skipped, items):
                 found.append(_edge(plan, source, target, skipped, items, window, threshold, tabulate))
     last = () if plan.options.get("missing_last", False) else (bound.positives[-1].variable,)
     _warn_of_cost({name: item for name, item in items.items() if name not in last}, threshold)
     return _arrays(tuple(found), count, scale)
 
 
-def _can_be_unseen(component: s.Component) -> bool:
-    return component.negative or not component.kleene
+def _has_gap(bound: BoundQuery, model: Model, group: s.Component, window: float) -> bool:
+    """May a Kleene group be missing as a whole? Only if the model says when it comes."""
+    try:
+        _item(bound, model, group, window)
+    except ModelError:
+        return False
+    return True
 
 
 def _item(bound: BoundQuery, model: Model, component: s.Component, window: float) -> SegmentItem:
@@ -97,10 +107,10 @@ def _between(bound: BoundQuery, source: int, target: int) -> tuple[s.Component, 
     return bound.components[low + 1 : high]
 
 
-def _possible(plan: Plan, source: int, target: int, skipped: tuple[s.Component, ...]) -> bool:
+def _possible(plan: Plan, target: int, skipped: tuple[s.Component, ...], items: dict[str, SegmentItem]) -> bool:
     missing = [component for component in skipped if not component.negative]
-    if any(component.kleene for component in missing):
-        return False  # a group holds at least one event that was seen
+    if any(component.variable not in items for component in missing):
+        return False
     if target == len(plan.bound.positives) and missing:
         return bool(plan.options.get("missing_last", False))
     return True

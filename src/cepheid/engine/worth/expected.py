@@ -14,27 +14,22 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.apart import apart
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.worth.confidence.ambiguous import Weighing, unweighed
-from cepheid.engine.worth.confidence.confidence import RIVALS, Rivals, alternatives
-from cepheid.engine.worth.confidence.ordered import DESK, Desk, ordered_within
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace
 from cepheid.engine.worth.edges import CERTAIN
 from cepheid.engine.worth.spans import SPANS, Spans, always_possible, score_of
 
 Int64s = npt.NDArray[np.int64]
 
-Worth = tuple[float, float, int, int, float]  # probability, confidence, earliest, latest; above 0: too many steps
 
-
-@lean(types.boolean(INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.boolean(INT64S, INT64S, INT64S, types.int64))
 def reaches_around(low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(low) - 1
     return table[0] != CERTAIN or table[final + 1] != CERTAIN or high[final] - low[0] >= window  # type: ignore[no-any-return]
 
 
-@lean(types.float64(INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.float64(INT64S, INT64S, INT64S, types.int64))
 def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> float:
     """About how many steps the expectation takes."""
     total, width = 0.0, high[0] - low[0] + 1.0
@@ -46,14 +41,14 @@ def expected_cost(low: Int64s, high: Int64s, table: Int64s, window: int) -> floa
     return total
 
 
-@lean(types.float64(TIMED, types.int64, types.int64), inline=True)
+@borrowing(types.float64(TIMED, types.int64, types.int64), inline=True)
 def chance(timed: Timed, event: int, instant: int) -> float:
     """P(T = instant), for an instant within the event's bounds."""
     base = timed.base[event]
     return float(timed.share[event] if base < 0 else timed.point[base + instant - timed.lower[event]])
 
 
-@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64))
 def expected_pair(
     timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int
 ) -> float:
@@ -66,9 +61,9 @@ def expected_pair(
     return total * timed.share[chosen[0]] * timed.share[chosen[1]]  # type: ignore[no-any-return]
 
 
-@lean(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, DESK))
+@borrowing(types.float64(TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, WORKSPACE))
 def expected(
-    timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int, room: Desk
+    timed: Timed, spans: Spans, chosen: Int64s, low: Int64s, high: Int64s, table: Int64s, window: int, room: Workspace
 ) -> float:
     """The expectation of the score, where nobody can disturb the match; `table` has the table of each gap."""
     length = len(chosen)
@@ -109,7 +104,7 @@ def expected(
     return total
 
 
-@lean(types.boolean(SPANS, INT64S, INT64S, INT64S, types.int64))
+@borrowing(types.boolean(SPANS, INT64S, INT64S, INT64S, types.int64))
 def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
     """Is the score above 0 whatever the instants are?"""
     final = len(low) - 1
@@ -124,47 +119,3 @@ def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, 
         if not always_possible(spans, table[gap], window - farthest, window - nearest):
             return False
     return True
-
-
-@apart(
-    types.Tuple((types.float64, types.float64, types.int64, types.int64, types.float64))(
-        TIMED, SPANS, INT64S, INT64S, INT64S, INT64S, types.int64, RIVALS, types.int64, types.float64, DESK
-    )
-)
-def worth(
-    timed: Timed,
-    spans: Spans,
-    chosen: Int64s,
-    low: Int64s,
-    high: Int64s,
-    table: Int64s,
-    window: int,
-    found: Rivals,
-    standing: int,
-    budget: float,
-    room: Desk,
-) -> Worth:
-    """Probability, confidence and tightest range of a match, given who could disturb it."""
-    length, holes = len(chosen), 0
-    for event in chosen:
-        holes |= timed.holes[event]
-    everywhere = possible_everywhere(spans, low, high, table, window)
-    if everywhere and holes == 0 and len(found.keys) == 0:
-        confidence = min(ordered_within(timed, chosen, low, high, length, window, room), 1.0)
-        cost = expected_cost(low, high, table, window)
-        if cost > budget:
-            return 0.0, 0.0, 0, 0, cost
-        if confidence > 0.0:
-            probability = expected(timed, spans, chosen, low, high, table, window, room)
-            return probability, confidence, low[0], high[length - 1], 0.0
-    scores = Weighing(spans.score, spans.first, table)
-    probability, earliest, latest, cost = alternatives(
-        timed, chosen, low, high, window, found, standing, scores, budget
-    )
-    if cost > 0.0:
-        return 0.0, 0.0, 0, 0, cost
-    possible = unweighed() if everywhere else Weighing(spans.indicator, spans.first, table)
-    confidence, earliest, latest, cost = alternatives(
-        timed, chosen, low, high, window, found, standing, possible, budget
-    )
-    return probability, confidence, earliest, latest, cost

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64S, INT64S
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.worth.edges import CERTAIN, FALLS, RISES, Edges, build_edges
 from cepheid.engine.worth.losses import NEGLIGIBLE, check_missing, gap_scale
 from cepheid.errors import LimitError
@@ -88,13 +88,13 @@ def spans_of(edges: Edges) -> Spans:
     return Spans(first, score, tables.logs, highest, possible.astype(np.int64), (score > 0.0).astype(np.float64))
 
 
-@lean(types.float64(SPANS, types.int64, types.int64), inline=True)
+@borrowing(types.float64(SPANS, types.int64, types.int64), inline=True)
 def score_of(spans: Spans, number: int, span: int) -> float:
     """The score of an edge over a span."""
     return 1.0 if number == CERTAIN else float(spans.score[spans.first[number] + span])
 
 
-@lean(types.float64(SPANS, types.int64, types.int64, types.int64, types.int64))
+@borrowing(types.float64(SPANS, types.int64, types.int64, types.int64, types.int64))
 def best_of(spans: Spans, number: int, monotone: int, shortest: int, longest: int) -> float:
     """An upper bound of the log score over some spans; exact where the score is monotone."""
     if number == CERTAIN:
@@ -107,7 +107,7 @@ def best_of(spans: Spans, number: int, monotone: int, shortest: int, longest: in
     return spans.highest[first + longest]  # type: ignore[no-any-return]
 
 
-@lean(types.boolean(SPANS, types.int64, types.int64, types.int64))
+@borrowing(types.boolean(SPANS, types.int64, types.int64, types.int64))
 def always_possible(spans: Spans, number: int, shortest: int, longest: int) -> bool:
     """Do all spans from `shortest` (at least 1) to `longest` score above 0?"""
     if number == CERTAIN:

@@ -10,51 +10,55 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, widest
-from cepheid.engine.kernels.apart import apart
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, next_by, widest
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.output.top import begin_partition, raise_bar
-from cepheid.engine.search.intervals.found import (
+from cepheid.engine.program.tables import CASE, NEEDS, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.search.intervals.results import (
     COUNTERS,
     EVALUATED,
-    FOUND,
     JUDGED,
     OVERFLOW,
     PARTIAL,
     PEAK,
     REPORTED,
+    RESULTS,
     TOO_MANY_RUNS,
-    Found,
-    nothing_found,
+    Results,
+    is_full,
+    no_results,
     put,
     with_room,
 )
-from cepheid.engine.search.intervals.query import SHAPE, Shape
-from cepheid.engine.search.intervals.search import completion_of, likely, next_by
-from cepheid.engine.values.compiled import PREDICATE
+from cepheid.engine.search.intervals.search import as_nodes
 from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.confidence.confidence import judge
-from cepheid.engine.worth.confidence.ordered import desk
+from cepheid.engine.worth.confidence.order import workspace
+from cepheid.engine.worth.edges import CERTAIN
+from cepheid.engine.worth.judge import judge
+from cepheid.engine.worth.worth import WORTH, Worth, completion_of, likely
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
 
 
-@apart(
+@called_by_address(
     types.boolean(
         TIMED,
-        SHAPE,
+        WORTH,
         STACKS,
+        PROGRAM,
+        PROGRAM,
         COLUMNS,
-        types.FunctionType(PREDICATE),
+        FUNCTION,
         types.int64,
         INT64S,
         types.int64,
@@ -68,8 +72,10 @@ Int64Rows = npt.NDArray[np.int64]
 )
 def joins(
     timed: Timed,
-    shape: Shape,
+    worth: Worth,
     stacks: Stacks,
+    program: Program,
+    placed: Program,
     columns: Columns,
     predicate: Any,
     part: int,
@@ -83,7 +89,7 @@ def joins(
     counters: Int64s,
 ) -> bool:
     """Can the event take a place in a run that holds at[p] for the places p in `filled`? Leaves bounds in low, high."""
-    length = shape.positives
+    length = program.places
     count, slot = 0, 0
     for other in range(length):
         if other == place:
@@ -95,36 +101,42 @@ def joins(
                 return False
             places[count], low[count], high[count] = other, timed.lower[at[other]], timed.upper[at[other]]
             count += 1
-    if not tighten(places, low, high, count, length, shape.window):
+    if not tighten(places, low, high, count, length, worth.window):
         return False
     at[place] = event
     together = filled | (1 << place)
     no_counts, no_sums = np.empty(0, np.int64), np.empty(0, np.float64)
-    for condition in range(len(shape.mentioned)):
-        places_of = shape.mentioned[condition]
-        if places_of & (1 << place) != 0 and places_of & ~together == 0:
+    for test in range(placed.moments[0], placed.moments[1]):
+        needs = placed.tests[test, NEEDS]
+        if (needs == 0 or needs & (1 << place) != 0) and needs & ~together == 0:
             counters[EVALUATED] += 1
-            if not predicate(2 * length + condition, at, no_counts, no_sums, columns):
+            if not predicate(placed.tests[test, CASE], at, no_counts, no_sums, columns):
                 return False
-    if shape.next and timed.compared.shape[0] == 0:
+    if program.strategy == SKIP_NEXT and timed.compared.shape[0] == 0:
         # What surely comes next leaves no room for what begins later (TIME's NELT).
-        adjoins = slot > 0 and places[slot - 1] == place - 1 and shape.tested[place] == 0
+        adjoins = slot > 0 and places[slot - 1] == place - 1 and untested(program, place)
         if adjoins and low[slot] > next_by(timed, stacks, part, place, high[slot - 1]):
             return False
-        adjoins = slot + 1 < count and places[slot + 1] == place + 1 and shape.tested[place + 1] == 0
+        adjoins = slot + 1 < count and places[slot + 1] == place + 1 and untested(program, place + 1)
         if adjoins and low[slot + 1] > next_by(timed, stacks, part, place + 1, high[slot]):
             return False
-    if shape.least[0] > 0.0:
+    if worth.least[0] > 0.0:
         before = at[places[slot - 1]] if slot > 0 else -1
         after = at[places[slot + 1]] if slot + 1 < count else -1
-        return likely(timed, shape, before, event, after)
+        return likely(timed, worth, before, event, after)
     return True
 
 
-@lean(types.int64(SHAPE, INT64S, INT64S, types.int64))
-def lives_until(shape: Shape, places: Int64s, high: Int64s, count: int) -> int:
+@borrowing(types.boolean(PROGRAM, types.int64), inline=True)
+def untested(program: Program, place: int) -> bool:
+    """Can any event of a place's stack take it, whatever came before?"""
+    return bool(program.moments[3 * place] == program.moments[3 * place + 1])
+
+
+@borrowing(types.int64(WORTH, INT64S, INT64S, types.int64))
+def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
     """The last instant at which an event may begin that a run still can use (time to live, unmatched prefix)."""
-    last = int(high[0]) + shape.window - 1
+    last = int(high[0]) + worth.window - 1
     expected = 0
     for index in range(count):
         if places[index] > expected:  # a place before this one is empty
@@ -133,44 +145,54 @@ def lives_until(shape: Shape, places: Int64s, high: Int64s, count: int) -> int:
     return last
 
 
-@numba.njit(
-    types.Tuple((FOUND, INT64S, types.float64))(
+@kernel(
+    types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
-        SHAPE,
+        WORTH,
         STACKS,
         INT64S,
+        PROGRAM,
         COLUMNS,
-        types.FunctionType(PREDICATE),
+        FUNCTION,
+        NODES,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
         types.int64,
         types.int64,
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def any_state(
     timed: Timed,
-    shape: Shape,
+    worth: Worth,
     stacks: Stacks,
     starts: Int64s,
+    program: Program,
     columns: Columns,
     predicate: Any,
+    nodes: Nodes,
+    placed: Program,
+    placed_columns: Columns,
+    placed_predicate: Any,
     after: int,
     until: int,
     limit: int,
     run_limit: int,
-) -> tuple[Found, Int64s, float]:
+) -> tuple[Results, Int64s, float]:
     """All matches of all partitions; partition k is starts[k]:starts[k + 1]."""
-    length = shape.positives
+    length = program.places
+    steps, table = np.arange(length), np.full(length + 1, CERTAIN)
     everything = (1 << length) - 1
     counters = np.zeros(COUNTERS, np.int64)
-    found = nothing_found(length)
-    room = desk(widest(timed), length)
+    results = no_results(length)
+    room = workspace(widest(timed), length)
     runs, filled, alive = np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64)
-    at = np.zeros(length + shape.negatives, np.int64)
+    at = np.zeros(length + program.negatives, np.int64)
     places, low, high = np.zeros(length, np.int64), np.zeros(length, np.int64), np.zeros(length, np.int64)
     for part in range(len(starts) - 1):
-        begin_partition(shape)
+        begin_partition(worth)
         size = 0
         for event in range(starts[part], starts[part + 1]):
             bits = timed.mask[event] & everything
@@ -194,10 +216,12 @@ def any_state(
                         at[other] = runs[run, other] if held & (1 << other) != 0 else 0
                     if not joins(
                         timed,
-                        shape,
+                        worth,
                         stacks,
-                        columns,
-                        predicate,
+                        program,
+                        placed,
+                        placed_columns,
+                        placed_predicate,
                         part,
                         at,
                         held,
@@ -211,35 +235,49 @@ def any_state(
                         continue
                     grown_to = held | (1 << place)
                     if grown_to == everything:
-                        known = completion_of(timed, shape, at[0], at[length - 1])
+                        known = completion_of(timed, worth, at[0], at[length - 1], True)
                         if known <= after or known > until:
                             continue
                         counters[JUDGED] += 1
-                        confidence, earliest, latest, cost = judge(
-                            timed, shape, stacks, columns, predicate, part, at, low, high, room
+                        as_nodes(program, nodes, timed, at)
+                        _, confidence, earliest, latest, cost = judge(
+                            timed,
+                            worth,
+                            stacks,
+                            program,
+                            columns,
+                            predicate,
+                            nodes,
+                            part,
+                            steps,
+                            low,
+                            high,
+                            table,
+                            0,
+                            room,
                         )
                         if cost > 0.0:
-                            return found, counters, cost
-                        if confidence <= 0.0 or confidence < shape.least[0]:
+                            return results, counters, cost
+                        if confidence <= 0.0 or confidence < worth.least[0]:
                             continue
                         if counters[REPORTED] == limit:
                             counters[OVERFLOW] = 1
-                            return found, counters, 0.0
-                        if found.size[0] == len(found.completion):
-                            found = with_room(found)
-                        put(found, at, known, confidence, earliest, latest)
-                        raise_bar(shape, confidence)
+                            return results, counters, 0.0
+                        if is_full(results, length):
+                            results = with_room(results, length)
+                        put(results, at, steps, length, known, 1.0, confidence, earliest, latest)
+                        raise_bar(worth, confidence)
                         counters[REPORTED] += 1
                         continue
                     count = 0
                     for other in range(length):
                         count += (grown_to >> other) & 1
-                    last = lives_until(shape, places, high, count)
+                    last = lives_until(worth, places, high, count)
                     if last < now:
                         continue
                     if size == run_limit:
                         counters[OVERFLOW] = TOO_MANY_RUNS
-                        return found, counters, 0.0
+                        return results, counters, 0.0
                     if size == len(filled):
                         runs, filled, alive = grown_rows(runs), grown(filled), grown(alive)
                     for other in range(length):
@@ -249,10 +287,10 @@ def any_state(
                     counters[PARTIAL] += 1
                 run += 1
             counters[PEAK] = max(counters[PEAK], size)
-    return found, counters, 0.0
+    return results, counters, 0.0
 
 
-@apart(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64))
+@called_by_address(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64))
 def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[Int64s, Int64s, Int64s]:
     """The candidates of a partition in query order: events, the places they go for, and the least lower bound to come.
 
@@ -291,46 +329,56 @@ def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[I
     return events, places, least
 
 
-@numba.njit(
-    types.Tuple((FOUND, INT64S, types.float64))(
+@kernel(
+    types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
-        SHAPE,
+        WORTH,
         STACKS,
+        PROGRAM,
         COLUMNS,
-        types.FunctionType(PREDICATE),
+        FUNCTION,
+        NODES,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
         types.int64,
         types.int64,
         types.int64,
         types.int64,
     ),
-    cache=True,
 )
 def sorted_pass(
     timed: Timed,
-    shape: Shape,
+    worth: Worth,
     stacks: Stacks,
+    program: Program,
     columns: Columns,
     predicate: Any,
+    nodes: Nodes,
+    placed: Program,
+    placed_columns: Columns,
+    placed_predicate: Any,
     after: int,
     until: int,
     limit: int,
     run_limit: int,
-) -> tuple[Found, Int64s, float]:
+) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, with events in query order."""
-    length = shape.positives
+    length = program.places
+    steps, table = np.arange(length), np.full(length + 1, CERTAIN)
     counters = np.zeros(COUNTERS, np.int64)
-    found = nothing_found(length)
-    room = desk(widest(timed), length)
+    results = no_results(length)
+    room = workspace(widest(timed), length)
     # Runs that wait for place p: their events, and the last instant at which an event may begin that they can use.
     waiting = [np.empty((64, length), np.int64) for _ in range(length)]
     alive = [np.empty(64, np.int64) for _ in range(length)]
     sizes = np.zeros(length, np.int64)
-    at = np.zeros(length + shape.negatives, np.int64)
+    at = np.zeros(length + program.negatives, np.int64)
     places, low, high = np.zeros(length, np.int64), np.zeros(length, np.int64), np.zeros(length, np.int64)
     for part in range(stacks.begin.shape[1] - 1):
         events, goals, least = query_order(timed, stacks, length, part)
         sizes[:] = 0
-        begin_partition(shape)
+        begin_partition(worth)
         for index in range(len(events)):
             event, place = events[index], goals[index]
             run = 0
@@ -349,10 +397,12 @@ def sorted_pass(
                 run += 1
                 if not joins(
                     timed,
-                    shape,
+                    worth,
                     stacks,
-                    columns,
-                    predicate,
+                    program,
+                    placed,
+                    placed_columns,
+                    placed_predicate,
                     part,
                     at,
                     (1 << place) - 1,
@@ -368,33 +418,47 @@ def sorted_pass(
                     size = sizes[place + 1]
                     if sizes.sum() >= run_limit:
                         counters[OVERFLOW] = TOO_MANY_RUNS
-                        return found, counters, 0.0
+                        return results, counters, 0.0
                     if size == len(alive[place + 1]):
                         waiting[place + 1], alive[place + 1] = grown_rows(waiting[place + 1]), grown(alive[place + 1])
                     for other in range(place + 1):
                         waiting[place + 1][size, other] = at[other]
-                    alive[place + 1][size] = high[0] + shape.window - 1
+                    alive[place + 1][size] = high[0] + worth.window - 1
                     sizes[place + 1] = size + 1
                     counters[PARTIAL] += 1
                     continue
-                known = completion_of(timed, shape, at[0], at[length - 1])
+                known = completion_of(timed, worth, at[0], at[length - 1], True)
                 if known <= after or known > until:
                     continue
                 counters[JUDGED] += 1
-                confidence, earliest, latest, cost = judge(
-                    timed, shape, stacks, columns, predicate, part, at, low, high, room
+                as_nodes(program, nodes, timed, at)
+                _, confidence, earliest, latest, cost = judge(
+                    timed,
+                    worth,
+                    stacks,
+                    program,
+                    columns,
+                    predicate,
+                    nodes,
+                    part,
+                    steps,
+                    low,
+                    high,
+                    table,
+                    0,
+                    room,
                 )
                 if cost > 0.0:
-                    return found, counters, cost
-                if confidence <= 0.0 or confidence < shape.least[0]:
+                    return results, counters, cost
+                if confidence <= 0.0 or confidence < worth.least[0]:
                     continue
                 if counters[REPORTED] == limit:
                     counters[OVERFLOW] = 1
-                    return found, counters, 0.0
-                if found.size[0] == len(found.completion):
-                    found = with_room(found)
-                put(found, at, known, confidence, earliest, latest)
-                raise_bar(shape, confidence)
+                    return results, counters, 0.0
+                if is_full(results, length):
+                    results = with_room(results, length)
+                put(results, at, steps, length, known, 1.0, confidence, earliest, latest)
+                raise_bar(worth, confidence)
                 counters[REPORTED] += 1
             counters[PEAK] = max(counters[PEAK], sizes.sum())
-    return found, counters, 0.0
+    return results, counters, 0.0

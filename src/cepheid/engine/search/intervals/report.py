@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.engine.data.matches import NEVER, Chosen, Matches, sortable
+from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches, sortable
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.intervals.found import EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, TOO_MANY_RUNS, Found
-from cepheid.engine.search.intervals.written import Written
+from cepheid.engine.search.intervals.results import EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, TOO_MANY_RUNS, Results
 from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
@@ -32,38 +31,30 @@ def check_cost(cost: float) -> None:
         )
 
 
-def matches_of(plan: Plan, prepared: Prepared, found: Found, counters: Any, cost: float) -> Matches:
+def matches_of(plan: Plan, prepared: Prepared, results: Results, counters: Any, cost: float) -> Matches:
     """What a kernel found, with rows of the table."""
     check_cost(cost)
-    size, rows = int(found.size[0]), prepared.rows
-    return Matches(
-        tuple(Chosen(rows[found.chosen[:size, place]]) for place in range(len(plan.bound.positives))),
-        found.completion[:size],
-        confidence=found.confidence[:size],
-        earliest=found.earliest[:size] * prepared.step,
-        latest=found.latest[:size] * prepared.step,
-        counters=_counted(prepared, counters),
-        truncated=_truncated(plan, counters),
-    )
-
-
-def matches_of_groups(plan: Plan, prepared: Prepared, written: Written, counters: Any, cost: float) -> Matches:
-    """The same where components may hold several events."""
-    check_cost(cost)
-    size = int(written.size[0])
-    sizes = written.sizes[:size]
-    rows = prepared.rows[written.events[: int(written.size[1])]]
+    size = int(results.size[0])
+    sizes = results.sizes[:size]
+    rows = prepared.rows[results.events[: int(results.size[1])]]
     place_of = np.repeat(np.tile(np.arange(sizes.shape[1]), size), sizes.ravel())
     chosen = []
     for place, component in enumerate(plan.bound.positives):
-        offsets = np.concatenate([[0], np.cumsum(sizes[:, place])]).astype(np.int64)
-        chosen.append(Chosen(rows[place_of == place], offsets if component.kleene else None))
+        here = rows[place_of == place]
+        if component.kleene:
+            chosen.append(Chosen(here, np.concatenate([[0], np.cumsum(sizes[:, place])]).astype(np.int64)))
+        else:
+            column = np.full(size, MISSING, np.int64)
+            column[sizes[:, place] > 0] = here
+            chosen.append(Chosen(column))
+    scored = plan.model is not None or plan.bound.syntax.threshold is not None
     return Matches(
         tuple(chosen),
-        written.completion[:size],
-        confidence=written.confidence[:size],
-        earliest=written.earliest[:size] * prepared.step,
-        latest=written.latest[:size] * prepared.step,
+        results.completion[:size],
+        probability=np.minimum(results.probability[:size], 1.0) if scored else None,
+        confidence=results.confidence[:size],
+        earliest=results.earliest[:size] * prepared.step,
+        latest=results.latest[:size] * prepared.step,
         counters=_counted(prepared, counters),
         truncated=_truncated(plan, counters),
     )

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared, prepare
-from cepheid.engine.search.intervals.grouped import compile_grouped
-from cepheid.engine.search.intervals.groups import search_groups
+from cepheid.engine.search.intervals.forward import search_forward
 from cepheid.engine.search.intervals.passes import any_state, sorted_pass
-from cepheid.engine.search.intervals.query import Compiled, compile_query
-from cepheid.engine.search.intervals.report import matches_of, matches_of_groups, picked, searched
+from cepheid.engine.search.intervals.query import Query, compile_conditions, compile_query
+from cepheid.engine.search.intervals.report import matches_of, picked, searched
 from cepheid.engine.search.intervals.search import search
 from cepheid.errors import EngineError, closest
 from cepheid.plan.physical import Plan
@@ -24,65 +22,72 @@ METHODS = ("query-order", "any-state", "sorted", "selectivity")
 
 
 def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
-    """All matches with after < completion <= until, with confidence and tightest range."""
-    if plan.model is not None or plan.bound.syntax.threshold is not None:
-        from cepheid.engine.search.unseen import run_unseen
-
-        return run_unseen(plan, events, after, until)
+    """All matches with after < completion <= until, with confidence, tightest range, and score if some may be missing."""
     prepared = prepare(plan, events)
+    query = compile_query(plan, events, prepared)
     low, high = searched(plan, after, until)
-    if plan.bound.has_kleene:
-        return picked(plan, events, run_groups(plan, events, prepared, low, high), until)
-    positives = len(plan.bound.positives)
-    method = chosen_method(plan, prepared)
-    order = search_order(plan, prepared, method)
-    compared = prepared.timed.compared.shape[0]
-    compiled = compile_query(plan, order, shares_events(prepared, positives), prepared.step, compared)
-    columns = fill(compiled.predicate.layout, events.table, prepared.rows, plan.bound.schema)
-    found, counters, cost = evaluate(method, prepared, compiled, columns, low, high, plan)
-    return picked(plan, events, matches_of(plan, prepared, found, counters, cost), until)
+    if plan.bound.has_kleene or query.worth.scored:
+        found = run_forward(plan, prepared, query, low, high)
+    else:
+        found = run_sequences(plan, events, prepared, query, low, high)
+    return picked(plan, events, matches_of(plan, prepared, *found), until)
 
 
-def run_groups(plan: Plan, events: EventTable, prepared: Prepared, after: int, until: int) -> Matches:
-    """Queries with Kleene plus, in the order of the pattern."""
+def run_forward(plan: Plan, prepared: Prepared, query: Query, after: int, until: int) -> Any:
+    """Queries with Kleene plus or missing events, in the order of the pattern."""
     method = plan.options.get("method") or "auto"
     if method not in ("auto", "query-order"):
-        raise EngineError(f"method '{method}' does not know Kleene plus", hint="use method='query-order'")
-    grouped = compile_grouped(plan, events, prepared)
-    written, counters, cost = search_groups(
+        what = "Kleene plus" if plan.bound.has_kleene else "missing events"
+        raise EngineError(f"method '{method}' does not know {what}", hint="use method='query-order'")
+    return search_forward(
         prepared.timed,
-        grouped.shape,
+        query.worth,
         prepared.stacks,
-        grouped.program,
-        grouped.columns,
-        grouped.predicate,
-        grouped.nodes,
+        query.program,
+        query.columns,
+        query.predicate,
+        query.nodes,
         after,
         until,
         plan.limits.max_matches,
     )
-    return matches_of_groups(plan, prepared, written, counters, cost)
 
 
-def evaluate(
-    method: str, prepared: Prepared, compiled: Compiled, columns: Columns, after: int, until: int, plan: Plan
-) -> Any:
-    """What the kernel of a method finds, its counters, and the cost of a confidence that was too expensive."""
-    timed, shape, stacks, call = prepared.timed, compiled.shape, prepared.stacks, compiled.predicate.call
-    limits = plan.limits
-    kernel: Any
+def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Query, after: int, until: int) -> Any:
+    """Sequences of single events: what the kernel of a method finds, counters, the cost of what was too expensive."""
+    positives, limits = len(plan.bound.positives), plan.limits
+    method = chosen_method(plan, prepared)
+    order = tuple(search_order(plan, prepared, method))
+    forward = order == tuple(range(positives)) and method not in ("any-state", "sorted")
+    asked = "any" if method in ("any-state", "sorted") else order
+    placed: Any = query if forward else compile_conditions(plan, events, prepared, asked)
+    events_and_query = (prepared.timed, query.worth, prepared.stacks)
+    judged = (query.program, query.columns, query.predicate, query.nodes)
+    searching = (placed.program, placed.columns, placed.predicate)
     match method:
         case "any-state":
-            kernel = any_state if compiled.predicate.compiled else any_state.py_func
-            runs = limits.max_partial_matches
-            starts = prepared.starts
-            return kernel(timed, shape, stacks, starts, columns, call, after, until, limits.max_matches, runs)
+            return any_state(
+                *events_and_query,
+                prepared.starts,
+                *judged,
+                *searching,
+                after,
+                until,
+                limits.max_matches,
+                limits.max_partial_matches,
+            )
         case "sorted":
-            kernel = sorted_pass if compiled.predicate.compiled else sorted_pass.py_func
-            runs = limits.max_partial_matches
-            return kernel(timed, shape, stacks, columns, call, after, until, limits.max_matches, runs)
-    kernel = search if compiled.predicate.compiled else search.py_func
-    return kernel(timed, shape, stacks, columns, call, after, until, limits.max_matches)
+            return sorted_pass(
+                *events_and_query,
+                *judged,
+                *searching,
+                after,
+                until,
+                limits.max_matches,
+                limits.max_partial_matches,
+            )
+    shared = shares_events(prepared, positives)
+    return search(*events_and_query, *judged, np.array(order), shared, *searching, after, until, limits.max_matches)
 
 
 def shares_events(prepared: Prepared, positives: int) -> bool:

@@ -10,85 +10,109 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.data.candidates import WILD
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, widest
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, next_by, widest
 from cepheid.engine.kernels.arrays import equal_codes
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.output.top import begin_partition, raise_bar
-from cepheid.engine.search.intervals.found import (
+from cepheid.engine.program.tables import CASE, CONTIGUOUS, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.search.intervals.results import (
     COUNTERS,
     EVALUATED,
-    FOUND,
     JUDGED,
     OVERFLOW,
     PARTIAL,
     REPORTED,
-    Found,
-    nothing_found,
+    RESULTS,
+    Results,
+    is_full,
+    no_results,
     put,
     with_room,
 )
-from cepheid.engine.search.intervals.query import SHAPE, Shape
-from cepheid.engine.values.compiled import PREDICATE
 from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.confidence.confidence import judge
-from cepheid.engine.worth.confidence.ordered import counted, desk, precedes
+from cepheid.engine.worth.confidence.order import counted, workspace
+from cepheid.engine.worth.confidence.rivals import has_rivals
+from cepheid.engine.worth.edges import CERTAIN
+from cepheid.engine.worth.judge import judge
+from cepheid.engine.worth.worth import WORTH, Worth, completion_of, likely
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
 
-@lean(types.int64(TIMED, SHAPE, types.int64, types.int64))
-def completion_of(timed: Timed, shape: Shape, first: int, last: int) -> int:
-    """When a match is known: once no event that begins later can be in it or in its way."""
-    if shape.deadline >= 0:
-        return timed.until[first] + shape.deadline  # type: ignore[no-any-return]
-    return timed.until[last]  # type: ignore[no-any-return]
+@borrowing(types.void(PROGRAM, NODES, TIMED, INT64S), inline=True)
+def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
+    """Writes a complete match without groups as nodes, one for each place, for who judges it.
+
+    All of them hold all events: conditions of a place read none behind it.
+    """
+    for place in range(program.places):
+        nodes.entries[place, EVENT], nodes.entries[place, LEFT], nodes.entries[place, RIGHT] = (
+            at[place],
+            place - 1,
+            place,
+        )
+        for other in range(program.places):
+            nodes.at[place, other] = at[other]
+        for row in range(nodes.codes.shape[1]):
+            code = nodes.codes[place - 1, row] if place > 0 else WILD
+            nodes.codes[place, row] = timed.compared[row, at[place]] if code == WILD else code
 
 
-@lean(types.boolean(TIMED, SHAPE, types.int64, types.int64, types.int64))
-def likely(timed: Timed, shape: Shape, before: int, event: int, after: int) -> bool:
-    """Could a match in which these are neighbours (-1: none) be confident enough? An upper bound from pairs."""
-    if before >= 0 and precedes(timed, before, event) < shape.least[0]:
-        return False
-    return not (after >= 0 and precedes(timed, event, after) < shape.least[0])
-
-
-@lean(types.int64(TIMED, STACKS, types.int64, types.int64, types.int64))
-def next_by(timed: Timed, stacks: Stacks, part: int, place: int, instant: int) -> int:
-    """By when some event that begins after an instant has surely taken a place, if any event of its stack can."""
-    end = stacks.begin[place, part + 1]
-    index = first_beyond(stacks, timed.lower, stacks.begin[place, part], end, instant)
-    return stacks.ahead[index] if index < end else NEVER
-
-
-@numba.njit(
-    types.Tuple((FOUND, INT64S, types.float64))(
-        TIMED, SHAPE, STACKS, COLUMNS, types.FunctionType(PREDICATE), types.int64, types.int64, types.int64
+@kernel(
+    types.Tuple((RESULTS, INT64S, types.float64))(
+        TIMED,
+        WORTH,
+        STACKS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        NODES,
+        INT64S,
+        types.boolean,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        types.int64,
+        types.int64,
+        types.int64,
     ),
-    cache=True,
 )
 def search(
     timed: Timed,
-    shape: Shape,
+    worth: Worth,
     stacks: Stacks,
+    program: Program,
     columns: Columns,
     predicate: Any,
+    nodes: Nodes,
+    order: Int64s,
+    shared: bool,
+    placed: Program,
+    placed_columns: Columns,
+    placed_predicate: Any,
     after: int,
     until: int,
     limit: int,
-) -> tuple[Found, Int64s, float]:
-    """All matches of all partitions, counters, and the cost of a confidence that was too expensive (0: none was)."""
-    length, order = shape.positives, shape.order
+) -> tuple[Results, Int64s, float]:
+    """All matches of all partitions, counters, and the cost of a confidence that was too expensive (0: none was).
+
+    `placed` has the conditions as they are tested in this order; `shared` says that one event can fill several places.
+    """
+    length, following_next = program.places, program.strategy == SKIP_NEXT
     counters = np.zeros(COUNTERS, np.int64)
-    found = nothing_found(length)
-    room = desk(widest(timed), length)
+    results = no_results(length)
+    steps, table = np.arange(length), np.full(length + 1, CERTAIN)
+    room = workspace(widest(timed), length)
     places = np.zeros((length, length), np.int64)  # row k: the places filled after step k, in ascending order
     inserted = np.zeros(length, np.int64)  # where the place of step k stands among them
     for step in range(length):
@@ -99,13 +123,14 @@ def search(
         forward = forward and order[step] == step
     simple = np.zeros(length, np.bool_)  # can any event of a place's stack take it, whatever came before?
     for place in range(length):
-        simple[place] = shape.tested[place] == 0 and timed.compared.shape[0] == 0
+        simple[place] = program.moments[3 * place] == program.moments[3 * place + 1] and timed.compared.shape[0] == 0
     low, high = np.zeros((length, length), np.int64), np.zeros((length, length), np.int64)
-    at = np.zeros(length + shape.negatives, np.int64)
+    at = np.zeros(length + program.negatives, np.int64)
     cursor, stop = np.zeros(length, np.int64), np.zeros(length, np.int64)
     nearest = np.zeros(length, np.int64)  # the latest time of the next event, as far as it is known
     no_counts, no_sums = np.empty(0, np.int64), np.empty(0, np.float64)
-    plain = not shape.next and shape.negatives == 0  # nobody can disturb a match
+    plain = not has_rivals(program)
+    everyone = length + program.negatives
     lower, upper = timed.lower, timed.upper
     for part in range(stacks.begin.shape[1] - 1):
         empty = False
@@ -113,7 +138,7 @@ def search(
             empty = empty or stacks.begin[place, part] == stacks.begin[place, part + 1]
         if empty:
             continue
-        begin_partition(shape)
+        begin_partition(worth)
         step = 0
         cursor[0], stop[0] = stacks.begin[order[0], part], stacks.begin[order[0], part + 1]
         nearest[0] = NEVER
@@ -128,7 +153,7 @@ def search(
                 cursor[step] = stop[step]
                 continue
             repeated = False
-            if shape.shared:
+            if shared:
                 for index in range(step):
                     repeated = repeated or at[order[index]] == event
             if repeated:
@@ -140,11 +165,12 @@ def search(
                 if differs:
                     continue
             at[place] = event
-            if shape.tested[length + step] == 1:
+            test = placed.moments[3 * place]
+            if test < placed.moments[3 * place + 1]:
                 counters[EVALUATED] += 1
-                if not predicate(length + step, at, no_counts, no_sums, columns):
+                if not placed_predicate(placed.tests[test, CASE], at, no_counts, no_sums, placed_columns):
                     continue
-            if shape.next and forward and step > 0 and lower[event] > high[step - 1, step - 1]:
+            if following_next and forward and step > 0 and lower[event] > high[step - 1, step - 1]:
                 nearest[step] = min(nearest[step], upper[event])
             # Valid bounds with the new event among the others.
             for index in range(slot):
@@ -152,25 +178,25 @@ def search(
             low[step, slot], high[step, slot] = lower[event], upper[event]
             for index in range(slot, step):
                 low[step, index + 1], high[step, index + 1] = low[step - 1, index], high[step - 1, index]
-            if not tighten(places[step], low[step], high[step], step + 1, length, shape.window):
+            if not tighten(places[step], low[step], high[step], step + 1, length, worth.window):
                 continue
-            if shape.next and not forward:
+            if following_next and not forward:
                 passed = slot > 0 and places[step, slot - 1] == place - 1 and simple[place]
                 if passed and low[step, slot] > next_by(timed, stacks, part, place, high[step, slot - 1]):
                     continue
                 passed = slot < step and places[step, slot + 1] == place + 1 and simple[place + 1]
                 if passed and low[step, slot + 1] > next_by(timed, stacks, part, place + 1, high[step, slot]):
                     continue
-            if shape.least[0] > 0.0 and step > 0:
+            if worth.least[0] > 0.0 and step > 0:
                 left = at[places[step, slot - 1]] if slot > 0 else -1
                 right = at[places[step, slot + 1]] if slot < step else -1
-                if not likely(timed, shape, left, event, right):
+                if not likely(timed, worth, left, event, right):
                     continue
             if step < length - 1:
                 counters[PARTIAL] += 1
                 following = order[step + 1]
                 index = inserted[step + 1]
-                reach_from, reach_to = low[step, step] - shape.window + 1, high[step, 0] + shape.window - 1
+                reach_from, reach_to = low[step, step] - worth.window + 1, high[step, 0] + worth.window - 1
                 if index > 0:
                     reach_from = max(reach_from, low[step, index - 1] + following - places[step, index - 1])
                 if index <= step:
@@ -180,30 +206,46 @@ def search(
                 cursor[step + 1] = first_reaching(stacks, bottom, top, reach_from)
                 stop[step + 1] = top
                 nearest[step + 1] = NEVER
+                if program.strategy == CONTIGUOUS and forward:
+                    nearest[step + 1] = next_by(timed, stacks, part, everyone, high[step, step])
                 step += 1
                 continue
-            known = completion_of(timed, shape, at[0], at[length - 1])
+            known = completion_of(timed, worth, at[0], at[length - 1], True)
             if known <= after or known > until:
                 continue
             counters[JUDGED] += 1
             earliest, latest = low[step, 0], high[step, step]
             confidence = -1.0
             if plain:
-                confidence = counted(lower, upper, timed.share, timed.base, at, low, high, length, shape.window)
+                confidence = counted(lower, upper, timed.share, timed.base, at, low, high, length, worth.window)
             if confidence < 0.0:
-                confidence, earliest, latest, cost = judge(
-                    timed, shape, stacks, columns, predicate, part, at, low[step], high[step], room
+                as_nodes(program, nodes, timed, at)
+                _, confidence, earliest, latest, cost = judge(
+                    timed,
+                    worth,
+                    stacks,
+                    program,
+                    columns,
+                    predicate,
+                    nodes,
+                    part,
+                    steps,
+                    low[step],
+                    high[step],
+                    table,
+                    0,
+                    room,
                 )
                 if cost > 0.0:
-                    return found, counters, cost
-            if confidence <= 0.0 or confidence < shape.least[0]:
+                    return results, counters, cost
+            if confidence <= 0.0 or confidence < worth.least[0]:
                 continue
             if counters[REPORTED] == limit:
                 counters[OVERFLOW] = 1
-                return found, counters, 0.0
-            if found.size[0] == len(found.completion):
-                found = with_room(found)
-            put(found, at, known, confidence, earliest, latest)
-            raise_bar(shape, confidence)
+                return results, counters, 0.0
+            if is_full(results, length):
+                results = with_room(results, length)
+            put(results, at, steps, length, known, 1.0, confidence, earliest, latest)
+            raise_bar(worth, confidence)
             counters[REPORTED] += 1
-    return found, counters, 0.0
+    return results, counters, 0.0

@@ -1,7 +1,7 @@
 """The engine for missing events (AYAC): probabilistic arrival queues with score bounds.
 
-`edges` says what may be missing and at what score, `clauses` what must hold among the events that were seen,
-`kernel` scans and generates.
+`edges` says what may be missing and at what score, the program what must hold among the events that were seen; `scan`
+fills the queues, `generate` goes back through them from every event that can be the last one seen.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ import numpy as np
 
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.columns import fill
+from cepheid.engine.data.layout import lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.kernels.arrays import kernel_events
+from cepheid.engine.kernels.conditions import new_scratch
+from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.queues.clauses import Clause, CompiledClauses, compile_clauses, refusal
+from cepheid.engine.program.compile import compile_program
+from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program
 from cepheid.engine.search.queues.generate import Found, generate
 from cepheid.engine.search.queues.query import (
-    BASE,
     CONDITION,
     DROPPED,
     EVALUATED,
@@ -25,43 +27,55 @@ from cepheid.engine.search.queues.query import (
     NEGATION,
     NOTHING,
     OVERFLOW,
-    PLACES,
     STACKED,
-    Lossy,
+    Score,
 )
 from cepheid.engine.worth.edges import Edges, build_edges, describe_edges
-from cepheid.errors import EngineError
+from cepheid.engine.worth.worth import ROUNDING
+from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
-
-ROUNDING = 1e-9  # a probability that reaches its threshold but for rounding has reached it
 
 __all__ = ["describe_edges", "run"]
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches that are probable enough, with after < completion <= until."""
+    bound = plan.bound
     edges = build_edges(plan)
-    refused = refusal(plan.bound)
-    if refused is not None:
-        raise EngineError(f"the engine for missing events cannot run this query: {refused}")
-    clauses = compile_clauses(plan.bound)
+    compiled = compile_program(bound, order="any", variants=True)
+    follows = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    forward = compile_program(bound, variants=True) if follows else compiled
     prepared = candidates(plan, events)
-    columns = fill(clauses.predicate.layout, events.table, prepared.rows, plan.bound.schema)
-    kernel = generate if clauses.predicate.compiled else generate.py_func
-    found, counters = kernel(
-        kernel_events(prepared),
-        as_arrays(plan, edges, clauses),
+    columns = fill(compiled.layout, events.table, prepared.rows, bound.schema)
+    forward_columns = fill(forward.layout, events.table, prepared.rows, bound.schema) if follows else columns
+    codes = len(prepared.compared)
+    found, counters = generate(
+        lay_out(bound, events, prepared),
+        compiled.program,
+        score_of(plan, edges, compiled.program),
         columns,
         edges.tables,
-        clauses.predicate.call,
+        compiled.predicate.call,
+        new_scratch(compiled.slots, compiled.whole, compiled.number, codes),
+        forward.program,
+        forward_columns,
+        forward.predicate.call,
+        new_nodes(
+            8,
+            forward.slots,
+            forward.whole,
+            forward.number,
+            codes,
+            new_scratch(forward.slots, forward.whole, forward.number, codes),
+        ),
         after,
         until,
         plan.limits.max_matches,
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
     return Matches(
-        _chosen(plan.bound, found, prepared.rows),
+        _chosen(bound, found, prepared.rows),
         found.completion,
         probability=np.exp(found.score),
         counters={
@@ -76,54 +90,48 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     )
 
 
-def as_arrays(plan: Plan, edges: Edges, compiled: CompiledClauses) -> Lossy:
-    bound, clauses = plan.bound, compiled.clauses
-    assert bound.window is not None
-    threshold = (bound.syntax.threshold or 0.0) - ROUNDING
-    known = []
+def score_of(plan: Plan, edges: Edges, program: Program) -> Score:
+    """What the plan asks of a match, and from where on each condition and negated component is known."""
+    bound, threshold = plan.bound, (plan.bound.syntax.threshold or 0.0) - ROUNDING
+    known = [_known(program, int(needs)) for needs in program.tests[: program.moments[-1], NEEDS]]
+    ready = []
     for index, negation in enumerate(bound.negations):
-        # Its interval is known once the search has come down to the component before it.
-        lowest = -1 if negation.after is None or negation.before is None else 2 * negation.after
-        known.append(min([lowest, *(clause.known for clause in clauses if clause.owner == index)]))
-    fields = [(c.owner, c.branch, c.every, c.pairs, c.known) for c in clauses]
-    described = np.zeros((len(clauses), PLACES + compiled.places.shape[1]), np.int64)
-    if clauses:
-        described[:, :BASE], described[:, BASE] = fields, compiled.base
-        described[:, PLACES:] = compiled.places
-    return Lossy(
-        len(bound.positives),
-        len(bound.negations),
-        bound.window.length,
-        bound.postponed,
-        len(bound.branches),
+        if negation.after is None or negation.before is None:
+            ready.append(-1)
+        else:  # its interval is known once the search has come down to the component before it
+            ready.append(min(2 * negation.after, _known(program, int(program.negations[index, NEGATION_NEEDS]))))
+    early = known[program.moments[0] : program.moments[1]]
+    return Score(
         float(np.log(threshold)) if threshold > 0 else -np.inf,
         edges.scale,
-        np.array([component.kleene for component in bound.positives], np.int64),
         edges.number,
         edges.highest,
         edges.monotone,
-        _decides(bound, clauses, known, bool(plan.options.get("missing_last", False))),
-        np.array(
-            [(-1 if n.after is None else n.after, ready) for n, ready in zip(bound.negations, known, strict=True)],
-            np.int64,
-        ).reshape(-1, 2),
-        described,
-        compiled.tested,
+        _decides(program, early, ready, bool(plan.options.get("missing_last", False))),
+        np.array(known, np.int64),
+        np.array(ready, np.int64),
     )
 
 
-def _decides(bound: BoundQuery, clauses: tuple[Clause, ...], known: list[int], missing_last: bool) -> Int64s:
+def _known(program: Program, needs: int) -> int:
+    """Twice the lowest place that is needed; one less if that is a group, which must have been left."""
+    if needs == 0:
+        return 2 * program.places
+    lowest = (needs & -needs).bit_length() - 1
+    return 2 * lowest - int(program.place[lowest, KLEENE])
+
+
+def _decides(program: Program, known: list[int], ready: list[int], missing_last: bool) -> Int64s:
     """What each step of a path decides, [source + 1, place]: conditions, or whether a negated event was seen."""
-    count = len(bound.positives)
+    count = program.places
     found = np.full((count + 1, count + 1), NOTHING, np.int64)
     for source in range(-1, count):
         for place in range(count + 1):
             low, high = 2 * source if source >= 0 else -1, 2 * place + (1 if place == count else 0)
-            early = any(clause.owner < 0 and clause.branch < 0 and low <= clause.known < high for clause in clauses)
-            if early or (source < 0 and len(bound.branches) > 1):
+            if any(low <= from_here < high for from_here in known) or (source < 0 and program.judged):
                 found[source + 1, place] = CONDITION
             # At the end, a negated component whose neighbour behind is missing is looked at, too.
-            elif any(low <= ready < high for ready in known) or (source < 0 and known and missing_last):
+            elif any(low <= from_here < high for from_here in ready) or (source < 0 and ready and missing_last):
                 found[source + 1, place] = NEGATION
     return found
 

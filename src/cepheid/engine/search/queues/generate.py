@@ -9,46 +9,52 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
+from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import EVENTS, Events, equal_codes, grown
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.search.queues.judge import FUNCTION, first_beyond, must_test, passes
+from cepheid.engine.kernels.arrays import grown
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
+from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.query import QUERY, Absent, Query
+from cepheid.engine.kernels.windows import first_above
+from cepheid.engine.program.tables import (
+    CURRENT_AT,
+    FIRST_AT,
+    KLEENE,
+    LAST_AT,
+    PROGRAM,
+    SKIP_NEXT,
+    Program,
+)
+from cepheid.engine.search.queues.conditions import agrees_with_path, must_test, passes
 from cepheid.engine.search.queues.query import (
     CONDITION,
     EVALUATED,
     KILLED,
-    LOSSY,
     NOTHING,
     OVERFLOW,
     PATH,
     QUEUES,
-    Lossy,
+    SCORE,
     Path,
     Queues,
+    Score,
 )
 from cepheid.engine.search.queues.scan import fill_queues
+from cepheid.engine.search.queues.selection import selects_next
 from cepheid.engine.worth.edges import CERTAIN, CLOSED
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at
 
 STOP_FIRST, UNKNOWN = -2, -1  # what a path entry looks at next: whether to stop here; the queue's end, not yet found
 PART, FINAL, TOP, DEPTH, ENTRIES, MATCHES = range(6)  # where the search stands
 NOT_SCANNED, NO_PATH = -1, -1
+NOT_A_MATCH = np.iinfo(np.int64).min
 ROOM = 1024  # for matches, at first
-
-
-class Steps(NamedTuple):
-    """What the search remembers at each entry of its path."""
-
-    reached: npt.NDArray[np.float64]  # the score so far
-    missing: Int64s  # bits of the components that were skipped
-    place: Int64s  # the queue that is being tried
-    entry: Int64s  # the entry of it that was tried last
 
 
 class Found(NamedTuple):
@@ -61,50 +67,164 @@ class Found(NamedTuple):
     completion: Int64s
 
 
-STEPS = types.NamedTuple((FLOAT64S, INT64S, INT64S, INT64S), Steps)
 FOUND = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S, INT64S), Found)
 
 
-@lean(types.void(PATH, types.int64), inline=True)
-def bind_slots(path: Path, entry: int) -> None:
+@borrowing(types.void(PROGRAM, PATH, types.int64), inline=True)
+def bind_slots(program: Program, path: Path, entry: int) -> None:
     """Puts the event of a path entry where conditions look for it."""
-    place, event = path.place[entry], path.event[entry]
-    path.at[4 * place] = event  # backwards, the latest choice is the first event of the group
-    if entry == 0 or path.place[entry - 1] != place:
-        path.at[4 * place + 1] = event
-    path.at[4 * place + 2] = event
+    event, place, at = path.entries[entry, EVENT], path.entries[entry, RIGHT], path.scratch.at
+    at[program.place[place, FIRST_AT]] = event  # backwards, the latest choice is the first event of the group
+    if program.place[place, KLEENE] == 1:
+        if entry == 0 or path.entries[entry - 1, RIGHT] != place:
+            at[program.place[place, LAST_AT]] = event
+        at[program.place[place, CURRENT_AT]] = event
 
 
-@lean(types.void(LOSSY, PATH, STEPS, types.int64, types.int64, types.int64, types.float64, types.int64), inline=True)
-def extend(
-    query: Lossy, path: Path, steps: Steps, depth: int, place: int, event: int, score: float, missing: int
-) -> None:
+@borrowing(types.void(PROGRAM, PATH, types.int64, types.int64, types.int64, types.float64, types.int64), inline=True)
+def extend(program: Program, path: Path, depth: int, place: int, event: int, reached: float, missing: int) -> None:
     """Puts an event at the path's beginning; what to look at next is whether the match begins with it."""
-    path.place[depth], path.event[depth] = place, event
-    steps.reached[depth], steps.missing[depth] = score, missing
-    steps.place[depth] = place if query.kleene[place] == 1 else place - 1
-    steps.entry[depth] = STOP_FIRST
-    bind_slots(path, depth)
+    path.entries[depth, EVENT], path.entries[depth, LEFT], path.entries[depth, RIGHT] = event, depth + 1, place
+    path.reached[depth], path.missing[depth] = reached, missing
+    path.place[depth] = place if program.place[place, KLEENE] == 1 else place - 1
+    path.tried[depth] = STOP_FIRST
+    bind_slots(program, path, depth)
 
 
-@lean(types.int64(types.int64, types.int64), inline=True)
+@borrowing(types.boolean(QUERY, types.int64, types.int64), inline=True)
+def can_be_first(query: Query, event: int, place: int) -> bool:
+    """May the event be the first of its component? For groups by conditions on it alone, tested beforehand."""
+    if query.program.place[place, KLEENE] == 0:
+        return True
+    return bool((query.events.facts[BEGINS, event] >> place) & 1 == 1)
+
+
+@borrowing(types.int64(types.int64, types.int64), inline=True)
 def between(low: int, high: int) -> int:
     """The bits of the places strictly between two."""
     return ((1 << high) - 1) & ~((1 << (low + 1)) - 1)
 
 
-@lean(
+@borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64))
+def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth: int) -> float:
+    """The log score of the path as a whole match: the window opens before its first event, and passes."""
+    program, facts = query.program, query.events.facts
+    event, place, last = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.entries[0, EVENT]
+    span = (facts[TIME, event] - facts[TIME, last] + program.window) * score.scale
+    total, before = path.reached[depth], score.number[0, place]
+    behind = score.number[path.entries[0, RIGHT] + 1, program.places]
+    if before != CERTAIN:
+        total += log_score_at(tables, before, span)
+    if behind != CERTAIN:
+        total += log_score_at(tables, behind, span)
+    return float(total)
+
+
+@borrowing(types.boolean(QUERY, SCORE, TABLE_ARRAYS, QUEUES, PATH, types.int64, types.int64, INT64S))
+def grows(
+    query: Query,
+    score: Score,
+    tables: TableArrays,
+    queues: Queues,
+    path: Path,
+    depth: int,
+    source: int,
+    counters: Int64s,
+) -> bool:
+    """Takes the queue entry that was found last as a new beginning of the path, if that may lead to a match."""
+    program, facts = query.program, query.events.facts
+    event, place, entry = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.tried[depth]
+    candidate = queues.stacks[source, entry]
+    counters[EVALUATED] += 1
+    reached, edge = path.reached[depth], score.number[source + 1, place]
+    if source != place and edge != CERTAIN:
+        reached += log_score_at(tables, edge, (facts[TIME, event] - facts[TIME, candidate]) * score.scale)
+    if reached + queues.bounds[source, entry] < score.threshold or reached == -np.inf:
+        return False
+    if query.events.compared.shape[0] > 0 and not agrees_with_path(query, path, depth, candidate):
+        return False
+    missing = path.missing[depth] | between(source, place)
+    extend(program, path, depth + 1, source, candidate, reached, missing)
+    if (
+        source != place
+        and score.decides[source + 1, place] != NOTHING
+        and must_test(query, score, path, place, source, depth + 1)
+        and not passes(query, score, path, missing, 2 * place, 2 * source, depth + 1)
+    ):
+        counters[KILLED] += 1
+        bind_slots(program, path, depth)
+        return False
+    return True
+
+
+@borrowing(types.boolean(QUERY, SCORE, QUEUES, PATH, types.int64, types.int64), inline=True)
+def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: int, source: int) -> bool:
+    """The next queue entry of a component before the path's first event, in its window; False: there is none."""
+    facts, event, place = query.events.facts, path.entries[depth, EVENT], path.entries[depth, RIGHT]
+    if source != place and (score.number[source + 1, place] == CLOSED or not can_be_first(query, event, place)):
+        return False
+    entry = path.tried[depth]
+    if entry == UNKNOWN:
+        bound = facts[INSTANT, event] - 1
+        entry = first_above(queues.stacks[source], 0, queues.sizes[source], facts, INSTANT, bound)
+    entry -= 1
+    path.tried[depth] = entry
+    if entry < 0:
+        return False
+    first, last = queues.stacks[source, entry], path.entries[0, EVENT]
+    return bool(facts[TIME, last] - facts[TIME, first] < query.program.window)
+
+
+@borrowing(types.int64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64, types.int64, types.int64, FLOAT64S, INT64S))
+def completed(
+    query: Query,
+    score: Score,
+    tables: TableArrays,
+    path: Path,
+    depth: int,
+    after: int,
+    until: int,
+    total: npt.NDArray[np.float64],
+    counters: Int64s,
+) -> int:
+    """When the path is known as a match that begins with its first event; NOT_A_MATCH if it is none.
+
+    Leaves its log score in total[0].
+    """
+    program, facts = query.program, query.events.facts
+    event, place, last = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.entries[0, EVENT]
+    ends_here = path.entries[0, RIGHT] == program.places - 1
+    if score.number[0, place] == CLOSED or (not ends_here and place > 0):
+        return NOT_A_MATCH  # with an open end, the first component must have been seen
+    if not can_be_first(query, event, place):
+        return NOT_A_MATCH
+    counters[EVALUATED] += 1
+    total[0] = score_of(query, score, tables, path, depth)
+    known = facts[TIME, event] + program.window
+    if ends_here and not program.postponed:
+        known = facts[TIME, last]
+    if total[0] < score.threshold or total[0] == -np.inf or known <= after or known > until:
+        return NOT_A_MATCH
+    if score.decides[0, place] != NOTHING and must_test(query, score, path, place, -1, depth):
+        missing = path.missing[depth] | ((1 << place) - 1)
+        if not passes(query, score, path, missing, 2 * place, -1, depth):
+            counters[KILLED] += 1
+            return NOT_A_MATCH
+    return known  # type: ignore[no-any-return]
+
+
+@borrowing(
     types.boolean(
-        EVENTS,
-        LOSSY,
-        COLUMNS,
+        QUERY,
+        QUERY,
+        SCORE,
         TABLE_ARRAYS,
-        FUNCTION,
+        NODES,
         QUEUES,
         PATH,
-        STEPS,
         FOUND,
         INT64S,
+        FLOAT64S,
         INT64S,
         types.int64,
         types.int64,
@@ -112,154 +232,89 @@ def between(low: int, high: int) -> int:
     )
 )
 def search(
-    events: Events,
-    query: Lossy,
-    columns: Columns,
+    query: Query,
+    forward: Query,
+    score: Score,
     tables: TableArrays,
-    predicate: Any,
+    nodes: Nodes,
     queues: Queues,
     path: Path,
-    steps: Steps,
     found: Found,
     state: Int64s,
+    total: npt.NDArray[np.float64],
     counters: Int64s,
     after: int,
     until: int,
     limit: int,
 ) -> bool:
     """Goes on from where `state` stands until all is found, or until there is no room for another match (False)."""
-    time, instant, starts = events.time, events.instant, events.starts
-    number, decides = query.number, query.decides
-    length, window, scale, threshold = query.positives, query.window, query.scale, query.threshold
-    stacks, bounds, sizes = queues.stacks, queues.bounds, queues.sizes
+    program, events = query.program, query.events
+    facts, starts, length = events.facts, events.starts, program.places
     part, final, top, depth = state[PART], state[FINAL], state[TOP], state[DEPTH]
     entries, matches = state[ENTRIES], state[MATCHES]
     while part < len(starts) - 1:
         if final == NOT_SCANNED:
-            fill_queues(events, query, tables, starts[part], starts[part + 1], queues, counters)
+            fill_queues(events, program, score, tables, starts[part], starts[part + 1], queues, counters)
             final, top, depth = length - 1, 0, NO_PATH
-        ends_here = final == length - 1
-        immediate = ends_here and not query.postponed  # known with its last event
         if depth == NO_PATH:
-            if number[final + 1, length] == CLOSED or top == sizes[final]:
+            if score.number[final + 1, length] == CLOSED or top == queues.sizes[final]:
                 # Next the paths that end earlier: the components behind are missing.
                 final, top = final - 1, 0
                 if final < 0:
                     part, final = part + 1, NOT_SCANNED
                 continue
-            last = stacks[final, top]
+            last = queues.stacks[final, top]
             top += 1
-            if immediate and (time[last] <= after or time[last] > until):
+            immediate = final == length - 1 and not program.postponed  # known with its last event
+            if immediate and (facts[TIME, last] <= after or facts[TIME, last] > until):
                 continue
-            if bounds[final, top - 1] + query.highest[final + 1, length] < threshold:
+            if queues.bounds[final, top - 1] + score.highest[final + 1, length] < score.threshold:
+                continue
+            missing = between(final, length)
+            extend(program, path, 0, final, last, 0.0, missing)
+            if score.decides[final + 1, length] == CONDITION and not passes(
+                query, score, path, missing, 2 * length + 1, 2 * final, 0
+            ):
                 continue
             depth = 0
-            unseen = between(final, length)
-            extend(query, path, steps, 0, final, last, 0.0, unseen)
-            if decides[final + 1, length] == CONDITION and not passes(
-                query, events, columns, predicate, queues, path, unseen, 2 * length + 1, 2 * final, 0
-            ):
-                depth = NO_PATH
-                continue
-        last = path.event[0]
         while depth >= 0:
-            place, event = path.place[depth], path.event[depth]
-            if steps.entry[depth] == STOP_FIRST:
+            if path.tried[depth] == STOP_FIRST:
                 if matches + 2 > len(found.begins) or entries + depth + 1 > len(found.place):
                     state[PART], state[FINAL], state[TOP], state[DEPTH] = part, final, top, depth
                     state[ENTRIES], state[MATCHES] = entries, matches
                     return False
+                path.tried[depth] = UNKNOWN
                 # Could this be the first event that was seen? Then the window's opening comes before it.
-                steps.entry[depth] = UNKNOWN
-                if number[0, place] == CLOSED or (not ends_here and place > 0):
-                    continue  # with an open end, the first component must have been seen
-                counters[EVALUATED] += 1
-                total = steps.reached[depth]
-                if number[0, place] != CERTAIN:
-                    total += log_score_at(tables, number[0, place], (time[event] - time[last] + window) * scale)
-                if number[final + 1, length] != CERTAIN:
-                    span = (time[event] + window - time[last]) * scale
-                    total += log_score_at(tables, number[final + 1, length], span)
-                known = time[last] if immediate else time[event] + window
-                if total < threshold or total == -np.inf or known <= after or known > until:
+                known = completed(query, score, tables, path, depth, after, until, total, counters)
+                if known == NOT_A_MATCH:
                     continue
-                if decides[0, place] != NOTHING and must_test(query, events, queues, path, place, -1, depth):
-                    unseen = steps.missing[depth] | ((1 << place) - 1)
-                    if not passes(query, events, columns, predicate, queues, path, unseen, 2 * place, -1, depth):
-                        counters[KILLED] += 1
-                        continue
+                missing = path.missing[depth] | ((1 << path.entries[depth, RIGHT]) - 1)
+                if program.strategy == SKIP_NEXT and not selects_next(forward, nodes, queues, path, depth, missing):
+                    continue
                 if matches == limit:
                     counters[OVERFLOW] = 1
                     state[ENTRIES], state[MATCHES] = entries, matches
                     return True
-                found.begins[matches], found.score[matches], found.completion[matches] = entries, total, known
+                found.begins[matches], found.score[matches], found.completion[matches] = entries, total[0], known
                 for entry in range(depth, -1, -1):
-                    found.place[entries], found.event[entries] = path.place[entry], path.event[entry]
+                    found.place[entries], found.event[entries] = path.entries[entry, RIGHT], path.entries[entry, EVENT]
                     entries += 1
                 matches += 1
                 continue
-            # The next queue entry before this event.
-            source = steps.place[depth]
+            source = path.place[depth]
             if source < 0:
                 depth -= 1
                 if depth >= 0:
-                    bind_slots(path, depth)
-                continue
-            within_group = source == place
-            if not within_group and number[source + 1, place] == CLOSED:
-                steps.place[depth] -= 1
-                continue
-            entry = steps.entry[depth]
-            if entry == UNKNOWN:
-                entry = first_beyond(stacks, source, 0, sizes[source], instant, instant[event] - 1)
-            entry -= 1
-            if entry < 0 or time[last] - time[stacks[source, entry]] >= window:
-                steps.place[depth] -= 1
-                steps.entry[depth] = UNKNOWN
-                continue
-            steps.entry[depth] = entry
-            candidate = stacks[source, entry]
-            counters[EVALUATED] += 1
-            score = steps.reached[depth]
-            if not within_group and number[source + 1, place] != CERTAIN:
-                score += log_score_at(tables, number[source + 1, place], (time[event] - time[candidate]) * scale)
-            if score + bounds[source, entry] < threshold or score == -np.inf:
-                continue
-            agrees = True
-            if events.compared.shape[0] > 0:
-                for other in range(depth + 1):
-                    agrees = agrees and equal_codes(events.compared, path.event, other, other + 1, candidate)
-            if not agrees:
-                continue
-            depth += 1
-            extend(
-                query, path, steps, depth, source, candidate, score, steps.missing[depth - 1] | between(source, place)
-            )
-            if (
-                not within_group
-                and decides[source + 1, place] != NOTHING
-                and must_test(query, events, queues, path, place, source, depth)
-                and not passes(
-                    query,
-                    events,
-                    columns,
-                    predicate,
-                    queues,
-                    path,
-                    steps.missing[depth],
-                    2 * place,
-                    2 * source,
-                    depth,
-                )
-            ):
-                counters[KILLED] += 1
-                depth -= 1
-                bind_slots(path, depth)
+                    bind_slots(program, path, depth)
+            elif not finds_entry(query, score, queues, path, depth, source):
+                path.place[depth], path.tried[depth] = source - 1, UNKNOWN
+            elif grows(query, score, tables, queues, path, depth, source, counters):
+                depth += 1
     state[ENTRIES], state[MATCHES] = entries, matches
     return True
 
 
-@numba.njit(FLOAT64S(FLOAT64S), cache=True)
+@kernel(FLOAT64S(FLOAT64S))
 def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.float64)
@@ -267,60 +322,96 @@ def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return larger
 
 
-@numba.njit(
-    types.Tuple((FOUND, INT64S))(EVENTS, LOSSY, COLUMNS, TABLE_ARRAYS, FUNCTION, types.int64, types.int64, types.int64),
-    cache=True,
+@kernel(
+    types.Tuple((FOUND, INT64S))(
+        EVENTS,
+        PROGRAM,
+        SCORE,
+        COLUMNS,
+        TABLE_ARRAYS,
+        FUNCTION,
+        SCRATCH,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        NODES,
+        types.int64,
+        types.int64,
+        types.int64,
+    ),
 )
 def generate(
     events: Events,
-    query: Lossy,
+    program: Program,
+    score: Score,
     columns: Columns,
     tables: TableArrays,
     predicate: Any,
+    scratch: Scratch,
+    forward: Program,
+    forward_columns: Columns,
+    forward_predicate: Any,
+    nodes: Nodes,
     after: int,
     until: int,
     limit: int,
 ) -> tuple[Found, Int64s]:
-    """All matches that are probable enough, with after < completion <= until, and what was counted on the way."""
-    length, negatives = query.positives, query.negatives
-    longest = 0
+    """All matches that are probable enough, with after < completion <= until, and what was counted on the way.
+
+    `forward` has the conditions in the order of the pattern, which skip_till_next_match selects by.
+    """
+    length, rows, longest = program.places, program.places + program.negatives, 0
     for part in range(len(events.starts) - 1):
         longest = max(longest, events.starts[part + 1] - events.starts[part])
     queues = Queues(
-        np.empty((length + negatives, longest), np.int64),
+        np.empty((rows, longest), np.int64),
         np.empty((length, longest), np.float64),
-        np.zeros(length + negatives, np.int64),
+        np.zeros(rows, np.int64),
         np.empty((length, longest), np.int64),
         np.zeros((length, 4), np.int64),
     )
-    deepest = longest if query.kleene.max() == 1 else min(length, longest)
+    deepest = min(length, longest)
+    for place in range(length):
+        if program.place[place, KLEENE] == 1:
+            deepest = longest
     path = Path(
-        np.empty(deepest, np.int64),
-        np.empty(deepest, np.int64),
-        np.zeros(4 * length + negatives, np.int64),
-        np.empty(0, np.int64),
-        np.empty(0, np.float64),
-    )
-    steps = Steps(
+        np.empty((deepest, 4), np.int64),
+        scratch,
         np.empty(deepest, np.float64),
         np.empty(deepest, np.int64),
         np.empty(deepest, np.int64),
         np.empty(deepest, np.int64),
     )
-    state, counters = np.array([0, NOT_SCANNED, 0, NO_PATH, 0, 0]), np.zeros(5, np.int64)
-    place, event, begins = np.empty(ROOM, np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64)
-    score, completion = np.empty(ROOM, np.float64), np.empty(ROOM, np.int64)
+    absent = Absent(queues.stacks[length:], queues.sizes[length:])
+    query = Query(events, program, columns, predicate, absent)
+    in_pattern_order = Query(events, forward, forward_columns, forward_predicate, absent)
+    state, counters, total = np.array([0, NOT_SCANNED, 0, NO_PATH, 0, 0]), np.zeros(5, np.int64), np.zeros(1)
+    place_of, event, begins = np.empty(ROOM, np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64)
+    scores, completion = np.empty(ROOM, np.float64), np.empty(ROOM, np.int64)
     while True:
-        found = Found(place, event, begins, score, completion)
+        found = Found(place_of, event, begins, scores, completion)
         if search(
-            events, query, columns, tables, predicate, queues, path, steps, found, state, counters, after, until, limit
+            query,
+            in_pattern_order,
+            score,
+            tables,
+            nodes,
+            queues,
+            path,
+            found,
+            state,
+            total,
+            counters,
+            after,
+            until,
+            limit,
         ):
             break
-        place, event = grown(place), grown(event)
+        place_of, event = grown(place_of), grown(event)
         if 2 * state[MATCHES] > len(begins):
-            begins, score, completion = grown(begins), grown_numbers(score), grown(completion)
+            begins, scores, completion = grown(begins), grown_numbers(scores), grown(completion)
     entries, matches = state[ENTRIES], state[MATCHES]
     begins[matches] = entries
     return Found(
-        place[:entries], event[:entries], begins[: matches + 1], score[:matches], completion[:matches]
+        place_of[:entries], event[:entries], begins[: matches + 1], scores[:matches], completion[:matches]
     ), counters

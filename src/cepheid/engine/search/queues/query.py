@@ -1,4 +1,4 @@
-"""The query, as the kernels for missing events see it."""
+"""What the search for missing events keeps: what is asked of a match, the queues, and the path that is being built."""
 
 from __future__ import annotations
 
@@ -10,67 +10,46 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.conditions import SCRATCH, Scratch
 
 STACKED, EVALUATED, KILLED, DROPPED, OVERFLOW = range(5)
 NOTHING, CONDITION, NEGATION = 0, 1, 2  # what a step of a path decides: NEGATION if a negated component alone
-# The rows of `clauses`; from PLACES on, the components whose bits choose the variant, filled up with -1.
-OWNER, BRANCH, EVERY, PAIRS, KNOWN, BASE, PLACES = range(7)
-AFTER, READY = range(2)  # the rows of `negations`
 
 
-class Lossy(NamedTuple):
-    """The query. Edges are found by [source + 1, target]; "known" is twice a place, see `clauses.Clause`."""
+class Score(NamedTuple):
+    """What is asked of a match some of whose events are missing. Edges are found by [source + 1, target].
 
-    positives: int
-    negatives: int
-    window: int
-    postponed: bool
-    branches: int
-    threshold: float  # its logarithm
-    scale: float
-    kleene: Int64s
+    "Known" is twice the place from which all is decided that a condition or a negated component needs, backwards; one
+    less, and so odd, if that place is a group, which must have been left.
+    """
+
+    threshold: float  # the logarithm of the least probability
+    scale: float  # what one step of the time column is in the unit of the gaps
     number: npt.NDArray[np.int64]  # edges: table, CERTAIN or CLOSED
     highest: npt.NDArray[np.float64]  # edges: log of the best score
     monotone: npt.NDArray[np.int64]  # edges: FALLS, RISES or NEITHER
     decides: npt.NDArray[np.int64]  # edges: what is decided when a path grows that far
-    negations: npt.NDArray[np.int64]  # AFTER: the positive component before it, -1 for none; READY: all is known
-    clauses: npt.NDArray[np.int64]
-    tested: Int64s  # per case: is there anything to test?
+    known: Int64s  # by test: from where it is known
+    ready: Int64s  # by negated component: from where all is known that it needs
 
 
-LOSSY = types.NamedTuple(
-    (
-        types.int64,
-        types.int64,
-        types.int64,
-        types.boolean,
-        types.int64,
-        types.float64,
-        types.float64,
-        INT64S,
-        INT64_ROWS,
-        FLOAT64_ROWS,
-        INT64_ROWS,
-        INT64_ROWS,
-        INT64_ROWS,
-        INT64_ROWS,
-        INT64S,
-    ),
-    Lossy,
+SCORE = types.NamedTuple(
+    (types.float64, types.float64, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, INT64S), Score
 )
 
 
 class Path(NamedTuple):
-    """The path being built, from the last event backwards, and what conditions see of it."""
+    """The path being built, from the last event backwards."""
 
-    place: Int64s
-    event: Int64s
-    at: Int64s  # chosen events by slot, see `clauses.Slots`
-    counted: Int64s  # aggregates, of which there are none
-    running: npt.NDArray[np.float64]
+    entries: npt.NDArray[np.int64]  # event, the entry that comes before it in time, place
+    scratch: Scratch  # what conditions see of it
+    reached: npt.NDArray[np.float64]  # by entry: the score so far
+    missing: Int64s  # bits of the components that were skipped
+    place: Int64s  # the queue that is being tried
+    tried: Int64s  # the entry of it that was tried last
 
 
-PATH = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, FLOAT64S), Path)
+PATH = types.NamedTuple((INT64_ROWS, SCRATCH, FLOAT64S, INT64S, INT64S, INT64S), Path)
 
 
 class Queues(NamedTuple):

@@ -10,18 +10,19 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.layout import EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import EVENTS, Events
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.search.queues.query import DROPPED, LOSSY, QUEUES, STACKED, Lossy, Queues
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program, Rows
+from cepheid.engine.search.queues.query import DROPPED, QUEUES, SCORE, STACKED, Queues, Score
 from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS, RISES
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at
 
 FALLING_FIRST, FALLING_END, SETTLED, OLDEST = range(4)
 
 
-@lean(types.float64(TABLE_ARRAYS, types.int64, types.int64, types.float64, types.float64), inline=True)
+@borrowing(types.float64(TABLE_ARRAYS, types.int64, types.int64, types.float64, types.float64), inline=True)
 def edge_bound(tables: TableArrays, number: int, monotone: int, newest: float, oldest: float) -> float:
     """A bound of the log score over all spans from `newest` to `oldest`; exact at one end where it is monotone."""
     if number == CERTAIN:
@@ -34,8 +35,8 @@ def edge_bound(tables: TableArrays, number: int, monotone: int, newest: float, o
     return float(np.log(best)) if best > 0.0 else -np.inf
 
 
-@lean(types.void(QUEUES, INT64S, types.int64, types.int64, types.int64), inline=True)
-def settle(queues: Queues, time: Int64s, place: int, now: int, window: int) -> None:
+@borrowing(types.void(QUEUES, INT64_ROWS, types.int64, types.int64, types.int64), inline=True)
+def settle(queues: Queues, facts: Rows, place: int, now: int, window: int) -> None:
     """Lets a new instant see the entries that came before it, and forget those that have left the window."""
     stacks, bounds, sizes, falling, marks = queues
     for entry in range(marks[place, SETTLED], sizes[place]):
@@ -47,7 +48,7 @@ def settle(queues: Queues, time: Int64s, place: int, now: int, window: int) -> N
         falling[place, marks[place, FALLING_END]] = entry
         marks[place, FALLING_END] += 1
     marks[place, SETTLED] = sizes[place]
-    while marks[place, OLDEST] < sizes[place] and now - time[stacks[place, marks[place, OLDEST]]] >= window:
+    while marks[place, OLDEST] < sizes[place] and now - facts[TIME, stacks[place, marks[place, OLDEST]]] >= window:
         marks[place, OLDEST] += 1
     while (
         marks[place, FALLING_FIRST] < marks[place, FALLING_END]
@@ -56,31 +57,42 @@ def settle(queues: Queues, time: Int64s, place: int, now: int, window: int) -> N
         marks[place, FALLING_FIRST] += 1
 
 
-@lean(types.void(EVENTS, LOSSY, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
+@borrowing(types.void(EVENTS, PROGRAM, SCORE, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
 def fill_queues(
-    events: Events, query: Lossy, tables: TableArrays, begin: int, end: int, queues: Queues, counters: Int64s
+    events: Events,
+    program: Program,
+    score: Score,
+    tables: TableArrays,
+    begin: int,
+    end: int,
+    queues: Queues,
+    counters: Int64s,
 ) -> None:
-    """Scans one partition: fills each component's queue with events and the bounds of their scores."""
-    time, instant, mask = events.time, events.instant, events.mask
-    number, highest, monotone, kleene = query.number, query.highest, query.monotone, query.kleene
-    length, window, scale, threshold = query.positives, query.window, query.scale, query.threshold
+    """Scans one partition: fills each component's queue with events and the bounds of their scores.
+
+    Under skip_till_next_match no event is left out: one that leads nowhere can still be in the way of others.
+    """
+    facts = events.facts
+    number, highest, monotone = score.number, score.highest, score.monotone
+    length, window, scale, threshold = program.places, program.window, score.scale, score.threshold
+    all_stay = program.strategy == SKIP_NEXT
     stacks, bounds, sizes, falling, marks = queues
     sizes[:] = 0
     marks[:] = 0
     previous = np.int64(-1)
     for event in range(begin, end):
-        now = time[event]
-        if instant[event] != previous:
-            previous = instant[event]
+        now = facts[TIME, event]
+        if facts[INSTANT, event] != previous:
+            previous = facts[INSTANT, event]
             for place in range(length):
-                settle(queues, time, place, now, window)
-        bits = mask[event]
+                settle(queues, facts, place, now, window)
+        bits = facts[MASK, event]
         for place in range(length):
             if bits & (1 << place) == 0:
                 continue
             best = highest[0, place]
             for before in range(place + 1):
-                if before == place and kleene[place] == 0:
+                if before == place and program.place[place, KLEENE] == 0:
                     continue
                 if before < place and number[before + 1, place] == CLOSED:
                     continue
@@ -88,12 +100,12 @@ def fill_queues(
                     continue
                 top = bounds[before, falling[before, marks[before, FALLING_FIRST]]]
                 if before < place:
-                    newest_span = (now - time[stacks[before, marks[before, SETTLED] - 1]]) * scale
-                    oldest_span = (now - time[stacks[before, marks[before, OLDEST]]]) * scale
+                    newest_span = (now - facts[TIME, stacks[before, marks[before, SETTLED] - 1]]) * scale
+                    oldest_span = (now - facts[TIME, stacks[before, marks[before, OLDEST]]]) * scale
                     edge, shape = number[before + 1, place], monotone[before + 1, place]
                     top += edge_bound(tables, edge, shape, newest_span, oldest_span)
                 best = max(best, top)
-            if best < threshold or best == -np.inf:
+            if (best < threshold or best == -np.inf) and not all_stay:
                 counters[DROPPED] += 1
                 continue
             stacks[place, sizes[place]] = event

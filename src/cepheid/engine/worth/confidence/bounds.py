@@ -12,14 +12,14 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import INT64S
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing
 
 Int64s = npt.NDArray[np.int64]
 
 NO_WINDOW = 2**61  # longer than any stream, and still far from the edge of 64 bits
 
 
-@lean(types.boolean(INT64S, INT64S, INT64S, types.int64, types.int64, types.int64))
+@borrowing(types.boolean(INT64S, INT64S, INT64S, types.int64, types.int64, types.int64))
 def tighten(places: Int64s, low: Int64s, high: Int64s, chosen: int, length: int, window: int) -> bool:
     """Narrows low[:chosen] and high[:chosen] to valid bounds; False if no world is left.
 

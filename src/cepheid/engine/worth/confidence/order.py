@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.timed import TIMED, Timed, at_instant, between
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
 
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Room for sums, made once for many matches."""
 
     one: Float64s  # as wide as the widest interval
@@ -34,13 +33,13 @@ class Desk(NamedTuple):
     more: npt.NDArray[np.float64]
 
 
-DESK = types.NamedTuple((FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS), Desk)
+WORKSPACE = types.NamedTuple((FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS), Workspace)
 
 
-@numba.njit(DESK(types.int64, types.int64), cache=True)
-def desk(width: int, length: int) -> Desk:
-    """A desk for matches of some length, whose events have at most so many instants."""
-    return Desk(
+@kernel(WORKSPACE(types.int64, types.int64))
+def workspace(width: int, length: int) -> Workspace:
+    """A workspace for matches of some length, whose events have at most so many instants."""
+    return Workspace(
         np.empty(width + 1),
         np.empty(width + 1),
         np.empty(width + 1),
@@ -50,7 +49,7 @@ def desk(width: int, length: int) -> Desk:
     )
 
 
-@lean(types.float64(types.int64, types.int64, types.int64, types.int64))
+@borrowing(types.float64(types.int64, types.int64, types.int64, types.int64))
 def pairs_before(first_low: int, first_high: int, second_low: int, second_high: int) -> float:
     """How many pairs of instants, one from each interval, come in order.
 
@@ -67,7 +66,7 @@ def pairs_before(first_low: int, first_high: int, second_low: int, second_high: 
     return pairs
 
 
-@lean(types.float64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
+@borrowing(types.float64(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
 def triples_before(
     low: int, high: int, mid_low: int, mid_high: int, last_low: int, last_high: int, window: int
 ) -> float:
@@ -87,7 +86,7 @@ def triples_before(
     return triples
 
 
-@lean(types.float64(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+@borrowing(types.float64(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
 def counted(
     lower: Int64s,
     upper: Int64s,
@@ -139,7 +138,7 @@ def counted(
     return total
 
 
-@lean(types.float64(TIMED, types.int64, types.int64))
+@borrowing(types.float64(TIMED, types.int64, types.int64))
 def precedes(timed: Timed, first: int, second: int) -> float:
     """P(the first event happens before the second)."""
     low, high = timed.lower[first], timed.upper[first]
@@ -154,7 +153,7 @@ def precedes(timed: Timed, first: int, second: int) -> float:
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
+@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
 def forwards(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, sums: Float64s, spare: Float64s
 ) -> float:
@@ -180,7 +179,7 @@ def forwards(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
+@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64S, FLOAT64S))
 def backwards(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, parts: Float64s, spare: Float64s
 ) -> float:
@@ -204,8 +203,8 @@ def backwards(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
-def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, room: Desk) -> float:
+@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
+def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int, last: int, room: Workspace) -> float:
     """P(chosen[first:last + 1] in order, each within low .. high)."""
     if first == last:
         return between(timed, chosen[first], low[first], high[first])
@@ -216,7 +215,9 @@ def cluster(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, first: int,
     return forwards(timed, chosen, low, high, first, last, room.one, room.two)
 
 
-@lean(types.float64(TIMED, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64))
+@borrowing(
+    types.float64(TIMED, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64, types.int64)
+)
 def apart_within(
     timed: Timed, one: int, two: int, one_low: int, one_high: int, two_low: int, two_high: int, window: int
 ) -> float:
@@ -232,9 +233,9 @@ def apart_within(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
+@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
 def overlapping_within(
-    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Desk
+    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Workspace
 ) -> float:
     """The same where all events overlap one after the other, and the window cuts into them.
 
@@ -289,9 +290,9 @@ def overlapping_within(
     return total
 
 
-@lean(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, DESK))
+@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
 def ordered_within(
-    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Desk
+    timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Workspace
 ) -> float:
     """P(chosen[:length] in order and within the window); low and high are their valid bounds."""
     final = length - 1

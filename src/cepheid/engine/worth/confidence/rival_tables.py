@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.lean import lean
+from cepheid.engine.kernels.compile import borrowing, kernel
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 
-class Task(NamedTuple):
+class RivalTables(NamedTuple):
     """One match and its rivals, with all the probabilities that are needed.
 
     The valid instants of the match's events lie one after the other: instant t of event j at place offset[j] + t.
@@ -43,7 +42,7 @@ class Task(NamedTuple):
     last: Int64s
 
 
-TASK = types.NamedTuple(
+RIVAL_TABLES = types.NamedTuple(
     (
         INT64S,
         INT64S,
@@ -61,11 +60,11 @@ TASK = types.NamedTuple(
         INT64S,
         INT64S,
     ),
-    Task,
+    RivalTables,
 )
 
 
-@lean(types.void(TIMED, types.int64, INT64S, INT64S, FLOAT64S))
+@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, FLOAT64S))
 def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float64s) -> None:
     """P(T = t) for all t in low[0] .. high[0], low[1] .. high[1] and so on."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
@@ -79,7 +78,7 @@ def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float
             index += 1
 
 
-@lean(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
+@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
 def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
     """P(T <= t + shift) for the same instants."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
@@ -95,7 +94,7 @@ def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: in
             index += 1
 
 
-@lean(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
+@borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
 def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
     """P(T >= t + shift) for the same instants."""
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
@@ -111,9 +110,9 @@ def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int
             index += 1
 
 
-@numba.njit(types.Tuple((INT64S, INT64S, INT64_ROWS))(INT64S, types.int64), cache=True)
+@kernel(types.Tuple((INT64S, INT64S, INT64_ROWS))(INT64S, types.int64))
 def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int64]]:
-    """Rivals in the order that `Task` wants, its `singles` and its `disturbs`."""
+    """Rivals in the order that `RivalTables` wants, its `singles` and its `disturbs`."""
     singles = np.zeros(gaps + 1, np.int64)
     number, multiple = 0, 0
     for index in range(len(keys)):
@@ -143,8 +142,8 @@ def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int6
     return rivals, singles, disturbs
 
 
-@numba.njit(TASK(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S), cache=True)
-def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> Task:
+@kernel(RIVAL_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
+def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> RivalTables:
     """The match and its rivals; `keys` holds rival * (number of gaps) + gap, sorted, each once."""
     length = len(chosen)
     final = length - 1
@@ -177,12 +176,12 @@ def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, k
             spread_before(timed, event, low[final:], high[final:], -window, early[rival])
             spread_after(timed, event, low[:1], high[:1], window, late[rival])
     coupled = edged or (length > 1 and high[final] - low[0] >= window)
-    return Task(
+    return RivalTables(
         low, high, window, coupled, offset, weight, singles, disturbs, point, before, after, early, late, first, last
     )
 
 
-@lean(
+@borrowing(
     types.void(
         FLOAT64_ROWS,
         FLOAT64_ROWS,
@@ -206,8 +205,8 @@ def undisturbed(
             shares[index] *= happened + after[rival, stop + index]
 
 
-@lean(types.float64(TASK, types.int64, types.int64))
-def edges(job: Task, first: int, last: int) -> float:
+@borrowing(types.float64(RIVAL_TABLES, types.int64, types.int64))
+def edges(job: RivalTables, first: int, last: int) -> float:
     """The same for the gaps before the first and after the last event of the match, and their instants."""
     final = len(job.low) - 1
     total = 1.0

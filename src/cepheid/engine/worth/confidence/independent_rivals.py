@@ -7,21 +7,20 @@ to the last, each first instant is followed on its own; the last step then is a 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.worth.confidence.task import TASK, Task, edges, undisturbed
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 
-@lean(types.float64(TASK))
-def paired_cost(job: Task) -> float:
+@borrowing(types.float64(RIVAL_TABLES))
+def pairs_cost(job: RivalTables) -> float:
     """About how many steps it takes."""
     total, width = 0.0, job.high[0] - job.low[0] + 1.0
     for step in range(1, len(job.low)):
@@ -32,8 +31,8 @@ def paired_cost(job: Task) -> float:
     return total
 
 
-@numba.njit(FLOAT64_ROWS(TASK, types.int64), cache=True)
-def transition(job: Task, step: int) -> Rows:
+@kernel(FLOAT64_ROWS(RIVAL_TABLES, types.int64))
+def transition(job: RivalTables, step: int) -> Rows:
     """P(event `step` happens at t, and no rival lies strictly between s and t): s in rows, t in columns."""
     before_low, before_high, low, high = job.low[step - 1], job.high[step - 1], job.low[step], job.high[step]
     chances = np.zeros((before_high - before_low + 1, high - low + 1))
@@ -56,7 +55,7 @@ def transition(job: Task, step: int) -> Rows:
     return chances
 
 
-@numba.njit(FLOAT64S(FLOAT64S, FLOAT64_ROWS), cache=True)
+@kernel(FLOAT64S(FLOAT64S, FLOAT64_ROWS))
 def moved_on(now: Float64s, chances: Rows) -> Float64s:
     """One event further."""
     following = np.zeros(chances.shape[1])
@@ -68,8 +67,8 @@ def moved_on(now: Float64s, chances: Rows) -> Float64s:
     return following
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def uncoupled(job: Task) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES))
+def uncoupled(job: RivalTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where the window cannot be missed and nothing happens at the edges."""
     length = len(job.low)
     width = job.high[0] - job.low[0] + 1
@@ -108,8 +107,8 @@ def uncoupled(job: Task) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def coupled(job: Task) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES))
+def coupled(job: RivalTables) -> tuple[float, int, int]:
     """The probability and the tightest range, where it matters how far the first event is from the last."""
     length = len(job.low)
     final = length - 1
@@ -164,7 +163,7 @@ def coupled(job: Task) -> tuple[float, int, int]:
     return total, earliest, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK), cache=True)
-def paired(job: Task) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES))
+def by_pairs_of_instants(job: RivalTables) -> tuple[float, int, int]:
     """The probability and the tightest range."""
     return coupled(job) if job.coupled else uncoupled(job)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
-from cepheid.engine.kernels.lean import lean
-from cepheid.engine.worth.confidence.task import TASK, Task, edges, undisturbed
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -39,13 +38,13 @@ class Weighing(NamedTuple):
 WEIGHING = types.NamedTuple((FLOAT64S, INT64S, INT64S), Weighing)
 
 
-@numba.njit(WEIGHING(), cache=True)
+@kernel(WEIGHING())
 def unweighed() -> Weighing:
     """Every world counts in full."""
     return Weighing(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@lean(types.float64(WEIGHING, types.int64, types.int64), inline=True)
+@borrowing(types.float64(WEIGHING, types.int64, types.int64), inline=True)
 def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     """What a gap counts for that spans some instants."""
     if len(weighing.table) == 0 or weighing.table[gap] < 0:
@@ -53,22 +52,22 @@ def weight_of(weighing: Weighing, gap: int, span: int) -> float:
     return float(weighing.score[weighing.first[weighing.table[gap]] + span])
 
 
-@lean(types.float64(WEIGHING, types.int64, types.int64, types.int64))
+@borrowing(types.float64(WEIGHING, types.int64, types.int64, types.int64))
 def weight_of_edges(weighing: Weighing, window: int, first: int, last: int) -> float:
     """What the gaps before the first and after the last event count for: both reach over the rest of the window."""
     span, final = window - (last - first), len(weighing.table) - 1
     return float(weight_of(weighing, 0, span) * weight_of(weighing, final, span))
 
 
-@numba.njit(types.boolean(TASK, WEIGHING), cache=True)
-def is_tied(job: Task, weighing: Weighing) -> bool:
+@kernel(types.boolean(RIVAL_TABLES, WEIGHING))
+def is_tied(job: RivalTables, weighing: Weighing) -> bool:
     """Does it matter how far the first event is from the last?"""
     final = len(weighing.table) - 1
     return bool(job.coupled or (final >= 0 and (weighing.table[0] >= 0 or weighing.table[final] >= 0)))
 
 
-@numba.njit(types.void(TASK, types.int64, types.int64, FLOAT64S), cache=True)
-def later(job: Task, first: int, last: int, shares: Float64s) -> None:
+@kernel(types.void(RIVAL_TABLES, types.int64, types.int64, FLOAT64S))
+def later(job: RivalTables, first: int, last: int, shares: Float64s) -> None:
     """For each ambiguous rival: P(it has not happened by the last event of the match, and never disturbs it)."""
     final = len(job.low) - 1
     base = job.singles[final + 2]
@@ -84,9 +83,8 @@ def later(job: Task, first: int, last: int, shares: Float64s) -> None:
         shares[which] = share
 
 
-@numba.njit(
+@kernel(
     types.void(FLOAT64_ROWS, FLOAT64_ROWS, INT64_ROWS, types.int64, types.int64, types.int64, types.int64, FLOAT64S),
-    cache=True,
 )
 def happening(
     point: Rows,
@@ -111,8 +109,8 @@ def happening(
 # --- the sweep --------------------------------------------------------------------------------------------------
 
 
-@numba.njit(types.int64(TASK, types.int64, INT64S, types.int64), cache=True)
-def admit(job: Task, step: int, slots: Int64s, count: int) -> int:
+@kernel(types.int64(RIVAL_TABLES, types.int64, INT64S, types.int64))
+def admit(job: RivalTables, step: int, slots: Int64s, count: int) -> int:
     """Gives a slot to each ambiguous rival that may have happened by this event of the match; returns how many."""
     base = job.singles[len(job.low) + 1]
     for which in range(job.disturbs.shape[0]):
@@ -123,15 +121,15 @@ def admit(job: Task, step: int, slots: Int64s, count: int) -> int:
     return count
 
 
-@numba.njit(types.boolean(TASK, types.int64, types.int64), cache=True)
-def settled(job: Task, step: int, which: int) -> bool:
+@kernel(types.boolean(RIVAL_TABLES, types.int64, types.int64))
+def settled(job: RivalTables, step: int, which: int) -> bool:
     """Must an ambiguous rival have happened by this event of the match?"""
     last = job.last[job.singles[len(job.low) + 1] + which]
     return last <= job.low[step] and job.disturbs[which, 0] == 0  # type: ignore[no-any-return]
 
 
-@numba.njit(types.float64(TASK, types.boolean), cache=True)
-def sweep_cost(job: Task, tied: bool) -> float:
+@kernel(types.float64(RIVAL_TABLES, types.boolean))
+def sweep_cost(job: RivalTables, tied: bool) -> float:
     """About how many steps the sweep takes."""
     length = len(job.low)
     slots = np.empty(job.disturbs.shape[0], np.int64)
@@ -155,11 +153,10 @@ def sweep_cost(job: Task, tied: bool) -> float:
     return total
 
 
-@numba.njit(
-    types.Tuple((FLOAT64_ROWS, types.int64))(TASK, types.int64, INT64S, types.int64, FLOAT64_ROWS),
-    cache=True,
+@kernel(
+    types.Tuple((FLOAT64_ROWS, types.int64))(RIVAL_TABLES, types.int64, INT64S, types.int64, FLOAT64_ROWS),
 )
-def forget(job: Task, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
+def forget(job: RivalTables, step: int, slots: Int64s, count: int, now: Rows) -> tuple[Rows, int]:
     """Drops the slots of rivals that have surely happened by now, and with them the states in which they have not."""
     slot = 0
     while slot < count:
@@ -179,11 +176,10 @@ def forget(job: Task, step: int, slots: Int64s, count: int, now: Rows) -> tuple[
     return now, count
 
 
-@numba.njit(
-    types.Tuple((types.float64, types.int64))(TASK, WEIGHING, types.boolean, types.int64, types.int64),
-    cache=True,
+@kernel(
+    types.Tuple((types.float64, types.int64))(RIVAL_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
 )
-def sweep(job: Task, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
+def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
     """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
 
     If the first event is tied to the last, it must have one instant only.
@@ -288,8 +284,8 @@ def sweep(job: Task, weighing: Weighing, tied: bool, first_from: int, first_to: 
     return total, latest
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK, WEIGHING), cache=True)
-def swept(job: Task, weighing: Weighing) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING))
+def swept(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by sweeping, and the tightest range."""
     if not is_tied(job, weighing):
         total, latest = sweep(job, weighing, False, job.low[0], job.high[0])
@@ -310,8 +306,8 @@ def swept(job: Task, weighing: Weighing) -> tuple[float, int, int]:
 # --- enumeration ------------------------------------------------------------------------------------------------
 
 
-@numba.njit(types.float64(TASK), cache=True)
-def enumeration_cost(job: Task) -> float:
+@kernel(types.float64(RIVAL_TABLES))
+def enumeration_cost(job: RivalTables) -> float:
     """About how many steps it takes to go through the instants of the match."""
     total = 1.0
     for step in range(len(job.low)):
@@ -319,8 +315,8 @@ def enumeration_cost(job: Task) -> float:
     return total * (1 + len(job.first))
 
 
-@numba.njit(types.Tuple((types.float64, types.int64, types.int64))(TASK, WEIGHING), cache=True)
-def enumerate_instants(job: Task, weighing: Weighing) -> tuple[float, int, int]:
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, WEIGHING))
+def enumerate_instants(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
     """The probability by going through all instants of the match, and the tightest range."""
     length, ambiguous = len(job.low), job.disturbs.shape[0]
     at = np.empty(length, np.int64)

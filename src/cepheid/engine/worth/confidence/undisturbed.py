@@ -15,8 +15,10 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.apart import apart
-from cepheid.engine.worth.confidence.ambiguous import (
+from cepheid.engine.kernels.compile import called_by_address
+from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
+from cepheid.engine.worth.confidence.rival_tables import task
+from cepheid.engine.worth.confidence.shared_rivals import (
     WEIGHING,
     Weighing,
     enumerate_instants,
@@ -25,8 +27,6 @@ from cepheid.engine.worth.confidence.ambiguous import (
     sweep_cost,
     swept,
 )
-from cepheid.engine.worth.confidence.paired import paired, paired_cost
-from cepheid.engine.worth.confidence.task import task
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ Rows = npt.NDArray[np.float64]
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
 
 
-@apart(
+@called_by_address(
     types.Tuple((types.float64, types.int64, types.int64, types.float64))(
         TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, types.float64
     )
@@ -61,10 +61,10 @@ def exclusive(
             return 0.0, 0, 0, 0.0  # always in the way
     job = task(timed, chosen, low, high, window, keys)
     if job.disturbs.shape[0] == 0 and len(weighing.table) == 0:
-        cost = paired_cost(job)
+        cost = pairs_cost(job)
         if cost > budget:
             return 0.0, 0, 0, cost
-        total, earliest, latest = paired(job)
+        total, earliest, latest = by_pairs_of_instants(job)
         return total, earliest, latest, 0.0
     sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
     if min(sweeping, enumerating) > budget:

@@ -1,0 +1,307 @@
+"""Partial matches that may hold Kleene groups and miss events: a node adds one event to the node before it.
+
+The conditions are those of the program: a node keeps the registers that they read, and the rows that conditions on
+every element of a group walk along. Which event may join is decided here for every search at imprecise times.
+
+Where events may be missing, a condition has a variant for each choice of missing events. While a match grows, it is
+not known which events behind it will be missing; conditions whose defaults speak of these wait until it is complete.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.candidates import WILD
+from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.kernels.arrays import grown, grown_rows
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import (
+    EVENT,
+    FUNCTION,
+    LEFT,
+    RIGHT,
+    SCRATCH,
+    Scratch,
+    agrees,
+    holds,
+    test_holds,
+)
+from cepheid.engine.kernels.registers import Registers, absorb
+from cepheid.engine.program.tables import (
+    BEGIN,
+    CLOSE,
+    CURRENT_AT,
+    FIRST_AT,
+    KLEENE,
+    LAST_AT,
+    NEEDS,
+    PREVIOUS_AT,
+    PROGRAM,
+    TAKE,
+    Program,
+)
+
+Int64s = npt.NDArray[np.int64]
+Int64Rows = npt.NDArray[np.int64]
+
+
+class Nodes(NamedTuple):
+    """Partial matches, a row each."""
+
+    entries: Int64Rows  # event, node before (-1: none), place, and a spare column
+    at: Int64Rows  # chosen events
+    counted: Int64Rows  # lengths and aggregates
+    running: npt.NDArray[np.float64]
+    codes: Int64Rows  # values of compared equivalence attributes; WILD: not yet known
+    closed: Int64s  # 1: the component at hand may be left
+    scratch: Scratch
+
+
+NODES = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64S, SCRATCH), Nodes)
+
+
+@kernel(NODES(types.int64, types.int64, types.int64, types.int64, types.int64, SCRATCH))
+def new_nodes(size: int, slots: int, whole: int, number: int, codes: int, scratch: Scratch) -> Nodes:
+    """Room for some nodes."""
+    return Nodes(
+        np.zeros((size, 4), np.int64),
+        np.zeros((size, slots), np.int64),
+        np.zeros((size, whole), np.int64),
+        np.zeros((size, number), np.float64),
+        np.zeros((size, codes), np.int64),
+        np.zeros(size, np.int64),
+        scratch,
+    )
+
+
+@called_by_address(NODES(NODES))
+def more_nodes(nodes: Nodes) -> Nodes:
+    """The same nodes with room for as many again."""
+    running = np.zeros((2 * nodes.running.shape[0], nodes.running.shape[1]), np.float64)
+    running[: nodes.running.shape[0]] = nodes.running
+    return Nodes(
+        grown_rows(nodes.entries),
+        grown_rows(nodes.at),
+        grown_rows(nodes.counted),
+        running,
+        grown_rows(nodes.codes),
+        grown(nodes.closed),
+        nodes.scratch,
+    )
+
+
+@borrowing(types.void(NODES, types.int64))
+def load(nodes: Nodes, node: int) -> None:
+    """Copies a node's registers to where conditions read them; -1: those of no match yet."""
+    scratch = nodes.scratch
+    if node < 0:
+        scratch.at[:] = 0
+        scratch.counted[:] = 0
+        scratch.running[:] = 0.0
+        return
+    for column in range(nodes.at.shape[1]):
+        scratch.at[column] = nodes.at[node, column]
+    for column in range(nodes.counted.shape[1]):
+        scratch.counted[column] = nodes.counted[node, column]
+    for column in range(nodes.running.shape[1]):
+        scratch.running[column] = nodes.running[node, column]
+
+
+@borrowing(types.boolean(PROGRAM, types.int64, types.int64, types.int64), inline=True)
+def waits(program: Program, test: int, place: int, missing: int) -> bool:
+    """Does a test of a place say something of later events, in the stead of missing ones?"""
+    needs = program.tests[test, NEEDS]
+    return bool(needs & missing != 0 and (needs & ~missing) >> (place + 1) != 0)
+
+
+@called_by_address(
+    types.boolean(
+        INT64S,
+        INT64_ROWS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        NODES,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.boolean,
+        types.int64,
+    )
+)
+def joins(
+    begins_groups: Int64s,
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    nodes: Nodes,
+    node: int,
+    event: int,
+    place: int,
+    begins: bool,
+    missing: int,
+) -> bool:
+    """May the event begin a place after this node, or be taken into the group that the node is in?
+
+    `missing` has the bits of missing components: those before the place, or all if they are known. `begins_groups`
+    says of all events which groups they can be the first event of.
+    """
+    if node >= 0:
+        for row in range(nodes.codes.shape[1]):
+            if not agrees(compared[row, event], nodes.codes[node, row]):
+                return False
+    if begins and program.place[place, KLEENE] == 1:
+        if (begins_groups[event] >> place) & 1 == 0:  # by conditions on the first event alone, tested beforehand
+            return False
+    moment = 3 * place + (BEGIN if begins else TAKE)
+    if program.moments[moment] == program.moments[moment + 1]:
+        return True
+    load(nodes, node)
+    put_event(program, nodes.scratch.at, event, place, begins)
+    nodes.scratch.missing[0] = missing
+    if missing == 0:
+        return holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node)
+    for test in range(program.moments[moment], program.moments[moment + 1]):
+        if not waits(program, test, place, missing) and not test_holds(
+            program, columns, predicate, test, nodes.scratch, nodes.entries, node
+        ):
+            return False
+    return True
+
+
+@borrowing(types.void(PROGRAM, INT64S, types.int64, types.int64, types.boolean), inline=True)
+def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool) -> None:
+    """Puts an event where conditions on an event that joins look for it."""
+    if begins:
+        at[program.place[place, FIRST_AT]] = event
+        at[program.place[place, LAST_AT]] = event
+    else:
+        at[program.place[place, PREVIOUS_AT]] = at[program.place[place, LAST_AT]]
+    at[program.place[place, CURRENT_AT]] = event
+
+
+@called_by_address(
+    types.void(
+        INT64_ROWS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        NODES,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.boolean,
+        types.int64,
+    )
+)
+def add_node(
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    nodes: Nodes,
+    parent: int,
+    node: int,
+    event: int,
+    place: int,
+    begins: bool,
+    missing: int,
+) -> None:
+    """Writes the node that adds an event to its parent."""
+    nodes.entries[node, EVENT], nodes.entries[node, LEFT], nodes.entries[node, RIGHT] = event, parent, place
+    for column in range(nodes.at.shape[1]):
+        nodes.at[node, column] = nodes.at[parent, column] if parent >= 0 else 0
+    for column in range(nodes.counted.shape[1]):
+        nodes.counted[node, column] = nodes.counted[parent, column] if parent >= 0 else 0
+    for column in range(nodes.running.shape[1]):
+        nodes.running[node, column] = nodes.running[parent, column] if parent >= 0 else 0.0
+    for row in range(nodes.codes.shape[1]):
+        code = nodes.codes[parent, row] if parent >= 0 else WILD
+        nodes.codes[node, row] = compared[row, event] if code == WILD else code
+    nodes.at[node, program.place[place, LAST_AT]] = event
+    if begins:
+        nodes.at[node, program.place[place, FIRST_AT]] = event
+    nodes.closed[node] = 1
+    if program.place[place, KLEENE] == 1:
+        absorb(program, columns, place, event, begins, Registers(nodes.counted, nodes.running, 0, 0), node)
+        moment = 3 * place + CLOSE
+        if program.moments[moment] < program.moments[moment + 1]:
+            load(nodes, node)
+            nodes.scratch.missing[0] = missing
+            for test in range(program.moments[moment], program.moments[moment + 1]):
+                if not waits(program, test, place, missing) and not test_holds(
+                    program, columns, predicate, test, nodes.scratch, nodes.entries, node
+                ):
+                    nodes.closed[node] = 0
+                    return
+
+
+@called_by_address(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int) -> bool:
+    """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
+    nodes.scratch.missing[0] = missing
+    for place in range(program.places):
+        if (missing >> place) & 1 == 1:  # what its defaults say, once for the whole component
+            load(nodes, last)
+            for kind in (BEGIN, TAKE, CLOSE):
+                if not holds(program, columns, predicate, 3 * place + kind, nodes.scratch, nodes.entries, last):
+                    return False
+    node = last
+    while node >= 0:
+        event, parent, place = nodes.entries[node, EVENT], nodes.entries[node, LEFT], nodes.entries[node, RIGHT]
+        begins = parent < 0 or nodes.entries[parent, RIGHT] != place
+        closes = node == last or nodes.at[last, program.place[place, LAST_AT]] == event
+        for kind in (BEGIN if begins else TAKE, CLOSE):
+            if kind == CLOSE and not closes:
+                continue
+            moment = 3 * place + kind
+            for test in range(program.moments[moment], program.moments[moment + 1]):
+                if not waits(program, test, place, missing):
+                    continue
+                load(nodes, last if kind == CLOSE else parent)
+                if kind != CLOSE:
+                    see_later(program, nodes, last, place)
+                    put_event(program, nodes.scratch.at, event, place, begins)
+                if not test_holds(program, columns, predicate, test, nodes.scratch, nodes.entries, last):
+                    return False
+        node = parent
+    return True
+
+
+@borrowing(types.void(PROGRAM, NODES, types.int64, types.int64))
+def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
+    """Lets conditions see the events behind a place, as they stand in a complete match."""
+    for later in range(place + 1, program.places):
+        for slot in (FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT):
+            column = program.place[later, slot]
+            nodes.scratch.at[column] = nodes.at[last, column]
+
+
+@borrowing(types.boolean(INT64S, types.int64, types.int64))
+def holds_event(chosen: Int64s, length: int, event: int) -> bool:
+    """Is the event among the first few chosen?"""
+    for index in range(length):
+        if chosen[index] == event:
+            return True
+    return False
+
+
+@called_by_address(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, node: int, missing: int) -> int:
+    """The disjuncts whose positive part a complete match satisfies, as bits."""
+    if not program.judged:
+        return 1
+    bits = 0
+    nodes.scratch.missing[0] = missing
+    for branch in range(program.branches):
+        load(nodes, node)
+        moment = 3 * program.places + program.negatives + branch * (1 + program.negatives)
+        if holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node):
+            bits |= 1 << branch
+    return bits

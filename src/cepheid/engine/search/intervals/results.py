@@ -1,0 +1,131 @@
+"""Matches as kernels find them, Kleene groups included: arrays that grow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.kernels.arrays import grown, grown_rows
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+EVALUATED, JUDGED, REPORTED, OVERFLOW, PARTIAL, PEAK = range(6)  # counters
+COUNTERS = 6
+TOO_MANY_RUNS = 2  # what counters[OVERFLOW] says then; 1: too many matches
+
+
+class Results(NamedTuple):
+    """Matches so far."""
+
+    events: Int64s  # match after match, place after place
+    sizes: npt.NDArray[np.int64]  # for each match, how many events each place holds
+    completion: Int64s
+    probability: Float64s
+    confidence: Float64s
+    earliest: Int64s
+    latest: Int64s
+    size: Int64s  # how many matches, how many events
+
+
+RESULTS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, FLOAT64S, FLOAT64S, INT64S, INT64S, INT64S), Results)
+
+
+@kernel(RESULTS(types.int64))
+def no_results(places: int) -> Results:
+    """Room for matches with so many places."""
+    room = 256
+    return Results(
+        np.empty(4 * room, np.int64),
+        np.empty((room, places), np.int64),
+        np.empty(room, np.int64),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+@kernel(FLOAT64S(FLOAT64S))
+def grown_numbers(values: Float64s) -> Float64s:
+    """The same values with room for as many again."""
+    larger = np.empty(2 * len(values))
+    larger[: len(values)] = values
+    return larger
+
+
+@borrowing(types.boolean(RESULTS, types.int64), inline=True)
+def is_full(results: Results, length: int) -> bool:
+    """Is there no room for a match of so many events?"""
+    return bool(results.size[0] == len(results.completion) or results.size[1] + length > len(results.events))
+
+
+@called_by_address(RESULTS(RESULTS, types.int64))
+def with_room(results: Results, length: int) -> Results:
+    """The same matches with room for one of so many events."""
+    events, size = results.events, results.size[0]
+    while results.size[1] + length > len(events):
+        events = grown(events)
+    if size < len(results.completion):
+        return Results(
+            events,
+            results.sizes,
+            results.completion,
+            results.probability,
+            results.confidence,
+            results.earliest,
+            results.latest,
+            results.size,
+        )
+    return Results(
+        events,
+        grown_rows(results.sizes),
+        grown(results.completion),
+        grown_numbers(results.probability),
+        grown_numbers(results.confidence),
+        grown(results.earliest),
+        grown(results.latest),
+        results.size,
+    )
+
+
+@borrowing(
+    types.void(
+        RESULTS,
+        INT64S,
+        INT64S,
+        types.int64,
+        types.int64,
+        types.float64,
+        types.float64,
+        types.int64,
+        types.int64,
+    )
+)
+def put(
+    results: Results,
+    chosen: Int64s,
+    places: Int64s,
+    length: int,
+    completion: int,
+    probability: float,
+    confidence: float,
+    earliest: int,
+    latest: int,
+) -> None:
+    """One more match: its events and the places they fill, in order; there must be room for it."""
+    size, filled = results.size[0], results.size[1]
+    results.sizes[size, :] = 0
+    for index in range(length):
+        results.events[filled + index] = chosen[index]
+        results.sizes[size, places[index]] += 1
+    results.completion[size] = completion
+    results.probability[size], results.confidence[size] = probability, confidence
+    results.earliest[size], results.latest[size] = earliest, latest
+    results.size[0], results.size[1] = size + 1, filled + length
