@@ -21,7 +21,7 @@ from cepheid.plan.statistics import Statistics
 
 WORTH_MEASURING = 2_000  # events; below this every order is fast
 # Options that speed alone depends on: given, they choose among engines.
-CHOOSING = ("pushdown", "merge", "order", "learn", "method", "max_cost")
+CHOOSING = ("pushdown", "merge", "order", "learn", "method")
 
 log = logging.getLogger("cepheid.engine")
 

@@ -7,7 +7,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.options import ImpreciseOptions, PlanOptions, given_options, options_of
 
-FOR_INTERVALS = (*options_of(ImpreciseOptions), "method", "max_cost")
+FOR_INTERVALS = (*options_of(ImpreciseOptions), "method")
 FOR_MISSING = ("scoring", "missing_last")
 GIVE_BOUNDS = "pass lower='...' and upper='...', or uncertainty=..."
 
