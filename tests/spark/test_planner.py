@@ -83,9 +83,8 @@ def test_explain_says_how_it_will_be_decided(spark):
 
 def test_explain_takes_the_options_of_streams(spark):
     stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type", "value AS id")
-    told = cepheid.query("PATTERN SEQ(A a, A b) WHERE [id] WITHIN 5 minutes").explain(
-        stream, delay="1 minute", shards=4
-    )
+    query = cepheid.query("PATTERN SEQ(A a, A b) WHERE [id] WITHIN 5 minutes")
+    told = query.explain(stream, delay="1 minute", shards=4)
     assert "exchange  by key [id], 4 shards" in told
     assert "retain    what some component takes, for 299999999 steps of ts" in told
     with pytest.raises(cepheid.CepheidError, match="partitions is an option of Spark batches"):
