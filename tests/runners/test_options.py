@@ -65,7 +65,7 @@ def test_options_hold_for_fitting_and_diagnosis_too() -> None:
 
 
 def test_confidence_needs_imprecise_times() -> None:
-    with pytest.raises(cepheid.QueryError, match="CONFIDENCE needs imprecise times.*pass lower='...' and upper"):
+    with pytest.raises(cepheid.QueryError, match=r"CONFIDENCE needs imprecise times.*pass lower='...' and upper"):
         cepheid.match(EVENTS, QUERY + " CONFIDENCE 90%")
     assert cepheid.match(EVENTS, QUERY + " CONFIDENCE 90%", engine="reference", **BOUNDS).num_rows == 1
     assert "imprecise times by confidence of at least 0.9" in cepheid.query(QUERY + " CONFIDENCE 90%").explain()
