@@ -190,8 +190,7 @@ def test_edges_can_be_described_without_events() -> None:
         ({"model": Model(loss=0.1, gaps={"c": Uniform(0, 9)})}, "no gap distribution for 'b'"),
         ({"model": {"loss": 0.1}}, "no loss and gap model"),
         ({"model": "model.json"}, "load_model"),
-        ({"model": MODEL, "scoring": "exakt"}, "unknown scoring 'exakt'"),
-        ({"model": MODEL, "scoring": None}, "unknown scoring None"),
+        ({"model": MODEL, "scoring": "exakt"}, "scoring='exakt' is not .*did you mean 'exact'"),
         ({"model": MODEL, "engine": "sequence"}, "takes every event as seen"),
     ],
 )
@@ -210,7 +209,7 @@ def test_a_model_without_threshold_is_not_ignored_by_engines_that_do_not_know_it
 
 def test_what_the_engine_cannot_do_is_said() -> None:
     text = "PATTERN SEQ(Shelf+ a[], Exit c) WHERE sum(a[].tag) > 3 WITHIN 10 THRESHOLD 0.1"
-    with pytest.raises(cepheid.EngineError, match=r"for missing events cannot run this query: .*sum\(a\[\]\.tag\)"):
+    with pytest.raises(cepheid.EngineError, match=r"with missing events, this query cannot .*sum\(a\[\]\.tag\)"):
         cepheid.match(visits((0, "Shelf", 1)), text, model=MODEL)
 
 

@@ -124,9 +124,14 @@ def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options
         if name not in options_of(Options) and not any(name in options_of(other) for other in elsewhere.values()):
             read_options(_EVERY[kind], {name: rest[name]})
     options = Options.from_keywords(rest, elsewhere)
+    refuse_output(options)
+    return options, read_options(kind, own)
+
+
+def refuse_output(options: Options) -> None:
+    """Spark returns rows."""
     if "output" in given_options(options):
         raise CepheidError("output is an option of tables in memory, not of Spark", hint="count the rows of the result")
-    return options, read_options(kind, own)
 
 
 def _type(given: object) -> str | None:

@@ -17,7 +17,7 @@ from cepheid.errors import LimitError, QueryError
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
 from cepheid.model.scores import Scoring
-from cepheid.plan.checks import check_precise
+from cepheid.plan.checks import check_meaning
 from cepheid.plan.physical import Plan
 
 MAX_EVENTS = 5_000  # beyond this, enumeration in Python is not a judgement but a wait
@@ -105,7 +105,7 @@ def check_output(plan: Plan) -> None:
     if mode is s.OutputMode.NON_OVERLAP and imprecise:
         told = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
         raise QueryError(told, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
-    check_precise(plan.bound)
+    check_meaning(plan.bound)
 
 
 def reported(
