@@ -47,6 +47,7 @@ class Options(PlanOptions):
     lower: str | None = option(None, text)
     upper: str | None = option(None, text)
     uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
+    lacks: Any = field(default=None, metadata=takes(anything))  # attributes that events of a type do not have
     output: str = option("rows", one_of(*OUTPUTS))
 
     @classmethod
@@ -82,6 +83,7 @@ class Options(PlanOptions):
             "tiebreak": self.tiebreak,
             "lower": self.lower,
             "upper": self.upper,
+            "lacks": self.lacks,
         }
 
 
