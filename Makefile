@@ -32,7 +32,8 @@ test: lint kernels
 test-all: lint kernels
 	$(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
-	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" tests/engine
+	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
+	CEPHEID_TEST_PROFILE=compiled-thorough $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py
 
 kernels: $(READY)
 	@$(BIN)/python -m cepheid.engine.warm

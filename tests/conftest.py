@@ -16,6 +16,8 @@ settings.register_profile(
 )
 settings.register_profile("plain", settings.get_profile("fast"), max_examples=25)
 settings.register_profile("compiled", settings.get_profile("fast"), max_examples=3)
+# Few queries and many streams (tests/contract/shapes.py), so that compiled cases are cheap, too.
+settings.register_profile("compiled-thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)
 settings.load_profile(os.environ.get("CEPHEID_TEST_PROFILE", "fast"))
 

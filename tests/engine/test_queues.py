@@ -192,8 +192,7 @@ def test_edges_can_be_described_without_events() -> None:
         ({"model": Model(loss=0.1, gaps={"c": Uniform(0, 9)})}, "no gap distribution for 'b'"),
         ({"model": {"loss": 0.1}}, "no loss and gap model"),
         ({"model": "model.json"}, "load_model"),
-        ({"model": MODEL, "scoring": "exakt"}, "unknown scoring 'exakt'"),
-        ({"model": MODEL, "scoring": None}, "unknown scoring None"),
+        ({"model": MODEL, "scoring": "exakt"}, "scoring='exakt' is not .*did you mean 'exact'"),
         ({"model": MODEL, "engine": "sequence"}, "takes every event as seen"),
     ],
 )

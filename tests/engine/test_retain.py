@@ -54,15 +54,6 @@ def found_in_cuts(plan: Plan, table: pa.Table, cuts: list[int]) -> list[tuple[tu
     return sorted(found)
 
 
-@given(queries(window=True, returns=False), streams(max_size=14), st.lists(st.integers(-3, 30), max_size=4))
-def test_retained_events_are_enough(query, table, cuts):
-    table = numbered(table)
-    bound = bind(query, Schema.from_arrow(table.schema))
-    plan = Plan(bound, "reference", partition=bound.equivalence)
-    events = ordered(table, bound.schema)
-    assert found_in_cuts(plan, table, cuts) == signatures(find(plan, events), events)
-
-
 @given(
     st.data(), queries(threshold=True, returns=False), streams(max_size=8), st.lists(st.integers(-3, 25), max_size=3)
 )

@@ -14,7 +14,7 @@ from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.search import runs
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
-from strategies.agreement import assert_agrees, assert_cuts_agree, bound_to, everything
+from strategies.agreement import assert_agrees, bound_to, everything
 from strategies.queries import queries, streams
 
 QUERIES = queries(output=False, returns=False)
@@ -32,16 +32,6 @@ def test_it_agrees_with_the_reference(query: s.QuerySyntax, events: pa.Table, me
 @given(KLEENE, streams())
 def test_kleene_plus_agrees_with_the_reference(query: s.QuerySyntax, events: pa.Table) -> None:
     assert assert_agrees(query, events, "runs")
-
-
-@given(QUERIES, streams())
-def test_backtracking_finds_the_same(query: s.QuerySyntax, events: pa.Table) -> None:
-    assert assert_agrees(query, events, "backtrack")
-
-
-@given(QUERIES, streams(), st.lists(st.integers(-5, 40), max_size=4))
-def test_it_can_be_cut_anywhere(query: s.QuerySyntax, events: pa.Table, cuts: list[int]) -> None:
-    assert_cuts_agree(query, events, "runs", cuts)
 
 
 @given(QUERIES, streams(), st.booleans())

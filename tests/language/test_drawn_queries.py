@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from cepheid.language import syntax as s
@@ -15,7 +15,12 @@ from cepheid.language.sase.parse import parse
 from strategies.queries import ARROW_SCHEMA, SCHEMA, queries, streams
 
 
-@given(queries() | queries(threshold=True) | queries(confidence=True, min_components=1))
+@given(
+    queries()
+    | queries(threshold=True, missing_groups=True, missing_next=True)
+    | queries(tied_negations=True)
+    | queries(confidence=True, min_components=1)
+)
 def test_they_bind_and_read_back(query: s.QuerySyntax) -> None:
     bound = bind(query, SCHEMA)
     assert bound.syntax.components == query.components
@@ -66,12 +71,15 @@ RESTRICTIONS = {
 }
 
 
+ONCE = settings(phases=[Phase.generate], max_examples=2000, database=None)  # any example will do, not the smallest
+
+
 @pytest.mark.parametrize("feature", RESTRICTIONS)
 def test_a_feature_occurs_unless_it_is_switched_off(feature: str) -> None:
     has = RESTRICTIONS[feature]
-    find(queries(), has)  # raises if none is found
+    find(queries(), has, settings=ONCE)  # raises if none is found
 
-    @settings(max_examples=100)
+    @settings(max_examples=50)
     @given(queries(**{feature: False}))
     def never(query: s.QuerySyntax) -> None:
         assert not has(query)

@@ -35,7 +35,7 @@ def negative(gap, loss=0.1):
     return SegmentItem("negative", loss, gap)
 
 
-# The oracle: SEMANTICS 4.2 read aloud, with gaps as plain Python functions.
+# The oracle: docs/semantics.md read aloud, with gaps as plain Python functions.
 
 
 def plain_gap(gap):

@@ -210,7 +210,7 @@ def test_what_cannot_be_is_said_before_any_job(spark):
         cepheid.match(df, QUERY, time="type")
     with pytest.raises(cepheid.CepheidError, match="no option 'partition'; did you mean partitions"):
         cepheid.match(df, QUERY, partition=3)
-    with pytest.raises(cepheid.DataError, match="hot_keys"):
+    with pytest.raises(cepheid.CepheidError, match="hot_keys=3 is not 'auto' or a list of keys"):
         cepheid.match(df, QUERY, hot_keys=3)
     with pytest.raises(cepheid.DataError, match="column 'i' is interval"):
         cepheid.match(df.selectExpr("*", "make_interval(1) AS i"), QUERY)

@@ -293,9 +293,9 @@ def test_what_a_stream_cannot_do_is_said_before_it_starts(spark, tmp_path):
         cepheid.match(df, QUERY, delay="5 seconds")
     with pytest.raises(cepheid.DataError, match="is no length of time"):
         cepheid.match(df, QUERY, delay="soon")
-    with pytest.raises(cepheid.DataError, match="shards=0"):
+    with pytest.raises(cepheid.CepheidError, match="shards=0 is not a whole number of at least 1"):
         cepheid.match(df, QUERY, delay=5, shards=0)
-    with pytest.raises(cepheid.DataError, match="no option 'slices' for a Spark stream"):
+    with pytest.raises(cepheid.CepheidError, match="slices is an option of Spark batches"):
         cepheid.match(df, QUERY, delay=5, slices=3)
     with pytest.raises(cepheid.DataError, match="idle lets time go on"):
         cepheid.match(df, QUERY, delay=5, idle=3)

@@ -11,7 +11,7 @@ from cepheid.engine.engines import ENGINES, NEVER_CHOSEN, Engine
 from cepheid.engine.statistics import measure
 from cepheid.errors import EngineError, closest
 from cepheid.language.bound import BoundQuery
-from cepheid.plan.checks import check_options, check_precise
+from cepheid.plan.checks import check_meaning, check_options
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.operators import AUTO
 from cepheid.plan.options import EngineOptions, Limits, PlanOptions, either, given_options, options_of
@@ -21,7 +21,7 @@ from cepheid.plan.statistics import Statistics
 
 WORTH_MEASURING = 2_000  # events; below this every order is fast
 # Options that speed alone depends on: given, they choose among engines.
-CHOOSING = ("pushdown", "merge", "order", "learn", "method", "max_cost")
+CHOOSING = ("pushdown", "merge", "order", "learn", "method")
 
 log = logging.getLogger("cepheid.engine")
 
@@ -48,7 +48,7 @@ def make_plan(
     With `decide_later`, a choice that depends on the events is left to `decide`, which each worker calls for its own.
     """
     options = options or PlanOptions()
-    check_precise(bound)
+    check_meaning(bound)
     check_options(bound, options)
     plan = _rewritten(bound, options)
     order = given_order(bound, options.order)

@@ -77,10 +77,10 @@ def located(error: QueryError, text: str | None) -> QueryError:
     return QueryError(error.message, text=text, start=error.start, end=error.end, hint=error.hint, code=error.code)
 
 
-_Found = tuple[str, s.Node, str, str | None]
+_Problem = tuple[str, s.Node, str, str | None]
 
 
-def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     seen: set[str] = set()
     for component in query.components:
         name = component.variable
@@ -108,7 +108,7 @@ def _type(component: s.Component) -> str:
     return component.types[0] if component.types else ""
 
 
-def _selection_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+def _selection_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     if query.selection is None:
         return
     known = [component.variable for component in query.components]
@@ -117,17 +117,17 @@ def _selection_problems(query: s.QuerySyntax) -> Iterator[_Found]:
             yield _unknown_variable(name, known, query.selection)
 
 
-def _unknown_variable(name: str, known: list[str], node: s.Node) -> _Found:
+def _unknown_variable(name: str, known: list[str], node: s.Node) -> _Problem:
     guess = closest(name, known)
     hint = f"did you mean {guess}?" if guess else f"the variables are {', '.join(known)}"
     return f"no variable '{name}'", node, "unknown-variable", hint
 
 
-def _expression_problems(query: s.QuerySyntax, expression: s.Expression, *, returned: bool) -> Iterator[_Found]:
+def _expression_problems(query: s.QuerySyntax, expression: s.Expression, *, returned: bool) -> Iterator[_Problem]:
     by_name = {component.variable: component for component in query.components}
     known = list(by_name)
 
-    def visit(node: s.Expression, aggregate: bool, condition: bool) -> Iterator[_Found]:
+    def visit(node: s.Expression, aggregate: bool, condition: bool) -> Iterator[_Problem]:
         match node:
             case s.Reference(variable=name) | s.Length(variable=name) if name not in by_name:
                 yield _unknown_variable(name, known, node)
@@ -163,7 +163,7 @@ def _is_whole(expression: s.Expression, reference: s.Reference) -> bool:
     )
 
 
-def _element_problems(node: s.Reference, part_of_value: bool, returned: bool) -> Iterator[_Found]:
+def _element_problems(node: s.Reference, part_of_value: bool, returned: bool) -> Iterator[_Problem]:
     """What is wrong with naming this element of a Kleene group outside an aggregate?"""
     name, element = node.variable, node.element
     many = element in _GROUP_ELEMENTS or (returned and element is s.Element.SINGLE)
@@ -186,7 +186,7 @@ def _call_problems(
     arguments: tuple[s.Expression, ...],
     by_name: dict[str, s.Component],
     aggregate: bool,
-) -> Iterator[_Found]:
+) -> Iterator[_Problem]:
     name = function.lower()
     if name in AGGREGATES:
         if aggregate:
@@ -214,7 +214,7 @@ def _call_problems(
 
 def _aggregate_problems(
     node: s.Expression, name: str, argument: s.Expression, by_name: dict[str, s.Component]
-) -> Iterator[_Found]:
+) -> Iterator[_Problem]:
     mentioned = sorted(s.variables_of(argument))
     groups = [variable for variable in mentioned if variable in by_name and by_name[variable].kleene]
     if not groups:
@@ -237,7 +237,7 @@ def _element_text(variable: str, element: s.Element) -> str:
     return f"[{variable}.LEN]" if element is s.Element.LAST else element.value
 
 
-def _return_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+def _return_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     negative = {component.variable for component in query.components if component.negative}
     seen: set[str] = set()
     for item in query.returns or ():
@@ -267,7 +267,7 @@ def returned_name(item: s.Returned) -> str:
             return expression_text(other)
 
 
-def _negation_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+def _negation_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     """Components that a condition ties together kill together, but a score knows only how sure each is by itself."""
     negative = {component.variable for component in query.components if component.negative}
     if query.where is None or query.threshold is None:
@@ -287,7 +287,7 @@ def _literals(node: s.Expression) -> Iterator[s.Expression]:
         yield node
 
 
-def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Found]:
+def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     """AYAC section 2.2: every component needs a predicate on itself alone (or, here, a type)."""
     if query.threshold is None:
         return

@@ -1,7 +1,7 @@
 """How is the integral over the unknown times of missing events solved? One convolution per missing event.
 
-SEMANTICS 4.2 integrates over 0 < s1 < ... < sk < T. Since each factor depends on one gap s(q+1) - s(q) only, the
-k-fold integral is a chain, solved from the last gap to the first:
+The score (docs/semantics.md) integrates over 0 < s1 < ... < sk < T. Each factor depends on one gap s(q+1) - s(q), so
+the k-fold integral is a chain, solved from the last gap to the first:
 
     rest_k(t) = end(t)
     rest_q(t) = local_q(t) + weight * ∫ density(s) rest_(q+1)(t - s) ds

@@ -2,7 +2,7 @@
 
 A gap is the time from the last positive component before an event to that event. Every distribution may be
 defective: `happens` is the probability that the event comes at all, so the density integrates to `happens` and
-cdf(inf) = happens (SEMANTICS 4.1: some tags never visit a register).
+cdf(inf) = happens (docs/semantics.md: some tags never visit a register).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How probable is a stretch of a match in which events are missing? The segment scores of SEMANTICS 4.2 (AYAC §3).
+"""How probable is a stretch of a match in which events are missing? The segment scores of docs/semantics.md (AYAC §3).
 
 A segment lies between two observed positive events (or the window's opening and the first, or the last and the
 deadline) that are T apart. Its items are the components between them, in order: positives that must have happened
@@ -132,7 +132,7 @@ def _closed_form(items: Sequence[SegmentItem], scoring: Scoring) -> Function | N
 
 
 def _score_chain(items: Sequence[SegmentItem], window: float, scoring: Scoring) -> Chain:
-    """The integral of SEMANTICS 4.2 as a chain."""
+    """The integral of docs/semantics.md as a chain."""
     missing, groups = _split(items)
     if scoring == "paper" and len(missing) == 2 and not any(groups):
         return _printed_pair(missing[0], missing[1], window)
@@ -150,7 +150,7 @@ def _printed_pair(first: SegmentItem, second: SegmentItem, window: float) -> Cha
 
 
 def _posterior(items: Sequence[SegmentItem], window: float, tolerance: float) -> SegmentScore:
-    """N / D of SEMANTICS 4.2."""
+    """N / D of docs/semantics.md."""
     missing, groups = _split(items)
     # D is at least the product of all losses. With a negative of loss 0 it can vanish: nothing being seen is then
     # impossible under the model, and the score keeps the value it had when it was last possible.

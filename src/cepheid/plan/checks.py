@@ -7,14 +7,17 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.options import ImpreciseOptions, PlanOptions, given_options, options_of
 
-FOR_INTERVALS = (*options_of(ImpreciseOptions), "method", "max_cost")
+FOR_INTERVALS = (*options_of(ImpreciseOptions), "method")
 FOR_MISSING = ("scoring", "missing_last")
 GIVE_BOUNDS = "pass lower='...' and upper='...', or uncertainty=..."
 
 
-def check_precise(bound: BoundQuery) -> None:
-    """CONFIDENCE and TOP k BY CONFIDENCE say nothing where every match is certain."""
+def check_meaning(bound: BoundQuery) -> None:
+    """Some clauses say nothing where every match is certain, others where times are not."""
     if bound.schema.lower is not None:
+        if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+            reason = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+            raise QueryError(reason, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
         return
     if bound.syntax.output.mode is s.OutputMode.TOP:
         hint = "pass lower='...' and upper='...', or leave OUTPUT out"

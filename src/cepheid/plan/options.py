@@ -216,6 +216,7 @@ class ImpreciseOptions:
     probabilities: str | None = option(None, text)  # a column that lists the probability of each instant
     unit: Any = field(default=None, metadata=takes(anything))  # the length of one instant
     max_width: int | None = option(None, number(1))  # instants of an interval
+    max_cost: float | None = option(None, number(1))  # steps for the confidence of one match
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,6 @@ class IntervalOptions(MissingOptions, ImpreciseOptions):
     """Of the engine that judges intervals."""
 
     method: str = option("auto", one_of(*METHODS))  # the order in which candidates are looked for (TIME section 4)
-    max_cost: float | None = option(None, number(1))  # steps for the confidence of one match
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class Options(PlanOptions):
     lower: str | None = option(None, text)
     upper: str | None = option(None, text)
     uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
+    lacks: Any = field(default=None, metadata=takes(anything))  # attributes that events of a type do not have
     output: str = option("rows", one_of(*OUTPUTS))
 
     @classmethod
@@ -82,6 +83,7 @@ class Options(PlanOptions):
             "tiebreak": self.tiebreak,
             "lower": self.lower,
             "upper": self.upper,
+            "lacks": self.lacks,
         }
 
 
@@ -124,9 +126,14 @@ def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options
         if name not in options_of(Options) and not any(name in options_of(other) for other in elsewhere.values()):
             read_options(_EVERY[kind], {name: rest[name]})
     options = Options.from_keywords(rest, elsewhere)
+    refuse_output(options)
+    return options, read_options(kind, own)
+
+
+def refuse_output(options: Options) -> None:
+    """Spark returns rows."""
     if "output" in given_options(options):
         raise CepheidError("output is an option of tables in memory, not of Spark", hint="count the rows of the result")
-    return options, read_options(kind, own)
 
 
 def _type(given: object) -> str | None:

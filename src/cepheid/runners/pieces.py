@@ -1,7 +1,7 @@
 """Cuts the events of one Spark partition into pieces that fit memory, so that no match is lost or found twice.
 
 All events of a key stay together as long as they fit. A key that does not fit is cut by completion intervals: the
-piece for (after, until] gets the events within reach of it (DESIGN section 1).
+piece for (after, until] gets the events within reach of it (docs/design.md).
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ import numpy as np
 from cepheid.engine.data.matches import Matches, from_groups
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.reference import missing, output, precise, worlds
-from cepheid.engine.reference.stream import Found, Stream
+from cepheid.engine.reference.stream import FoundMatch, Stream
 from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import LimitError, QueryError
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType
 from cepheid.model.scores import Scoring
-from cepheid.plan.checks import check_precise
+from cepheid.plan.checks import check_meaning
 from cepheid.plan.physical import Plan
 
 MAX_EVENTS = 5_000  # beyond this, enumeration in Python is not a judgement but a wait
@@ -57,7 +57,7 @@ def is_lossy(plan: Plan) -> bool:
     return plan.bound.syntax.threshold is not None or plan.model is not None
 
 
-def everything(plan: Plan, events: EventTable, stream: Stream) -> list[Found]:
+def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatch]:
     """Every match that is certain or probable enough, before OUTPUT picks among them.
 
     Options of the plan: `missing_last` allows the last positive event to be missing, `probabilities` names a column
@@ -103,14 +103,14 @@ def check_output(plan: Plan) -> None:
     """Can what OUTPUT asks for be said of this stream?"""
     mode, imprecise = plan.bound.syntax.output.mode, plan.bound.schema.lower is not None
     if mode is s.OutputMode.NON_OVERLAP and imprecise:
-        told = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
-        raise QueryError(told, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
-    check_precise(plan.bound)
+        message = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+        raise QueryError(message, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
+    check_meaning(plan.bound)
 
 
 def reported(
-    plan: Plan, stream: Stream, found: list[Found], after: int, ended: output.Ended | None = None
-) -> list[Found]:
+    plan: Plan, stream: Stream, found: list[FoundMatch], after: int, ended: output.Ended | None = None
+) -> list[FoundMatch]:
     """What OUTPUT picks among the matches."""
     bound, chosen = plan.bound, plan.bound.syntax.output
     match chosen.mode:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search
-from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
+from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_seen, last_seen
 from cepheid.engine.worth.losses import (
     NEGLIGIBLE,
     check_missing,
@@ -41,7 +41,7 @@ def find_all(
     probability: Probability,
     may_miss: frozenset[str],
     missing_last: bool = False,
-) -> list[Found]:
+) -> list[FoundMatch]:
     """Every match that may have happened, with its probability; before the threshold is applied."""
     search = Search(bound, stream, missing_last)
 
@@ -67,7 +67,7 @@ def find_all(
             continue
         likely = probability(groups, stream)
         if likely > 0.0:
-            found.append(Found(search.completion(groups), groups, likely))
+            found.append(FoundMatch(search.completion(groups), groups, likely))
         if len(found) > MAX_MATCHES:
             raise LimitError(f"the reference engine enumerates at most {MAX_MATCHES} matches", hint="use a fast engine")
     return found

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cepheid.engine.data.matches import sortable
-from cepheid.engine.reference.stream import Found, Groups, OrderKey, Stream, first_seen, last_seen, partition_of
+from cepheid.engine.reference.stream import FoundMatch, Groups, OrderKey, Stream, first_seen, last_seen, partition_of
 from cepheid.language.bound import BoundQuery
 
 Ended = Mapping[tuple[Any, ...], OrderKey]  # for each partition, where its last reported match ended
 
 
-def without_overlap(bound: BoundQuery, stream: Stream, found: Iterable[Found], ended: Ended) -> list[Found]:
+def without_overlap(bound: BoundQuery, stream: Stream, found: Iterable[FoundMatch], ended: Ended) -> list[FoundMatch]:
     """NON-OVERLAP: per partition, a match is reported if it starts after the last reported one ended.
 
     Matches compete by end (earliest first), then by start (latest first), then in the order of their events.
@@ -39,7 +39,7 @@ def last_ends(bound: BoundQuery, stream: Stream, reported: Iterable[Groups]) -> 
     return ends
 
 
-def maximal(found: list[Found]) -> list[Found]:
+def maximal(found: list[FoundMatch]) -> list[FoundMatch]:
     """MAXIMAL: without matches whose events are a proper part of another's, component by component."""
     sets = [tuple(frozenset(group) for group in match.groups) for match in found]
 
@@ -51,10 +51,10 @@ def maximal(found: list[Found]) -> list[Found]:
     return [found[each] for each in everyone if not any(within(each, other) for other in everyone)]
 
 
-def most_confident(bound: BoundQuery, stream: Stream, found: list[Found], count: int) -> list[Found]:
+def most_confident(bound: BoundQuery, stream: Stream, found: list[FoundMatch], count: int) -> list[FoundMatch]:
     """TOP k BY CONFIDENCE, per partition; equal ones by the earliest possible end, then in the order of events."""
 
-    def rank(match: Found) -> tuple[Any, ...]:
+    def rank(match: FoundMatch) -> tuple[Any, ...]:
         assert match.confidence is not None
         return (-round(match.confidence, 9), match.latest, _competing(bound, stream, match.groups))
 

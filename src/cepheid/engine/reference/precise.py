@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
+from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_seen, last_seen
 from cepheid.engine.reference.values import Binding, Evaluator, Row
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
@@ -20,10 +20,10 @@ MAX_MATCHES = 200_000
 MAX_RUNS = 2_000_000
 
 
-def find_all(bound: BoundQuery, stream: Stream) -> list[Found]:
+def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
     """Every match of the query in a stream without losses."""
     search = Search(bound, stream)
-    return [Found(search.completion(groups), groups) for groups in search.matches()]
+    return [FoundMatch(search.completion(groups), groups) for groups in search.matches()]
 
 
 @dataclass
@@ -54,8 +54,8 @@ class Search:
                 found += 1
             pending.extend(self.continued(groups, closed))
             if found > MAX_MATCHES or runs > MAX_RUNS:
-                told = f"{MAX_MATCHES} matches and {MAX_RUNS} runs"
-                raise LimitError(f"the reference engine enumerates at most {told}", hint="use a fast engine")
+                limits = f"{MAX_MATCHES} matches and {MAX_RUNS} runs"
+                raise LimitError(f"the reference engine enumerates at most {limits}", hint="use a fast engine")
 
     def continued(self, groups: Groups, closed: bool) -> Iterator[Groups]:
         """The run with one more event, in every way that the strategy allows."""

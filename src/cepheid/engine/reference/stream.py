@@ -35,7 +35,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundMatch:
     """A match: when it is known, which events fill each positive component, and how sure it is."""
 
     completion: int

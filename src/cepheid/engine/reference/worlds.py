@@ -14,7 +14,7 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.reference.missing import passes_alone
 from cepheid.engine.reference.precise import Search
-from cepheid.engine.reference.stream import Found, Groups, Stream, first_seen, last_seen
+from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_seen, last_seen
 from cepheid.errors import DataError, LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -23,7 +23,7 @@ from cepheid.language.schema import Schema
 MAX_WORLDS = 2_000_000
 SUM_WITHIN = 1e-6  # how far the probabilities of an event's instants may be from summing to one
 
-Judge = Callable[[Stream], Sequence[Found]]  # all matches of one world
+Judge = Callable[[Stream], Sequence[FoundMatch]]  # all matches of one world
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class _Gathered:
     latest: int = -NEVER
 
 
-def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], judge: Judge) -> list[Found]:
+def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], judge: Judge) -> list[FoundMatch]:
     """Every sequence of events that is a match in some world: its range, its confidence and its expected score."""
     clusters = independent(bound, stream, intervals)
     worlds = sum(math.prod(intervals[event].width for event in cluster) for cluster in clusters)
     if worlds > MAX_WORLDS:
-        told = f"{worlds:,} possible worlds; the reference engine enumerates at most {MAX_WORLDS:,}"
-        raise LimitError(told, hint="use a fast engine, fewer events or a coarser unit of time")
+        message = f"{worlds:,} possible worlds; the reference engine enumerates at most {MAX_WORLDS:,}"
+        raise LimitError(message, hint="use a fast engine, fewer events or a coarser unit of time")
     gathered: dict[Groups, _Gathered] = {}
     for cluster in clusters:
         for weight, order, world in possible_worlds(stream, intervals, cluster):
@@ -74,7 +74,7 @@ def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], j
                 entry.earliest = min(entry.earliest, world.times[first_seen(match.groups)])
                 entry.latest = max(entry.latest, world.times[last_seen(match.groups)])
     return [
-        Found(
+        FoundMatch(
             completion(bound, intervals, groups),
             groups,
             probability=math.fsum(entry.scores) if entry.scores else None,
@@ -141,10 +141,10 @@ def independent(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval]
                 parts.setdefault(values, []).append(event)
     if bound.window is None or counted:
         return [part for part in parts.values() if part]
-    return [piece for part in parts.values() for piece in _apart(part, intervals, bound.window.length)]
+    return [piece for part in parts.values() for piece in _separate_pieces(part, intervals, bound.window.length)]
 
 
-def _apart(events: list[int], intervals: Sequence[Interval], length: int) -> Iterator[list[int]]:
+def _separate_pieces(events: list[int], intervals: Sequence[Interval], length: int) -> Iterator[list[int]]:
     """Pieces so far apart in every world that no window reaches from one into the next."""
     piece: list[int] = []
     until = 0
@@ -169,8 +169,8 @@ def intervals_of(events: EventTable, schema: Schema, probabilities: str | None =
     if schema.lower is None or schema.upper is None:
         raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
     if schema.tiebreak:
-        told = "tiebreak orders events of one instant, but with lower and upper no order is certain"
-        raise DataError(told, hint="leave tiebreak out")
+        message = "tiebreak orders events of one instant, but with lower and upper no order is certain"
+        raise DataError(message, hint="leave tiebreak out")
     lower, upper = times_of(events.table, schema.lower), times_of(events.table, schema.upper)
     weights: list[list[float | None] | None] = [None] * len(events)
     if probabilities is not None:
@@ -180,8 +180,8 @@ def intervals_of(events: EventTable, schema: Schema, probabilities: str | None =
     found = []
     for row, (low, high, given) in enumerate(zip(lower.tolist(), upper.tolist(), weights, strict=True)):
         if low > high:
-            told = f"the lower bound {low} is above the upper bound {high}"
-            raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+            message = f"the lower bound {low} is above the upper bound {high}"
+            raise DataError(message, column=schema.lower, row=row, hint="swap them, or drop such rows")
         interval = Interval(low // unit * unit, high, unit=unit)
         if given is not None:
             interval = replace(interval, weights=_checked(given, interval.width, probabilities, row))
@@ -192,10 +192,10 @@ def intervals_of(events: EventTable, schema: Schema, probabilities: str | None =
 def _checked(given: Sequence[float | None], width: int, column: str | None, row: int) -> tuple[float, ...]:
     known = tuple(float(weight) for weight in given if weight is not None)
     if len(given) != width or len(known) != width:
-        told = f"{len(known)} probabilities for {width} instants"
-        raise DataError(told, column=column, row=row, hint="give one for each instant from lower to upper")
+        message = f"{len(known)} probabilities for {width} instants"
+        raise DataError(message, column=column, row=row, hint="give one for each instant from lower to upper")
     total = math.fsum(known)
     if min(known) < 0.0 or not abs(total - 1.0) <= SUM_WITHIN:
-        told = f"the probabilities sum to {total:.9g}" if min(known) >= 0.0 else f"a probability of {min(known):g}"
-        raise DataError(told, column=column, row=row, hint="they must be at least 0 and sum to 1")
+        message = f"the probabilities sum to {total:.9g}" if min(known) >= 0.0 else f"a probability of {min(known):g}"
+        raise DataError(message, column=column, row=row, hint="they must be at least 0 and sum to 1")
     return tuple(weight / total for weight in known)

@@ -97,8 +97,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     def query(self, meta: Meta, parts: list[Any]) -> s.QuerySyntax:
         head, components = parts[0], tuple(part for part in parts[1:] if isinstance(part, s.Component))
-        written = any(isinstance(part, Token) and part.type == "SEQ" for part in parts)
-        sequence = len(components) > 1 or written or str(head).lower() == "sequence"
+        has_seq = any(isinstance(part, Token) and part.type == "SEQ" for part in parts)
+        sequence = len(components) > 1 or has_seq or str(head).lower() == "sequence"
         clauses: dict[str, Any] = {}
         for part in parts[1:]:
             if isinstance(part, s.Component | Token):
@@ -116,14 +116,14 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         negative = isinstance(parts[0], Token) and parts[0].type == "BANG"
         (kind, types, types_span), plus, named = parts[1:] if negative else parts
         span = _span(meta)
-        written = self.text[slice(*types_span)]
+        types_text = self.text[slice(*types_span)]
         if named is not None:
             variable, variable_span, brackets = named
             if brackets and plus is None:
-                hint = f"write {written}+ {variable}[] for one or more events"
+                hint = f"write {types_text}+ {variable}[] for one or more events"
                 self.fail(f"'{variable}[]' without '+'", variable_span, "kleene-without-plus", hint)
         elif plus is not None:
-            hint = f"write {written}+ a[]"
+            hint = f"write {types_text}+ a[]"
             self.fail("a Kleene component needs a variable", types_span, "missing-variable", hint)
         elif types is None:
             self.fail("a component of any type needs a variable", types_span, "missing-variable", "write * x")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def spread_events(plan: Plan) -> Plan:
-    """Events are parted by the attributes of the equivalence tests or, without these, by time (DESIGN section 1).
+    """Events are parted by the attributes of the equivalence tests or, without these, by time (docs/design.md).
 
     >>> from cepheid.plan.examples import example, show
     >>> from cepheid.plan.rules.bound_retention import bound_retention

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.engine.choose import make_plan
 from cepheid.engine.find import automaton_text
+from cepheid.errors import DataError
 from cepheid.language.schema import Schema
 from cepheid.plan.explain import explain
+from cepheid.plan.operators import Spread
+from cepheid.plan.options import given_options
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import check_names
-from cepheid.runners.options import Options, StreamOptions, spark_options
+from cepheid.runners.options import BatchOptions, Options, StreamOptions, spark_options
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.pushdown import needed_events
@@ -31,6 +34,7 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
         plans = {name: spark_plan(one, schema, options) for name, one in query.items()}
     else:
         plans = spark_plan(query, schema, options)
+    check_used(plans.values() if isinstance(plans, dict) else [plans], spreading)
     if isinstance(spreading, StreamOptions):
         return stream.match_stream(df, plans, spreading, early)
     return batch.match_batch(df, plans, spreading)
@@ -42,12 +46,31 @@ def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
     return make_plan(bound, None, options, decide_later=True)[0]
 
 
+def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> None:
+    """An error for an option of spreading that no plan has a use for."""
+    exchanges, given = [plan.exchange for plan in plans], given_options(options)
+    spreads = {exchange.spread for exchange in exchanges}
+    hot = any(exchange.keys and exchange.sliceable for exchange in exchanges)
+    keyed = f"events go by their key [{', '.join(exchanges[0].keys)}]"
+    if "hot_keys" in given and not hot:
+        why = "matches have to be compared over all time" if Spread.KEYS in spreads else "no key parts the events"
+        raise DataError("hot_keys cuts keys by time, which this query cannot use", hint=f"leave it out: {why}")
+    if "slices" in given and Spread.TIME not in spreads and "hot_keys" not in given:
+        why = keyed if Spread.KEYS in spreads else "neither key nor window parts the events"
+        raise DataError("slices cuts time, which this query cannot use", hint=f"leave it out: {why}")
+    if "partitions" in given and spreads == {Spread.NOTHING}:
+        raise DataError("partitions parts events, but neither key nor window does", hint="leave it out, or add WITHIN")
+    if "shards" in given and Spread.KEYS not in spreads:
+        raise DataError("shards parts a stream by key, but no key parts the events", hint="leave it out")
+
+
 def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str:
     """What would be done for a query over a Spark table, and how it would be spread over workers."""
     options, spreading = spark_options(keywords, df.isStreaming)
     df, options, _ = with_spark_bounds(df, options)
     schema = arrow_schema(df)
     plan = spark_plan(query, schema, options)
+    check_used([plan], spreading)
     if isinstance(spreading, StreamOptions):
         plan = stream.sharded(plan, spreading)
     else:

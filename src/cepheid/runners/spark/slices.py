@@ -1,7 +1,7 @@
 """Slices of time that run side by side: for queries that no key parts, and for keys that hold more than their share.
 
 The slice (after, until] finds the matches that complete in it and gets every event within their reach, so that each
-match comes out of exactly one slice (DESIGN section 1). Events near an edge are copied into both slices.
+match comes out of exactly one slice (docs/design.md). Events near an edge are copied into both slices.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from cepheid.api import query as parsed
 from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError
 from cepheid.runners.local import with_intervals
-from cepheid.runners.options import Options, spark_options
+from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.pushdown import quoted
@@ -149,7 +149,8 @@ def analysed(
         from cepheid.model import load_model
 
         keywords["model"] = load_model(keywords["model"])
-    given, _ = spark_options(keywords, streaming=False)
+    given = Options.from_keywords(keywords)
+    refuse_output(given)
     schema = to_arrow_schema(table.dataType, timezone="UTC")
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)

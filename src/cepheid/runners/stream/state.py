@@ -1,6 +1,6 @@
 """What a stream keeps: the retained events of a shard in chunks, and the clock. One step turns it into the next.
 
-A step is `find` over the interval between the old and the new watermark (DESIGN section 1); the state is a table and
+A step is `find` over the interval between the old and the new watermark (docs/design.md); the state is a table and
 nothing else. It is kept in chunks, since rewriting a whole window in every micro-batch would cap the throughput: a
 step adds a chunk for what is new, drops those that have expired, and rewrites those of which little is left. Chunks
 of keys that nothing comes for are not even read (asleep.py). Nothing here knows Spark.

@@ -1,0 +1,91 @@
+"""The streaming step without Spark: chunks in a dictionary, events that arrive in any order the delay allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import hypothesis.strategies as st
+import pyarrow as pa
+
+from cepheid.plan.physical import Plan
+from cepheid.runners.spark.shipment import ship
+from cepheid.runners.stream.state import Clock, Step
+
+END_OF_TIME = 10_000
+Signature = list[list[int]]
+
+
+@dataclass
+class Memory:
+    """Where chunks lie: in dictionaries."""
+
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    codes: dict[int, bytes] = field(default_factory=dict)
+    ends: dict[int, bytes] = field(default_factory=dict)
+
+    def read(self, number: int) -> bytes:
+        return self.chunks[number]
+
+    def write(self, number: int, chunk: bytes) -> None:
+        assert number not in self.chunks
+        self.chunks[number] = chunk
+
+    def remove(self, number: int) -> None:
+        del self.chunks[number]
+
+    def keys(self, number: int) -> bytes:
+        return self.codes[number]
+
+    def write_keys(self, number: int, keys: bytes) -> None:
+        self.codes[number] = keys
+
+    def remove_keys(self, number: int) -> None:
+        del self.codes[number]
+
+    def ended(self, query: int) -> bytes | None:
+        return self.ends.get(query)
+
+    def end(self, query: int, ended: bytes) -> None:
+        self.ends[query] = ended
+
+
+def in_batches(draw: st.DrawFn, table: pa.Table, delay: int) -> list[pa.Table]:
+    """The rows in an order that never leaves one more than `delay` behind the newest, cut into micro-batches."""
+    times = table["ts"].to_pylist()
+    left, order, newest = list(range(len(times))), [], None
+    while left:
+        oldest = min(times[row] for row in left)
+        able = [row for row in left if max(times[row], times[row] if newest is None else newest) - oldest <= delay]
+        row = draw(st.sampled_from(able or [min(left, key=lambda row: times[row])]))
+        newest = times[row] if newest is None else max(newest, times[row])
+        left.remove(row)
+        order.append(row)
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=4)))
+    return [table.take(pa.array(order[a:b], pa.int64())) for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
+
+
+def found_in_steps(plan: Plan, batches: list[pa.Table], delay: int) -> list[Signature]:
+    """What a stream reports, batch by batch, the end of time included; its state is read back between the steps."""
+    step = replace(Step((ship(plan, batches[0].schema),), (0,), delay), plans=(plan,))
+    clock, store = Clock(), Memory()
+    found: list[Signature] = []
+    for batch, newest in [
+        *((batch, max(batch["ts"].to_pylist(), default=None)) for batch in batches),
+        (None, END_OF_TIME),
+    ]:
+        outcome = step.run(clock, store, [batch] if batch is not None and batch.num_rows else [], newest)
+        assert outcome.late is None
+        clock = Clock.read(outcome.clock.text("same"), "same")
+        found += [match for _, part in outcome.results for match in signatures(plan, part.to_pylist())]
+    return sorted(found)
+
+
+def signatures(plan: Plan, rows: list[dict[str, Any]]) -> list[Signature]:
+    """The matches of result rows as numbers of events."""
+    found = []
+    for row in rows:
+        groups = [row[component.variable] for component in plan.bound.positives]
+        groups = [group if isinstance(group, list) else [group] if group is not None else [] for group in groups]
+        found.append([[event["event"] for event in group] for group in groups])
+    return found

@@ -1,0 +1,77 @@
+"""The contract of engines, for every engine in the registry: a new one is tested by being listed there.
+
+Run as plain Python the queries are drawn, too. Compiled, they come from a list (contract/shapes.py), since each new
+query costs a compilation, and the streams are drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cepheid.engine import engines
+from cepheid.engine.engines import ENGINES, Engine
+from contract import properties
+from contract.cases import cases
+
+EVERY_ENGINE = pytest.mark.parametrize("name", list(ENGINES))
+CUTS = st.lists(st.integers(-5, 30), max_size=4)
+WANTED = settings().max_examples  # per engine for agreement; for each other property, over all engines where many
+drawn = settings(max_examples=10 if WANTED < 10 else WANTED, suppress_health_check=list(HealthCheck))
+shared = settings(drawn, max_examples=drawn.max_examples if WANTED < 100 else -(-WANTED // len(ENGINES)))
+
+
+@EVERY_ENGINE
+@drawn
+@given(data=st.data())
+def test_it_agrees_with_the_reference(name: str, data: Any) -> None:
+    properties.agrees_with_the_reference(data.draw(cases(ENGINES[name])), name)
+
+
+@EVERY_ENGINE
+@shared
+@given(data=st.data(), cuts=CUTS)
+def test_it_can_be_cut_anywhere(name: str, data: Any, cuts: list[int]) -> None:
+    properties.can_be_cut_anywhere(data.draw(cases(ENGINES[name])), name, cuts)
+
+
+@EVERY_ENGINE
+@shared
+@given(data=st.data(), cuts=CUTS)
+def test_retained_events_are_enough(name: str, data: Any, cuts: list[int]) -> None:
+    properties.retained_events_are_enough(data.draw(cases(ENGINES[name], window=True)), name, cuts)
+
+
+@EVERY_ENGINE
+@shared
+@given(data=st.data())
+def test_it_takes_every_kind_of_table(name: str, data: Any) -> None:
+    properties.takes_every_kind_of_table(data.draw(cases(ENGINES[name])), name)
+
+
+@EVERY_ENGINE
+@shared
+@given(data=st.data())
+def test_it_streams_like_a_batch(name: str, data: Any) -> None:
+    properties.streams_like_a_batch(data.draw(cases(ENGINES[name], window=True)), name, data.draw)
+
+
+def test_a_new_engine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference under another name, for plain sequences: listed, it is drawn for and held to the contract."""
+    new = Engine("new", engines.NoOptions, engines.sequences, engines.Fixed(1.0), "reference:find")
+    monkeypatch.setitem(ENGINES, "new", new)  # type: ignore[arg-type]
+
+    @settings(drawn, max_examples=10)
+    @given(data=st.data(), cuts=CUTS)
+    def contract(data: Any, cuts: list[int]) -> None:
+        case = data.draw(cases(new, window=True))
+        properties.agrees_with_the_reference(case, "new")
+        properties.can_be_cut_anywhere(case, "new", cuts)
+        properties.retained_events_are_enough(case, "new", cuts)
+        properties.takes_every_kind_of_table(case, "new")
+        properties.streams_like_a_batch(case, "new", data.draw)
+
+    contract()
