@@ -130,3 +130,9 @@ def test_a_condition_as_a_value_may_be_unknown() -> None:
         for engine in ("sequence", "reference"):
             found = cepheid.match(events, f"PATTERN SEQ(A a, B b) WHERE {condition} WITHIN 9", engine=engine)
             assert found.num_rows == expected, (condition, engine)
+
+
+def test_zero_with_and_without_a_sign_is_one_key() -> None:
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [0.0, -0.0]})
+    for engine in ("reference", "sequence"):
+        assert cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE [x] WITHIN 9", engine=engine).num_rows == 1

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import bind
 from cepheid.language.check import RESULT_COLUMNS, check
-from cepheid.language.functions import AGGREGATES, BUILT_IN
+from cepheid.language.functions import BUILT_IN
 from cepheid.language.guess import guessed_schema
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse

@@ -13,7 +13,7 @@ from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, Engine
 from cepheid.engine.output.maximal import find_maximal
-from cepheid.engine.output.overlap import Ended, find_apart, last_ends
+from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
 from cepheid.language import syntax as s
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
@@ -40,7 +40,7 @@ def find(
         return run(plan, events, low, high, ended)
     match plan.output.mode:
         case s.OutputMode.NON_OVERLAP:
-            return find_apart(run, plan, events, low, high, ended)
+            return find_non_overlapping(run, plan, events, low, high, ended)
         case s.OutputMode.MAXIMAL:
             return find_maximal(run, plan, events, low, high)
     return run(plan, events, low, high)

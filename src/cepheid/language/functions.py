@@ -28,6 +28,16 @@ class Function:
     accepts: frozenset[DataType]
     result: DataType | None  # None: that of the arguments
     user: bool = False
+    kernel: Callable[..., Any] | None = None  # a form that numba takes, where `call` is none
+    inline: str | None = None  # the function as source over its arguments, where it is that short
+    null: str | None = None  # where it is NULL although its arguments are not, as source over them
+    columns: bool = False  # computed for whole columns before any matching: functions of text
+    spark: str | None = None  # Spark's function of the same meaning, for what is pushed below a shuffle
+
+    @property
+    def compiled(self) -> Callable[..., Any]:
+        """The form that kernels call."""
+        return self.kernel or self.call
 
 
 _NUMBER = frozenset({DataType.INT, DataType.FLOAT})
@@ -70,21 +80,54 @@ def _guarded(call: Callable[..., float]) -> Callable[..., float]:
     return safe
 
 
+# Compiled functions do not raise where Python's do, so their domains are written out.
+
+
+def _sqrt(x: float) -> float:
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else math.nan
+
+
+def _power(x: float, y: float) -> float:
+    if (x < 0 and y != math.floor(y)) or (x == 0 and y < 0):
+        return math.nan
+    result = math.pow(x, y)
+    return math.nan if math.isinf(result) and not (math.isinf(x) or math.isinf(y)) else result
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < _LARGEST_EXPONENT or x == math.inf else math.nan
+
+
+def _floor(x: float) -> int:
+    return math.floor(x)
+
+
+def _ceil(x: float) -> int:
+    return math.ceil(x)
+
+
+_LARGEST_EXPONENT = 709.782712893384  # math.log of the largest number
+_BEYOND_WHOLE = "not (abs({0}) < 9.2e18)"  # infinity, or more than 64 bits hold
+
 BUILT_IN: dict[str, Function] = {
     function.name: function
     for function in (
-        Function("abs", abs, 1, 1, _NUMBER, None),
-        Function("sqrt", _guarded(math.sqrt), 1, 1, _NUMBER, DataType.FLOAT),
-        Function("exp", _guarded(math.exp), 1, 1, _NUMBER, DataType.FLOAT),
-        Function("log", _guarded(math.log), 1, 1, _NUMBER, DataType.FLOAT),
-        Function("power", _guarded(math.pow), 2, 2, _NUMBER, DataType.FLOAT),
-        Function("floor", _guarded(math.floor), 1, 1, _NUMBER, DataType.INT),
-        Function("ceil", _guarded(math.ceil), 1, 1, _NUMBER, DataType.INT),
-        Function("least", min, 2, _MANY, _NUMBER, None),
-        Function("greatest", max, 2, _MANY, _NUMBER, None),
-        Function("lower", str.lower, 1, 1, _STRING, DataType.STRING),
-        Function("upper", str.upper, 1, 1, _STRING, DataType.STRING),
-        Function("length", len, 1, 1, frozenset({DataType.STRING, DataType.LIST}), DataType.INT),
+        Function("abs", abs, 1, 1, _NUMBER, None, inline="abs({0})"),
+        Function("sqrt", _sqrt, 1, 1, _NUMBER, DataType.FLOAT),
+        Function("exp", _guarded(_exp), 1, 1, _NUMBER, DataType.FLOAT, kernel=_exp),
+        Function("log", _log, 1, 1, _NUMBER, DataType.FLOAT),
+        Function("power", _guarded(_power), 2, 2, _NUMBER, DataType.FLOAT, kernel=_power),
+        Function("floor", _guarded(math.floor), 1, 1, _NUMBER, DataType.INT, kernel=_floor, null=_BEYOND_WHOLE),
+        Function("ceil", _guarded(math.ceil), 1, 1, _NUMBER, DataType.INT, kernel=_ceil, null=_BEYOND_WHOLE),
+        Function("least", min, 2, _MANY, _NUMBER, None, inline="min({all})"),
+        Function("greatest", max, 2, _MANY, _NUMBER, None, inline="max({all})"),
+        Function("lower", str.lower, 1, 1, _STRING, DataType.STRING, columns=True),
+        Function("upper", str.upper, 1, 1, _STRING, DataType.STRING, columns=True),
+        Function("length", len, 1, 1, _STRING | {DataType.LIST}, DataType.INT, spark="char_length", columns=True),
         Function("corr", correlation, 2, 2, frozenset({DataType.LIST}), DataType.FLOAT),
         Function("coalesce", lambda *values: None, 2, _MANY, _ANY, None),
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,8 +16,10 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.keys import codes, combined, grouped, partition_numbers
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.values.columnwise import condition, value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -55,13 +56,13 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
     """The events of the table that could fill some component of the query."""
     bound = plan.bound
     components = [*bound.positives, *(negation.component for negation in bound.negations)]
-    rows, codes = _of_some_type(bound, events.table, components)
+    rows, type_codes = _of_some_type(bound, events.table, components)
     table = events.table.select(_columns_needed(bound)) if rows is not None else events.table
     if rows is None:
         rows = np.arange(len(events))
     elif len(table.column_names) and len(rows) < len(events):
         table = table.take(pa.array(rows))
-    mask = _mask(plan.scan, table, rows, codes, components)
+    mask = _mask(plan.scan, table, rows, type_codes, components)
     partitioned, compared, wild = plan.partition, plan.compared, False
     if bound.schema.lacks and any(component.any for component in components):
         absent = _null_keys(table, bound.equivalence, len(rows))
@@ -70,12 +71,11 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
         mask = np.where(absent, mask & declared, mask)
     if wild:
         partitioned, compared = (), bound.equivalence
-    key, kept = _partition_codes(table, partitioned, mask != 0)
-    partitions = int(key.max(initial=-1)) + 1
+    key, kept = partition_numbers(table, partitioned, mask != 0)
     if not kept.all():
         rows, mask, key, table = rows[kept], mask[kept], key[kept], _some(table, kept)
-    order, starts = group_by_code(key, partitions)
-    codes_compared = [_codes(table.column(name), WILD) for name in compared]
+    order, starts = grouped(key)
+    codes_compared = [codes(table.column(name), WILD) for name in compared]
     if not wild:
         valid = np.ones(len(rows), bool)
         for code in codes_compared:
@@ -184,52 +184,6 @@ def _null_keys(table: pa.Table, names: tuple[str, ...], n: int) -> npt.NDArray[n
     return absent
 
 
-def _partition_codes(
-    table: pa.Table, names: tuple[str, ...], relevant: npt.NDArray[np.bool_]
-) -> tuple[Int64s, npt.NDArray[np.bool_]]:
-    """A dense number for each partition, and which events stay: relevant ones with a known key."""
-    if not names:
-        return np.zeros(len(relevant), np.int64), relevant
-    key = np.zeros(len(relevant), np.int64)
-    for name in names:
-        code = _codes(table.column(name), -1)
-        relevant = relevant & (code >= 0)
-        key = key * (int(code.max(initial=0)) + 1) + np.maximum(code, 0)
-        if key.max(initial=0) > 4 * len(key) + 1024:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-    return key, relevant
-
-
-def _codes(column: pa.ChunkedArray, null: int) -> Int64s:
-    """A small whole number for each distinct value; numbers in a narrow range are their own codes."""
-    column = value_column(column)
-    if pa.types.is_integer(column.type) and not column.null_count and len(column):
-        values = column.to_numpy()
-        low, high = int(values.min()), int(values.max())
-        if high - low <= 4 * len(values) + 1024:
-            return values - low  # type: ignore[no-any-return]
-    encoded = pc.dictionary_encode(column)
-    indices = encoded.combine_chunks().indices if isinstance(encoded, pa.ChunkedArray) else encoded.indices
-    codes: Int64s = pc.fill_null(indices, null).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
-
-
-@numba.njit(types.UniTuple(INT64S, 2)(INT64S, types.int64), cache=True)
-def group_by_code(codes: Int64s, number: int) -> tuple[Int64s, Int64s]:
-    """A stable counting sort: the order that puts equal codes side by side, and where each code starts."""
-    starts = np.zeros(number + 1, np.int64)
-    for code in codes:
-        starts[code + 1] += 1
-    for code in range(number):
-        starts[code + 1] += starts[code]
-    order = np.empty(len(codes), np.int64)
-    free = starts.copy()
-    for index in range(len(codes)):
-        order[free[codes[index]]] = index
-        free[codes[index]] += 1
-    return order, starts
-
-
 def _ordinals(bound: BoundQuery, events: EventTable) -> Int64s:
     """Numbers the instants that contiguity looks at: two events are contiguous iff theirs differ by one."""
     if bound.strategy is s.Strategy.STRICT_CONTIGUITY or not bound.equivalence:
@@ -252,14 +206,12 @@ def _deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> tuple[Int
 
 def partitions(bound: BoundQuery, events: EventTable) -> tuple[Int64s, Int64s]:
     """All events, relevant or not, by their equivalence-test values."""
-    key = np.zeros(len(events), np.int64)
-    for name in bound.equivalence:
-        code = _codes(events.table.column(name), -1) + 1  # NULL is a partition of its own, which no match is in
-        key = np.unique(key * (int(code.max(initial=0)) + 1) + code, return_inverse=True)[1].astype(np.int64)
-    return group_by_code(key, int(key.max(initial=-1)) + 1)
+    # NULL is a value of its own here: a partition that no match is in.
+    parts = [codes(events.table.column(name)) for name in bound.equivalence]
+    return grouped(combined(parts, len(events)))
 
 
-@numba.njit(types.UniTuple(INT64S, 2)(INT64S, INT64S, INT64S), cache=True)
+@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64S, INT64S))
 def rank_within(order: Int64s, starts: Int64s, instant: Int64s) -> tuple[Int64s, Int64s]:
     """For each event, the rank of its instant in its partition, and how many events of it precede."""
     ranks, preceding = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
@@ -277,7 +229,7 @@ def rank_within(order: Int64s, starts: Int64s, instant: Int64s) -> tuple[Int64s,
 
 
 # The times may be Arrow's own memory, which is read only.
-@numba.njit(INT64S(INT64S, INT64S, INT64S, types.Array(types.int64, 1, "C", readonly=True), types.int64), cache=True)
+@kernel(INT64S(INT64S, INT64S, INT64S, types.Array(types.int64, 1, "C", readonly=True), types.int64))
 def passed_at(order: Int64s, starts: Int64s, position: Int64s, time: Int64s, length: int) -> Int64s:
     """For each event, when the event comes that lies `length` positions on; NEVER if none does."""
     due = np.empty(len(order), np.int64)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import numba
 import numpy as np
 
-from cepheid.engine.data.candidates import _codes as codes_of
 from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.keys import NULL_CODE, codes, combined
 from cepheid.engine.data.matches import MISSING, Int64s, Matches
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.output.maximal import BEGINNING, _deadlines
 from cepheid.engine.values.columnwise import value_column
 from cepheid.language.bound import BoundQuery
@@ -30,7 +30,7 @@ Ended = Mapping[Partition, OrderKey]
 NOTHING_ENDED = -1
 
 
-def find_apart(
+def find_non_overlapping(
     run: Callable[[Plan, EventTable, int, int], Matches],
     plan: Plan,
     events: EventTable,
@@ -59,7 +59,7 @@ def find_apart(
     if ended is not None:
         wanted &= matches.completion > after
     matches, first, last = matches.take(np.flatnonzero(wanted)), first[wanted], last[wanted]
-    kept = _apart(plan.bound, events, matches, first, last, ended or {})
+    kept = _non_overlapping(plan.bound, events, matches, first, last, ended or {})
     kept = kept[matches.completion[kept] > after]
     return matches.take(kept)
 
@@ -86,7 +86,7 @@ def _decided(plan: Plan, events: EventTable, matches: Matches, last: Int64s) -> 
     return events.time[last]
 
 
-def _apart(
+def _non_overlapping(
     bound: BoundQuery, events: EventTable, matches: Matches, first: Int64s, last: Int64s, ended: Ended
 ) -> Int64s:
     """The numbers of the matches that are reported."""
@@ -101,7 +101,7 @@ def _apart(
             if values in ended:
                 before[number] = _rank(bound, events, ended[values])
     sorted_by = partition[order], start[order], end[order]
-    chosen = choose_apart(*sorted_by, before)
+    chosen = choose_non_overlapping(*sorted_by, before)
     # Concurrent events can make several matches equal in all of that: the order of their events decides.
     equal = np.logical_and.reduce([values[1:] == values[:-1] for values in sorted_by])
     kept = order[chosen]
@@ -114,8 +114,8 @@ def _apart(
     return kept
 
 
-@numba.njit(INT64S(INT64S, INT64S, INT64S, INT64S), cache=True)
-def choose_apart(partition: Int64s, start: Int64s, end: Int64s, ended: Int64s) -> Int64s:
+@kernel(INT64S(INT64S, INT64S, INT64S, INT64S))
+def choose_non_overlapping(partition: Int64s, start: Int64s, end: Int64s, ended: Int64s) -> Int64s:
     """The first of each group of matches that is reported, of matches in the order they compete in."""
     chosen = np.empty(len(partition), np.int64)
     count = 0
@@ -138,16 +138,16 @@ def _seen(matches: Matches, *, from_end: bool) -> Int64s:
 
 def _partition_numbers(bound: BoundQuery, events: EventTable, matches: Matches) -> tuple[Int64s, Int64s]:
     """A number for the partition of each match, and for each partition a match that is in it."""
-    codes = np.zeros((len(matches), max(1, len(bound.equivalence))), np.int64)
-    for column, name in enumerate(bound.equivalence):
-        known = codes_of(events.table.column(name), -1)
-        value = np.full(len(matches), -1, np.int64)
+    parts = []
+    for name in bound.equivalence:
+        known = codes(events.table.column(name))
+        value = np.full(len(matches), NULL_CODE, np.int64)
         for group in matches.chosen:  # an event of an ANY component may lack it, the others have it
             rows = group.first()
-            value = np.where((value == -1) & (rows != MISSING), known[rows], value)
-        codes[:, column] = value
-    _, examples, numbers = np.unique(codes, axis=0, return_index=True, return_inverse=True)
-    return np.asarray(numbers).ravel().astype(np.int64), examples
+            value = np.where((value == NULL_CODE) & (rows != MISSING), known[rows], value)
+        parts.append(value)
+    _, examples, numbers = np.unique(combined(parts, len(matches)), return_index=True, return_inverse=True)
+    return numbers.astype(np.int64), examples
 
 
 def _partition_values(bound: BoundQuery, events: EventTable, matches: Matches, examples: Int64s) -> list[Partition]:

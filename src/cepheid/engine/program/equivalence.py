@@ -17,7 +17,8 @@ from cepheid.engine.program.tables import (
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
-from cepheid.plan.automaton import Read, Which, decisive_branches, pending_reads
+from cepheid.plan.placement import decisive_branches
+from cepheid.plan.reads import Read, Which, pending_reads
 
 Key = tuple[int, int, str | int]  # kind, slot or register, and the attribute (or nothing)
 

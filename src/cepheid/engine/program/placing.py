@@ -17,7 +17,7 @@ from cepheid.engine.program.tables import BEGIN, CLOSE, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Conjunct, Negation
-from cepheid.plan.automaton import (
+from cepheid.plan.placement import (
     begin_conjuncts,
     close_conjuncts,
     decisive_branches,

@@ -120,7 +120,16 @@ def _compared(operator: str, left: Column, right: Column) -> Column:
         if isinstance(side, pa.Scalar) and not side.is_valid:
             other = right if side is left else left
             return _nothing(other, pa.bool_())
-    return _COMPARE[operator](left, right)
+    return _COMPARE[operator](*_as_numbers(left, right))
+
+
+def _as_numbers(left: Column, right: Column) -> tuple[Column, Column]:
+    """Where a whole number meets a fraction it becomes one, as in SQL: Arrow refuses whole numbers past 53 bits."""
+    if pa.types.is_floating(left.type) and pa.types.is_integer(right.type):
+        return left, pc.cast(right, pa.float64(), safe=False)
+    if pa.types.is_floating(right.type) and pa.types.is_integer(left.type):
+        return pc.cast(left, pa.float64(), safe=False), right
+    return left, right
 
 
 def _nothing(like: Column, kind: pa.DataType) -> Column:
@@ -140,7 +149,7 @@ def _member(operand: Column, members: tuple[s.Expression, ...], resolve: Resolve
 def arithmetic(operator: str, left: Column, right: Column) -> Column:
     """`+ - * / %` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
     if operator in _ARITHMETIC:
-        return _without_nan(_ARITHMETIC[operator](left, right))
+        return _without_nan(_ARITHMETIC[operator](*_as_numbers(left, right)))
     zero = pc.equal(right, 0)
     if operator == "/":
         divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64()))

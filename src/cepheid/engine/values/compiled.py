@@ -18,6 +18,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, storage
+from cepheid.engine.kernels.compile import NO_REFERENCES
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -29,7 +30,7 @@ from cepheid.language.typing import type_of
 
 # (case, chosen events, whole and fractional running aggregates, columns): does the case's condition hold?
 PREDICATE = types.boolean(types.int64, INT64S, INT64S, FLOAT64S, COLUMNS)
-_TEXT_FUNCTIONS = frozenset({"lower", "upper", "length"})
+_SHORT = 48  # a fragment of source that is used twice is repeated up to this length; else it gets a name
 
 Slot = Callable[[s.Reference], str]  # which chosen event a reference means: an index into `at`, as source
 Fragment = tuple[str, str]  # value, is-null
@@ -58,19 +59,17 @@ class Predicate:
 def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozenset[str]) -> Predicate:
     """One function for all cases of a query: `call(case, at, counted, running, columns)`."""
     writer = _Writer(schema, any_variables)
-    bodies = [[writer.condition(condition, case) for condition in case.conditions] for case in cases]
     lines = ["def predicate(case, at, counted, running, columns):"]
     lines.append("    whole, number, null, literal, flat, edge = columns")
-    for index, body in enumerate(bodies):
-        if body:
+    for index, case in enumerate(cases):
+        if case.conditions:
             lines.append(f"    if case == {index}:")
-            lines += [f"        if not ({part}):\n            return False" for part in body]
-            lines.append("        return True")
+            lines += [f"        {line}" for line in writer.statements(case)]
     lines.append("    return True")
     source = "\n".join(lines)
     functions = tuple((name, call) for name, call in writer.functions.items())
     call, compiled = _compiled(source, functions)
-    return Predicate(call, writer.layout(), tuple(bool(body) for body in bodies), compiled, source)
+    return Predicate(call, writer.layout(), tuple(bool(case.conditions) for case in cases), compiled, source)
 
 
 @lru_cache(maxsize=256)
@@ -85,8 +84,7 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
     code = compile(source, "<predicate>", "exec")
     try:
         exec(code, namespace)
-        lean: dict[str, Any] = {"_nrt": False}  # it makes no arrays, so numba need not count references to them
-        return numba.njit(PREDICATE, **lean)(namespace["predicate"]), True
+        return numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), True
     except numba.core.errors.NumbaError as error:
         refused = error
     names = ", ".join(function.__name__ for _, function in functions)
@@ -118,6 +116,26 @@ class _Writer:
         self.attributes: dict[str, tuple[DataType, s.Expression | None]] = {}
         self.literals: list[str] = []
         self.functions: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self.known_values: dict[str, Fragment] = {}
+        self.names = 0
+
+    def statements(self, case: Case) -> list[str]:
+        """The lines that test all conditions of a case, one after the other."""
+        self.lines, self.known_values = [], {}
+        for condition in case.conditions:
+            test = self.condition(condition, case)
+            self.lines.append(f"if not ({test}):\n            return False")
+        return [*self.lines, "return True"]
+
+    def once(self, fragment: str) -> str:
+        """A fragment that is used several times: itself if it is short, else a name for its value."""
+        if len(fragment) <= _SHORT:
+            return fragment
+        name = f"value_{self.names}"
+        self.names += 1
+        self.lines.append(f"{name} = {fragment}")
+        return name
 
     def layout(self) -> ColumnLayout:
         attributes = tuple((name, kind, expression) for name, (kind, expression) in self.attributes.items())
@@ -178,6 +196,14 @@ class _Writer:
         return type_of(node, self.schema)
 
     def value(self, node: s.Expression, case: Case) -> Fragment:
+        """The value of an expression and whether it is NULL; each part of a case is computed once."""
+        text = repr(node)  # not the node itself: 1, 1.0 and TRUE are equal, and not the same
+        if text not in self.known_values:
+            value, null = self.fresh_value(node, case)
+            self.known_values[text] = self.once(value), self.once(null)
+        return self.known_values[text]
+
+    def fresh_value(self, node: s.Expression, case: Case) -> Fragment:
         match node:
             case s.Literal(value=None):
                 return "0", "True"
@@ -216,14 +242,14 @@ class _Writer:
                 parts = [self.truth(operand, case) for operand in operands]
                 # One part that is false decides AND, one that is true decides OR; else one unknown part leaves it open.
                 decisive = "not " if isinstance(node, s.And) else ""
-                decided = " or ".join(f"(not ({null}) and {decisive}({value}))" for value, null in parts)
+                decided = self.once(" or ".join(f"(not ({null}) and {decisive}({value}))" for value, null in parts))
                 unknown = " or ".join(f"({null})" for _, null in parts)
                 return (f"(not ({decided}))" if decisive else f"({decided})"), f"(not ({decided}) and ({unknown}))"
             case s.Not(operand=operand):
                 value, null = self.truth(operand, case)
                 return f"(not ({value}))", null
             case s.Comparison() | s.Membership() | s.Between():
-                holds = self.condition(node, case)
+                holds = self.once(self.condition(node, case))
                 return holds, f"(not {holds} and not {self.condition(negation_normal_form(s.Not(node)), case)})"
         return self.value(node, case)
 
@@ -258,36 +284,37 @@ class _Writer:
         if DataType.FLOAT in (self.type_of(left), self.type_of(right)):
             return f"(fmod({a}, {b}) if {b} != 0 else nan)", null
         # The remainder keeps the sign of the left side, as in SQL; Python's and numba's keep that of the right.
-        rest = f"(abs({a}) % abs({b}) if {b} != 0 else 0)"
+        rest = self.once(f"(abs({a}) % abs({b}) if {b} != 0 else 0)")
         return f"({rest} if {a} >= 0 else -{rest})", null
 
     def call(self, node: s.Call, case: Case) -> Fragment:
         name = node.function.lower()
         function = find_function(name)
         assert function is not None
-        if name in _TEXT_FUNCTIONS and not function.user:
+        if function.columns:
             return self.derived(node, case)
         parts = [self.value(argument, case) for argument in node.arguments]
-        if name == "coalesce":
+        if name == "coalesce" and not function.user:
             value, null = parts[-1]
             for other, other_null in reversed(parts[:-1]):
                 value, null = f"({other} if not ({other_null}) else {value})", f"(({other_null}) and ({null}))"
             return value, null
-        null = " or ".join(part for _, part in parts if part != "False") or "False"
-        arguments = ", ".join(value for value, _ in parts)
-        if name in ("floor", "ceil") and not function.user:
-            beyond = f"not (abs({arguments}) < 9.2e18)"  # infinity, or more than 64 bits hold
-            null = beyond if null == "False" else f"({null} or {beyond})"
-        if name in ("abs", "least", "greatest") and not function.user:
-            return f"{ {'abs': 'abs', 'least': 'min', 'greatest': 'max'}[name] }({arguments})", null
+        arguments = [value for value, _ in parts]
+        nulls = [part for _, part in parts if part != "False"]
+        if function.null is not None:
+            nulls.append(function.null.format(*arguments))
+        null = self.once(" or ".join(nulls) or "False")
+        if function.inline is not None:
+            return function.inline.format(*arguments, all=", ".join(arguments)), null
         made_up = f"function_{len(self.functions)}"
-        made_up = next((key for key, known in self.functions.items() if known is _kernel_form(function)), made_up)
-        self.functions[made_up] = _kernel_form(function)
+        made_up = next((key for key, known in self.functions.items() if known is function.compiled), made_up)
+        self.functions[made_up] = function.compiled
         # Where an argument is NULL the call is not made: its arguments would be placeholders.
         fallback = "nan" if function.result is DataType.FLOAT else "0"
-        called = f"{made_up}({arguments})"
+        called = f"{made_up}({', '.join(arguments)})"
         guarded = called if null == "False" else f"({called} if not ({null}) else {fallback})"
         if function.result is DataType.FLOAT:
+            guarded = self.once(guarded)
             return guarded, (f"isnan({guarded})" if null == "False" else f"({null} or isnan({guarded}))")
         return guarded, null
 
@@ -314,36 +341,3 @@ def _with_reference(node: s.Expression, reference: s.Reference) -> s.Expression:
     if isinstance(node, s.Reference):
         return reference
     return s.rebuild(node, lambda inner: _with_reference(inner, reference))
-
-
-def _sqrt(x: float) -> float:
-    return math.sqrt(x) if x >= 0 else math.nan
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0 else math.nan
-
-
-def _power(x: float, y: float) -> float:
-    return math.nan if (x < 0 and y != math.floor(y)) or (x == 0 and y < 0) else math.pow(x, y)
-
-
-def _exp(x: float) -> float:
-    return math.exp(x) if x < 709.0 else math.nan
-
-
-def _floor(x: float) -> int:
-    return math.floor(x)
-
-
-def _ceil(x: float) -> int:
-    return math.ceil(x)
-
-
-_KERNEL_FORMS: dict[str, Any] = {"sqrt": _sqrt, "log": _log, "power": _power}
-_KERNEL_FORMS |= {"exp": _exp, "floor": _floor, "ceil": _ceil}
-
-
-def _kernel_form(function: Any) -> Any:
-    """Built-in functions in a form that numba takes; the user's own as they are."""
-    return function.call if function.user else _KERNEL_FORMS.get(function.name, function.call)

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.functions import find_function
 from cepheid.language.schema import DataType
 from cepheid.plan.operators import Takes
 from cepheid.plan.physical import Plan
@@ -225,8 +226,11 @@ class _Writer:
                     "%": "try_mod",
                 }
                 return getattr(self.F, functions[operator])(self.value(left), self.value(right))
-            case s.Call(function=function, arguments=(argument,)) if function.lower() == "length":
-                return self.F.char_length(self.value(argument)).cast("bigint")
+            case s.Call(function=name, arguments=arguments):
+                function = find_function(name)
+                if function is not None and function.spark is not None:
+                    column = getattr(self.F, function.spark)(*map(self.value, arguments))
+                    return column.cast("bigint") if function.result is DataType.INT else column
         raise _Unknown
 
     def attribute(self, name: str) -> Column:

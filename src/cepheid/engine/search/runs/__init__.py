@@ -17,7 +17,7 @@ from cepheid.engine.output.maximal import BEGINNING
 from cepheid.engine.program.tables import MERGEABLE
 from cepheid.engine.search.runs.buffer import Rows, collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
-from cepheid.engine.search.runs.enumerate import EVENTS_WRITTEN, FOUND, Written, nothing_written
+from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
 from cepheid.engine.search.runs.prepare import Prepared, prepare, to_matches
 from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, Asked, scan
@@ -40,8 +40,8 @@ __all__ = [
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until."""
     prepared = prepare(plan, events)
-    written, _, _, state = _scan(prepared, VERBOSE, after, until)
-    return to_matches(prepared, written, state, _cut_short(plan, state, written))
+    listed, _, _, state = _scan(prepared, VERBOSE, after, until)
+    return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
 
 
 def find_compressed(plan: Plan, events: EventTable, after: int, until: int) -> CompressedMatches:
@@ -71,16 +71,16 @@ def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> 
 
     prepared = prepare(plan, events)
     limits = plan.limits
-    written, state = backtrack(
+    listed, state = backtrack(
         prepared.events,
         prepared.compiled.program,
         prepared.columns,
         prepared.compiled.predicate.call,
         prepared.widths._replace(key=0),
-        nothing_written(prepared.compiled.program.places),
+        nothing_listed(prepared.compiled.program.places),
         Asked(VERBOSE, False, False, after, until, limits.max_partial_matches, limits.max_matches),
     )
-    return to_matches(prepared, written, state, _cut_short(plan, state, written))
+    return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
 
 
 def automaton_text(plan: Plan) -> str:
@@ -88,20 +88,20 @@ def automaton_text(plan: Plan) -> str:
     return compile_automaton(plan.bound).describe()
 
 
-def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Written, Rows, Rows, Int64s]:
+def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed, Rows, Rows, Int64s]:
     program, limits = prepared.compiled.program, prepared.plan.limits
     # Merging pays even where every match is written down: SASE+'s template runs 1.1 to 1.8 times as fast with it, and
     # where there is nothing to merge it costs a tenth.
     merging = bool(prepared.plan.options.get("merge", True)) and prepared.events.ordered
     merging = merging and bool(program.place[:, MERGEABLE].any())
     widths = prepared.widths if merging else prepared.widths._replace(key=0)
-    found: tuple[Written, Rows, Rows, Int64s] = scan(
+    found: tuple[Listed, Rows, Rows, Int64s] = scan(
         prepared.events,
         program,
         prepared.columns,
         prepared.compiled.predicate.call,
         widths,
-        nothing_written(program.places),
+        nothing_listed(program.places),
         Asked(
             mode,
             merging,
@@ -121,13 +121,13 @@ def _can_prune(prepared: Prepared, mode: int, after: int) -> bool:
     return mode == VERBOSE and after == BEGINNING and one_partition and not prepared.plan.bound.postponed
 
 
-def _cut_short(plan: Plan, state: Int64s, written: Written | None = None) -> bool:
+def _cut_short(plan: Plan, state: Int64s, listed: Listed | None = None) -> bool:
     """Was a limit reached, and was it asked for that this is no error?"""
     runs = check_limit(plan, "max_partial_matches", bool(state[OVERFLOW] == RUNS_REACHED))
     reached = bool(state[OVERFLOW] == MATCHES_REACHED)
-    if reached and written is not None and written.filled[FOUND] < plan.limits.max_matches and not plan.limits.truncate:
+    if reached and listed is not None and listed.filled[FOUND] < plan.limits.max_matches and not plan.limits.truncate:
         raise LimitError(
-            f"the matches hold over {written.filled[EVENTS_WRITTEN]:,} events; raise max_matches above that number, "
+            f"the matches hold over {listed.filled[EVENTS_LISTED]:,} events; raise max_matches above that number, "
             "or pass truncate=True for a part of the result",
             hint="output='count' or output='compressed' lists nothing, or only what you ask for",
         )

@@ -19,7 +19,7 @@ from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.query import QUERY, Query, absent_events
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import PROGRAM, Program
-from cepheid.engine.search.runs.enumerate import WRITTEN, Written
+from cepheid.engine.search.runs.enumerate import LISTED, Listed
 from cepheid.engine.search.runs.moves import (
     ACCEPTED,
     ALIVE,
@@ -120,16 +120,16 @@ def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, mos
     return 0
 
 
-@kernel(types.Tuple((WRITTEN, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, WRITTEN, ASKED))
+@kernel(types.Tuple((LISTED, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED))
 def backtrack(
     events: Events,
     program: Program,
     columns: Columns,
     predicate: Any,
     widths: Widths,
-    written: Written,
+    listed: Listed,
     asked: Asked,
-) -> tuple[Written, Int64s]:
+) -> tuple[Listed, Int64s]:
     """Every run of every partition, one at a time: the matches written down, and counters."""
     books = new_books(events.facts.shape[1], widths, asked.after, asked.until, False)
     state = books.state
@@ -142,8 +142,8 @@ def backtrack(
         needed = 1
         while needed > 0 and state[OVERFLOW] == NOTHING_REACHED:
             needed = search(query, runs, books, cursor, end, asked.most_runs)
-            written = drain(books, written, VERBOSE, asked.most_matches)
+            listed = drain(books, listed, VERBOSE, asked.most_matches)
             runs, books = with_room(runs, books, cursor[FIRST], needed, 0, NO_LIMIT)
         if state[OVERFLOW] != NOTHING_REACHED:
             break
-    return written, state
+    return listed, state

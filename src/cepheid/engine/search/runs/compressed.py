@@ -9,7 +9,7 @@ import numpy as np
 from cepheid.engine.data.matches import Int64s, Matches
 from cepheid.engine.limits import check_limit
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, MATCHES, Rows
-from cepheid.engine.search.runs.enumerate import CUT, nothing_written, write_matches
+from cepheid.engine.search.runs.enumerate import CUT, list_matches, nothing_listed
 from cepheid.engine.search.runs.moves import COUNTLESS
 from cepheid.engine.search.runs.prepare import Prepared, to_matches
 
@@ -53,17 +53,17 @@ class CompressedMatches:
         """All matches, or the first `limit` of them; more than max_matches are an error, as everywhere."""
         most = self.prepared.plan.limits.max_matches
         wanted = most if limit is None else min(limit, most)
-        written = write_matches(
-            nothing_written(self.prepared.compiled.program.places),
+        listed = list_matches(
+            nothing_listed(self.prepared.compiled.program.places),
             np.ascontiguousarray(self.entries),
             np.ascontiguousarray(self.accepted),
             len(self.accepted),
             wanted,
         )
-        cut = bool(written.filled[CUT])
+        cut = bool(listed.filled[CUT])
         asked_for = limit is not None and limit <= most
         truncated = self.truncated or (check_limit(self.prepared.plan, "max_matches", cut and not asked_for))
-        return to_matches(self.prepared, written, self.state, truncated)
+        return to_matches(self.prepared, listed, self.state, truncated)
 
     def _exact(self) -> list[int]:
         """The number of matches of each accepting entry; those past 63 bits are counted again, without a bound."""

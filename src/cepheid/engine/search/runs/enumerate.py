@@ -18,11 +18,11 @@ from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT, Rows
 
 INT32S = types.Array(types.int32, 1, "C")
-FOUND, EVENTS_WRITTEN, CUT = range(3)
+FOUND, EVENTS_LISTED, CUT = range(3)
 MANY_EVENTS = 100_000_000  # in all matches together; a limit on matches alone would not bound the memory of long ones
 
 
-class Written(NamedTuple):
+class Listed(NamedTuple):
     """Matches as they are written down: the events of each, place by place, one match after the other."""
 
     events: npt.NDArray[np.int32]  # 32 bits: results may be long, and a table's events are fewer than two billion
@@ -31,12 +31,12 @@ class Written(NamedTuple):
     filled: Int64s  # how many matches, how many events, and whether the limit was reached
 
 
-WRITTEN = types.NamedTuple((INT32S, INT64_ROWS, INT64S, INT64S), Written)
+LISTED = types.NamedTuple((INT32S, INT64_ROWS, INT64S, INT64S), Listed)
 
 
-def nothing_written(places: int) -> Written:
+def nothing_listed(places: int) -> Listed:
     """Room for the first matches."""
-    return Written(
+    return Listed(
         np.empty(4096, np.int32), np.zeros((256, places), np.int64), np.empty(256, np.int64), np.zeros(3, np.int64)
     )
 
@@ -61,11 +61,11 @@ SEARCH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S), Search)
 ROW, WAITING = range(2)
 
 
-@borrowing(types.boolean(WRITTEN, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
-def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
+@borrowing(types.boolean(LISTED, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+def write_some(listed: Listed, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
     """Writes matches down as far as there is room; True when all are, or `limit` of them, or very many events."""
     most_events = max(limit, MANY_EVENTS)
-    path, waiting, cursor, filled = search.path, search.waiting, search.cursor, written.filled
+    path, waiting, cursor, filled = search.path, search.waiting, search.cursor, listed.filled
     top = cursor[WAITING]
     while cursor[ROW] < end:
         earliest = accepted[cursor[ROW], EARLIEST]
@@ -88,20 +88,20 @@ def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, 
                     depth += 1
                     entry = entries[entry, LEFT]
                     continue
-                match, position = filled[FOUND], filled[EVENTS_WRITTEN]
+                match, position = filled[FOUND], filled[EVENTS_LISTED]
                 if match == limit or position + depth > most_events:
                     filled[CUT] = 1
                     return True
-                if match == len(written.known) or position + depth + 1 > len(written.events):
+                if match == len(listed.known) or position + depth + 1 > len(listed.events):
                     break
-                for place in range(written.sizes.shape[1]):
-                    written.sizes[match, place] = 0
+                for place in range(listed.sizes.shape[1]):
+                    listed.sizes[match, place] = 0
                 for step in range(depth, -1, -1):
-                    written.events[position] = path[step, 0]
-                    written.sizes[match, path[step, 1]] += 1
+                    listed.events[position] = path[step, 0]
+                    listed.sizes[match, path[step, 1]] += 1
                     position += 1
-                written.known[match] = accepted[cursor[ROW], KNOWN]
-                filled[FOUND], filled[EVENTS_WRITTEN] = match + 1, position
+                listed.known[match] = accepted[cursor[ROW], KNOWN]
+                filled[FOUND], filled[EVENTS_LISTED] = match + 1, position
                 depth = -1
                 break
             if depth >= 0 and entries[entry, LATEST] >= earliest:  # no room: this entry is followed again later
@@ -115,16 +115,16 @@ def write_some(written: Written, search: Search, entries: Rows, accepted: Rows, 
     return True
 
 
-@kernel(WRITTEN(WRITTEN, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
-def write_matches(written: Written, entries: Rows, accepted: Rows, accepting: int, limit: int) -> Written:
+@kernel(LISTED(LISTED, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+def list_matches(listed: Listed, entries: Rows, accepted: Rows, accepting: int, limit: int) -> Listed:
     """Appends the matches of the accepting entries, until there are `limit` of them."""
     if accepting == 0:
-        return written
+        return listed
     search = Search(np.empty((64, 2), np.int64), np.empty((64, 2), np.int64), np.zeros(2, np.int64))
     search.waiting[0, 0], search.waiting[0, 1] = accepted[0, ENTRY], 0
     search.cursor[WAITING] = 1
-    while not write_some(written, search, entries, accepted, accepting, limit):
-        events, sizes, known, filled = written
+    while not write_some(listed, search, entries, accepted, accepting, limit):
+        events, sizes, known, filled = listed
         path, waiting = search.path, search.waiting
         if search.cursor[WAITING] + 2 > len(waiting):
             waiting = grown_rows(waiting)
@@ -132,18 +132,18 @@ def write_matches(written: Written, entries: Rows, accepted: Rows, accepting: in
             path = grown_rows(path)
         if filled[FOUND] == len(known):
             sizes, known = grown_rows(sizes), grown(known)
-        if filled[EVENTS_WRITTEN] + len(path) > len(events):
-            events = with_room(events, filled[EVENTS_WRITTEN] + len(path))
-        written = Written(events, sizes, known, filled)
+        if filled[EVENTS_LISTED] + len(path) > len(events):
+            events = with_room(events, filled[EVENTS_LISTED] + len(path))
+        listed = Listed(events, sizes, known, filled)
         search = Search(path, waiting, search.cursor)
-    return written
+    return listed
 
 
 @kernel(types.Tuple((INT64S, INT64S))(INT32S, INT64_ROWS, types.int64, INT64S, INT64S, types.int64))
 def split_place(
     events: npt.NDArray[np.int32], sizes: Rows, matches: int, starts: Int64s, rows: Int64s, place: int
 ) -> tuple[Int64s, Int64s]:
-    """The table rows that fill one place, and where each match's begin. `starts`: where its events were written."""
+    """The table rows that fill one place, and where each match's begin. `starts`: where its events were listed."""
     offsets = np.empty(matches + 1, np.int64)
     offsets[0] = 0
     for match in range(matches):

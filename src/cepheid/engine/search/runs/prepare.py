@@ -13,7 +13,7 @@ from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import CompiledProgram, compile_program
 from cepheid.engine.program.tables import KEYS_FROM
-from cepheid.engine.search.runs.enumerate import EVENTS_WRITTEN, FOUND, Written, split_place
+from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, split_place
 from cepheid.engine.search.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUFFERED, PEAK_RUNS, Widths
 from cepheid.plan.physical import Plan
 
@@ -54,14 +54,14 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
     return Prepared(plan, compiled, found, lay_out(plan.bound, events, found), columns, widths)
 
 
-def to_matches(prepared: Prepared, written: Written, state: Int64s, truncated: bool) -> Matches:
+def to_matches(prepared: Prepared, listed: Listed, state: Int64s, truncated: bool) -> Matches:
     """The matches that a kernel wrote down."""
-    found = int(written.filled[FOUND])
-    sizes = written.sizes[:found]
+    found = int(listed.filled[FOUND])
+    sizes = listed.sizes[:found]
     starts = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])[:-1].astype(np.int64)
-    events = written.events[: int(written.filled[EVENTS_WRITTEN])]
+    events = listed.events[: int(listed.filled[EVENTS_LISTED])]
     chosen = []
     for place, component in enumerate(prepared.plan.bound.positives):
         rows, offsets = split_place(events, sizes, found, starts, prepared.candidates.rows, place)
         chosen.append(Chosen(rows, offsets if component.kleene else None))
-    return Matches(tuple(chosen), written.known[:found].copy(), counters=prepared.counters(state), truncated=truncated)
+    return Matches(tuple(chosen), listed.known[:found].copy(), counters=prepared.counters(state), truncated=truncated)

@@ -16,7 +16,7 @@ from cepheid.engine.kernels.query import QUERY, Query, absent_events
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
-from cepheid.engine.search.runs.enumerate import CUT, WRITTEN, Written, write_matches
+from cepheid.engine.search.runs.enumerate import CUT, LISTED, Listed, list_matches
 from cepheid.engine.search.runs.merging import collect_tallies, enlist, equivalent, make_key, merge, strike
 from cepheid.engine.search.runs.moves import (
     ACCEPTED,
@@ -75,20 +75,20 @@ def new_books(events: int, widths: Widths, after: int, until: int, counted: bool
     )
 
 
-@kernel(WRITTEN(BOOKS, WRITTEN, types.int64, types.int64))
-def drain(books: Books, written: Written, mode: int, limit: int) -> Written:
+@kernel(LISTED(BOOKS, LISTED, types.int64, types.int64))
+def drain(books: Books, listed: Listed, mode: int, limit: int) -> Listed:
     """Deals with what was accepted: writes it down, or counts it; in compressed mode it stays where it is."""
     state = books.state
     if mode == VERBOSE:
-        written = write_matches(written, books.entries, books.accepted, state[ACCEPTED], limit)
-        if written.filled[CUT] == 1:
+        listed = list_matches(listed, books.entries, books.accepted, state[ACCEPTED], limit)
+        if listed.filled[CUT] == 1:
             state[OVERFLOW] = MATCHES_REACHED
     elif mode == COUNTING:
         for row in range(state[ACCEPTED]):
             state[TOTAL] = added(state[TOTAL], books.accepted[row, MATCHES])
     if mode != COMPRESSED:
         state[ACCEPTED] = 0
-    return written
+    return listed
 
 
 @kernel(types.Tuple((RUNS, BOOKS))(RUNS, BOOKS, types.int64, types.int64, types.int64, types.int64))
@@ -247,6 +247,31 @@ OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
 FINISHED, NEEDS_ROOM = range(2)
 
 
+@borrowing(types.int64(QUERY, BOOKS, types.int64, types.int64), inline=True)
+def expire(query: Query, books: Books, horizon: int, event: int) -> int:
+    """Moves the horizon past the events that no window holds together with this one: what began there is over."""
+    while horizon < event and not in_window(query.events, query.program, horizon, event):
+        books.state[ALIVE] -= books.marks[horizon, BEGUN_HERE]
+        books.state[BUFFERED] -= books.marks[horizon, USED]
+        books.marks[horizon, BEGUN_HERE] = 0
+        horizon += 1
+    return horizon
+
+
+@borrowing(types.void(QUERY, RUNS, BOOKS, LISTS, types.int64, types.int64, types.int64), inline=True)
+def close_instant(
+    query: Query, runs: Runs, books: Books, lists: Lists, separate: int, horizon: int, most_runs: int
+) -> None:
+    """What is left to do when all runs have seen the events of an instant."""
+    state = books.state
+    if 0 < separate <= state[ACCEPTED]:
+        end_overlapping(query.events, query.program, runs, books, lists, separate - 1, horizon)
+    state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
+    state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
+    if state[ALIVE] > most_runs:
+        state[OVERFLOW] = RUNS_REACHED
+
+
 @borrowing(types.int64(QUERY, RUNS, BOOKS, LISTS, INT64S, types.int64, types.int64, types.int64))
 def follow(
     query: Query,
@@ -273,11 +298,7 @@ def follow(
             if not program.postponed and events.facts[TIME, low] > state[UNTIL]:
                 break
             if events.ordered:
-                while horizon < low and not in_window(events, program, horizon, low):
-                    state[ALIVE] -= books.marks[horizon, BEGUN_HERE]
-                    state[BUFFERED] -= books.marks[horizon, USED]
-                    books.marks[horizon, BEGUN_HERE] = 0
-                    horizon += 1
+                horizon = expire(query, books, horizon, low)
             if state[SLOTS_USED] > cursor[CROWDED]:
                 purge(runs, books, lists, program, horizon)
                 cursor[CROWDED] = max(FEW, 2 * state[SLOTS_USED])
@@ -323,12 +344,7 @@ def follow(
             state[FRESH] = runs.rows[fresh, NEXT]
             settle(query, runs, books, lists, fresh, horizon)
         if state[OVERFLOW] == NOTHING_REACHED and not short:
-            if 0 < cursor[SEPARATE] <= state[ACCEPTED]:
-                end_overlapping(events, program, runs, books, lists, cursor[SEPARATE] - 1, horizon)
-            state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
-            state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
-            if state[ALIVE] > most_runs:
-                state[OVERFLOW] = RUNS_REACHED
+            close_instant(query, runs, books, lists, cursor[SEPARATE], horizon, most_runs)
             short = state[ACCEPTED] >= most_accepted
             stage, low = OPENING, high
         if short:
@@ -356,7 +372,7 @@ ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int
 
 
 @kernel(
-    types.Tuple((WRITTEN, INT64_ROWS, INT64_ROWS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, WRITTEN, ASKED)
+    types.Tuple((LISTED, INT64_ROWS, INT64_ROWS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED)
 )
 def scan(
     events: Events,
@@ -364,9 +380,9 @@ def scan(
     columns: Columns,
     predicate: Any,
     widths: Widths,
-    written: Written,
+    listed: Listed,
     asked: Asked,
-) -> tuple[Written, Rows, Rows, Int64s]:
+) -> tuple[Listed, Rows, Rows, Int64s]:
     """Every run of every partition: the matches written down, the buffer, its accepting entries, and counters."""
     mode, merging = asked.mode, asked.merging
     books = new_books(events.facts.shape[1], widths, asked.after, asked.until, merging and mode != VERBOSE)
@@ -387,7 +403,7 @@ def scan(
         needs = NEEDS_ROOM
         while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
             needs = follow(query, runs, books, lists, cursor, end, asked.most_runs, most_accepted)
-            written = drain(books, written, mode, asked.most_matches)
+            listed = drain(books, listed, mode, asked.most_matches)
             if needs == NEEDS_ROOM:
                 runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
                 if merging and len(lists.chains) < len(runs.entry):
@@ -401,4 +417,4 @@ def scan(
         state[TALLIES] = 0
         if state[OVERFLOW] != NOTHING_REACHED:
             break
-    return written, books.entries, books.accepted, state
+    return listed, books.entries, books.accepted, state

@@ -1,0 +1,91 @@
+"""Numbers for keys: small codes for the values of a column, dense numbers for combinations of several.
+
+NULL has a code of its own, NaN counts as NULL (`value_column` sees to it), and 0.0 and -0.0 are one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import types
+
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.compile import kernel
+from cepheid.engine.values.columnwise import value_column
+
+NULL_CODE = -1
+
+
+def codes(column: pa.ChunkedArray, null: int = NULL_CODE) -> Int64s:
+    """A small whole number for each distinct value; numbers in a narrow range are their own codes.
+
+    >>> codes(pa.chunked_array([[0.0, None, -0.0, 2.5]])).tolist()
+    [0, -1, 0, 1]
+    """
+    column = value_column(column)
+    if pa.types.is_integer(column.type) and not column.null_count and len(column):
+        values = column.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low <= _roomy(len(values)):
+            return values - low  # type: ignore[no-any-return]
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, 0.0)  # -0.0 becomes 0.0
+    encoded = pc.dictionary_encode(column)
+    indices = encoded.combine_chunks().indices if isinstance(encoded, pa.ChunkedArray) else encoded.indices
+    found: Int64s = pc.fill_null(indices, null).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def combined(parts: Sequence[Int64s], rows: int) -> Int64s:
+    """A number for each combination of codes, NULL's included; not much larger than the number of rows.
+
+    >>> combined([np.array([0, 1, 0, -1]), np.array([5, 5, 5, -1])], 4).tolist()
+    [13, 20, 13, 0]
+    """
+    key = parts[0] + 1 if parts else np.zeros(rows, np.int64)
+    for code in parts[1:]:
+        key = key * (int(code.max(initial=NULL_CODE)) + 2) + code + 1
+        if key.max(initial=0) > _roomy(rows):
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+    return key
+
+
+def partition_numbers(
+    table: pa.Table, names: Sequence[str], relevant: npt.NDArray[np.bool_]
+) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+    """A number for the partition of each row, and which rows stay: relevant ones whose key is known."""
+    parts = [codes(table.column(name)) for name in names]
+    for part in parts:
+        relevant = relevant & (part != NULL_CODE)
+    return combined(parts, len(relevant)), relevant
+
+
+def grouped(key: Int64s) -> tuple[Int64s, Int64s]:
+    """The order that puts equal keys side by side, and where each key starts."""
+    return group_by_code(key, int(key.max(initial=-1)) + 1)
+
+
+@kernel(types.UniTuple(INT64S, 2)(INT64S, types.int64))
+def group_by_code(codes: Int64s, number: int) -> tuple[Int64s, Int64s]:
+    """A stable counting sort: the order that puts equal codes side by side, and where each code starts."""
+    starts = np.zeros(number + 1, np.int64)
+    for code in codes:
+        starts[code + 1] += 1
+    for code in range(number):
+        starts[code + 1] += starts[code]
+    order = np.empty(len(codes), np.int64)
+    free = starts.copy()
+    for index in range(len(codes)):
+        order[free[codes[index]]] = index
+        free[codes[index]] += 1
+    return order, starts
+
+
+def _roomy(rows: int) -> int:
+    """How large numbers may be that are used as indices: a few times as many as there are rows."""
+    return 4 * rows + 1024

@@ -1,0 +1,55 @@
+"""What `engine/kernels/compile.py` needs of numba's insides. If one of these fails, numba has changed: look there."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+
+COMPILED = not numba.config.DISABLE_JIT
+pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+
+
+@borrowing(types.int64(INT64S))
+def total(values):  # type: ignore[no-untyped-def]
+    """The sum."""
+    found = 0
+    for value in values:
+        found += value
+    return found
+
+
+@called_by_address(types.int64(INT64S))
+def twice(values):  # type: ignore[no-untyped-def]
+    """Twice the sum."""
+    return 2 * total(values)
+
+
+@kernel(types.int64(INT64S))
+def of_a_copy(values):  # type: ignore[no-untyped-def]
+    """Twice the sum, of a copy."""
+    return twice(values.copy())
+
+
+def code_of(dispatcher: numba.core.dispatcher.Dispatcher) -> str:
+    """The machine-independent code of the only compiled form."""
+    (code,) = dispatcher.inspect_llvm().values()
+    return str(code)
+
+
+def test_borrowing_functions_count_no_references() -> None:
+    assert total(np.arange(5)) == 10
+    assert "NRT_incref" not in code_of(total)
+    assert "NRT_decref" not in code_of(total)
+
+
+def test_functions_called_by_address_are_not_copied_into_their_callers() -> None:
+    assert of_a_copy(np.arange(5)) == 20
+    name = f"{twice.py_func.__module__}.{twice.py_func.__qualname__}"
+    code = code_of(of_a_copy)
+    assert f'declare i32 @"{name}' in code
+    assert f'define i32 @"{name}' not in code
