@@ -12,19 +12,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cepheid.engine.data.timed import Timed, accumulate, between, onwards, up_to
-from cepheid.engine.worth.confidence.shared_rivals import Weighing, enumerate_instants, swept, unweighed
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW, tighten
-from cepheid.engine.worth.confidence.undisturbed import exclusive
+from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants
 from cepheid.engine.worth.confidence.order import (
     counted,
-    workspace,
     ordered_within,
     pairs_before,
     precedes,
     triples_before,
+    workspace,
 )
-from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants
 from cepheid.engine.worth.confidence.rival_tables import task
+from cepheid.engine.worth.confidence.shared_rivals import Weighing, enumerate_instants, swept, unweighed
+from cepheid.engine.worth.confidence.undisturbed import exclusive
 from strategies.intervals import weights
 
 Interval = tuple[int, list[float]]  # the first instant, and the probability of each

@@ -54,9 +54,7 @@ def unseen(bound: BoundQuery) -> str | None:
     if bound.contiguous:
         return f"{bound.strategy.value} asks for events without gaps, and a missing event is a gap"
     if bound.has_tied_negations:
-        return (
-            "where events may be missing, negated components are judged one by one, and a condition ties some together"
-        )
+        return "where events may be missing, negated components are judged one by one, and a condition ties some"
     if bound.window is None or bound.window.events:
         return "missing events need a window of time"
     names = set(bound.place_of)

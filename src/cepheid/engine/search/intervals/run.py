@@ -22,7 +22,7 @@ METHODS = ("query-order", "any-state", "sorted", "selectivity")
 
 
 def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
-    """All matches with after < completion <= until, with confidence, tightest range, and score if some may be missing."""
+    """All matches with after < completion <= until, with confidence and tightest range (and score, if one is asked)."""
     prepared = prepare(plan, events)
     query = compile_query(plan, events, prepared)
     low, high = searched(plan, after, until)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from numba import types
 
 from cepheid.engine.data.columns import INT64_ROWS
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.compile import borrowing, called_by_address
 from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees_on_codes, gather_codes, holds, test_holds
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, interval, kills
 from cepheid.engine.kernels.query import QUERY, Query
@@ -35,18 +35,18 @@ def count_groups(query: Query, path: Path, depth: int) -> None:
         absorb(program, query.columns, place, entries[entry, EVENT], first, registers, 0)
 
 
-@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
-def agrees_with_path(query: Query, path: Path, depth: int, event: int) -> bool:
-    """Is an event equal to all those of the path in the attributes that are compared?"""
-    gather_path(query, path, depth)
-    return agrees_on_codes(query.events, path.scratch.codes, event)
-
-
 @borrowing(types.void(QUERY, PATH, types.int64))
 def gather_path(query: Query, path: Path, depth: int) -> None:
     """Takes in what the events of the path say of the attributes that are compared."""
     for entry in range(depth + 1):
         gather_codes(query.events, path.scratch.codes, path.entries[entry, EVENT], 1 if entry == 0 else 0)
+
+
+@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
+def agrees_with_path(query: Query, path: Path, depth: int, event: int) -> bool:
+    """Is an event equal to all those of the path in the attributes that are compared?"""
+    gather_path(query, path, depth)
+    return agrees_on_codes(query.events, path.scratch.codes, event)
 
 
 @borrowing(types.int64(INT64_ROWS, types.int64, types.int64), inline=True)
@@ -87,7 +87,7 @@ def must_test(query: Query, score: Score, path: Path, place: int, source: int, d
     return False
 
 
-@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64, types.int64))
+@called_by_address(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64, types.int64), borrows=True)
 def passes(query: Query, score: Score, path: Path, missing: int, above: int, known: int, depth: int) -> bool:
     """Tests what has become decided: everything whose `known` lies in [known, above). At the end, known is -1."""
     program, columns, predicate, scratch = query.program, query.columns, query.predicate, path.scratch

@@ -17,7 +17,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.query import QUERY, Absent, Query
@@ -213,7 +213,7 @@ def completed(
     return known  # type: ignore[no-any-return]
 
 
-@borrowing(
+@called_by_address(
     types.boolean(
         QUERY,
         QUERY,
@@ -229,7 +229,8 @@ def completed(
         types.int64,
         types.int64,
         types.int64,
-    )
+    ),
+    borrows=True,
 )
 def search(
     query: Query,
