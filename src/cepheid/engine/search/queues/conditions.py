@@ -8,7 +8,7 @@ from __future__ import annotations
 from numba import types
 
 from cepheid.engine.data.columns import INT64_ROWS
-from cepheid.engine.kernels.compile import borrowing, called_by_address
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees_on_codes, gather_codes, holds, test_holds
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, interval, kills
 from cepheid.engine.kernels.query import QUERY, Query
@@ -87,7 +87,7 @@ def must_test(query: Query, score: Score, path: Path, place: int, source: int, d
     return False
 
 
-@called_by_address(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64, types.int64), borrows=True)
+@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64, types.int64))
 def passes(query: Query, score: Score, path: Path, missing: int, above: int, known: int, depth: int) -> bool:
     """Tests what has become decided: everything whose `known` lies in [known, above). At the end, known is -1."""
     program, columns, predicate, scratch = query.program, query.columns, query.predicate, path.scratch

@@ -105,7 +105,7 @@ def between(low: int, high: int) -> int:
     return ((1 << high) - 1) & ~((1 << (low + 1)) - 1)
 
 
-@borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64))
+@borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64), inline=True)
 def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth: int) -> float:
     """The log score of the path as a whole match: the window opens before its first event, and passes."""
     program, facts = query.program, query.events.facts
@@ -120,7 +120,7 @@ def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth:
     return float(total)
 
 
-@borrowing(types.boolean(QUERY, SCORE, TABLE_ARRAYS, QUEUES, PATH, types.int64, types.int64, INT64S))
+@borrowing(types.boolean(QUERY, SCORE, TABLE_ARRAYS, QUEUES, PATH, types.int64, types.int64, INT64S), inline=True)
 def grows(
     query: Query,
     score: Score,
@@ -175,7 +175,9 @@ def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: i
     return bool(facts[TIME, last] - facts[TIME, first] < query.program.window)
 
 
-@borrowing(types.int64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64, types.int64, types.int64, FLOAT64S, INT64S))
+@borrowing(
+    types.int64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64, types.int64, types.int64, FLOAT64S, INT64S), inline=True
+)
 def completed(
     query: Query,
     score: Score,

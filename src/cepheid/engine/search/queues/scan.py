@@ -13,7 +13,7 @@ from numba import types
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.layout import EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing, called_by_address
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program, Rows
 from cepheid.engine.search.queues.query import DROPPED, QUEUES, SCORE, STACKED, Queues, Score
 from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS, RISES
@@ -57,9 +57,7 @@ def settle(queues: Queues, facts: Rows, place: int, now: int, window: int) -> No
         marks[place, FALLING_FIRST] += 1
 
 
-@called_by_address(
-    types.void(EVENTS, PROGRAM, SCORE, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S), borrows=True
-)
+@borrowing(types.void(EVENTS, PROGRAM, SCORE, TABLE_ARRAYS, types.int64, types.int64, QUEUES, INT64S))
 def fill_queues(
     events: Events,
     program: Program,
