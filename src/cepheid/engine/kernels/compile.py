@@ -38,16 +38,17 @@ def borrowing(signature: Any, inline: bool = False) -> Callable[[Function], Func
     return decorator  # type: ignore[no-any-return]
 
 
-def called_by_address(signature: Any) -> Callable[[Function], Function]:
+def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Function], Function]:
     """Compiles a function that other kernels call by its address.
 
     Numba otherwise copies all that a kernel calls into the kernel and optimises it there again, so that a large
     function at the end of a chain of calls is compiled once for every link of the chain. A call by address costs a
-    few nanoseconds more: worth it for functions that take longer than that and are long themselves.
+    few nanoseconds more: worth it for functions that take longer than that and are long themselves. With `borrows`,
+    it makes no arrays, and no references to those it is given are counted.
     """
 
     def compiled(function: Function) -> Function:
-        dispatcher: Any = numba.njit(signature, cache=True)(function)
+        dispatcher: Any = numba.njit(signature, cache=True, **(NO_REFERENCES if borrows else {}))(function)
         if dispatcher is function:  # compilation is switched off
             return function
         (result,) = dispatcher.overloads.values()

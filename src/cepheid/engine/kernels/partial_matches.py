@@ -111,6 +111,17 @@ def load(nodes: Nodes, node: int) -> None:
         scratch.running[column] = nodes.running[node, column]
 
 
+@borrowing(types.void(PROGRAM, INT64S, types.int64, types.int64, types.boolean), inline=True)
+def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool) -> None:
+    """Puts an event where conditions on an event that joins look for it."""
+    if begins:
+        at[program.place[place, FIRST_AT]] = event
+        at[program.place[place, LAST_AT]] = event
+    else:
+        at[program.place[place, PREVIOUS_AT]] = at[program.place[place, LAST_AT]]
+    at[program.place[place, CURRENT_AT]] = event
+
+
 @borrowing(types.boolean(PROGRAM, types.int64, types.int64, types.int64), inline=True)
 def waits(program: Program, test: int, place: int, missing: int) -> bool:
     """Does a test of a place say something of later events, in the stead of missing ones?"""
@@ -155,9 +166,9 @@ def joins(
         for row in range(nodes.codes.shape[1]):
             if not agrees(compared[row, event], nodes.codes[node, row]):
                 return False
-    if begins and program.place[place, KLEENE] == 1:
-        if (begins_groups[event] >> place) & 1 == 0:  # by conditions on the first event alone, tested beforehand
-            return False
+    # By conditions on the first event of a group alone, tested beforehand.
+    if begins and program.place[place, KLEENE] == 1 and (begins_groups[event] >> place) & 1 == 0:
+        return False
     moment = 3 * place + (BEGIN if begins else TAKE)
     if program.moments[moment] == program.moments[moment + 1]:
         return True
@@ -172,17 +183,6 @@ def joins(
         ):
             return False
     return True
-
-
-@borrowing(types.void(PROGRAM, INT64S, types.int64, types.int64, types.boolean), inline=True)
-def put_event(program: Program, at: Int64s, event: int, place: int, begins: bool) -> None:
-    """Puts an event where conditions on an event that joins look for it."""
-    if begins:
-        at[program.place[place, FIRST_AT]] = event
-        at[program.place[place, LAST_AT]] = event
-    else:
-        at[program.place[place, PREVIOUS_AT]] = at[program.place[place, LAST_AT]]
-    at[program.place[place, CURRENT_AT]] = event
 
 
 @called_by_address(
@@ -242,6 +242,15 @@ def add_node(
                     return
 
 
+@borrowing(types.void(PROGRAM, NODES, types.int64, types.int64))
+def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
+    """Lets conditions see the events behind a place, as they stand in a complete match."""
+    for later in range(place + 1, program.places):
+        for slot in (FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT):
+            column = program.place[later, slot]
+            nodes.scratch.at[column] = nodes.at[last, column]
+
+
 @called_by_address(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
 def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int) -> bool:
     """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
@@ -272,15 +281,6 @@ def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: No
                     return False
         node = parent
     return True
-
-
-@borrowing(types.void(PROGRAM, NODES, types.int64, types.int64))
-def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
-    """Lets conditions see the events behind a place, as they stand in a complete match."""
-    for later in range(place + 1, program.places):
-        for slot in (FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT):
-            column = program.place[later, slot]
-            nodes.scratch.at[column] = nodes.at[last, column]
 
 
 @borrowing(types.boolean(INT64S, types.int64, types.int64))

@@ -283,9 +283,10 @@ def search_forward(
                 skipped,
             ):
                 continue
-            if program.strategy == SKIP_NEXT and depth > 0 and timed.lower[event] > path.high[depth - 1, depth - 1]:
+            if program.strategy == SKIP_NEXT and not worth.scored and depth > 0:
                 # It would be selected for certain by then; an open group is only held up by what it could take.
-                if not worth.scored and (not begins or program.place[source, KLEENE] == 0):
+                holds_up = not begins or program.place[source, KLEENE] == 0
+                if holds_up and timed.lower[event] > path.high[depth - 1, depth - 1]:
                     path.nearest[depth] = min(path.nearest[depth], timed.upper[event])
             if depth == size:
                 size *= 2

@@ -50,6 +50,12 @@ Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
 
 
+@borrowing(types.boolean(PROGRAM, types.int64), inline=True)
+def untested(program: Program, place: int) -> bool:
+    """Can any event of a place's stack take it, whatever came before?"""
+    return bool(program.moments[3 * place] == program.moments[3 * place + 1])
+
+
 @called_by_address(
     types.boolean(
         TIMED,
@@ -125,12 +131,6 @@ def joins(
         after = at[places[slot + 1]] if slot + 1 < count else -1
         return likely(timed, worth, before, event, after)
     return True
-
-
-@borrowing(types.boolean(PROGRAM, types.int64), inline=True)
-def untested(program: Program, place: int) -> bool:
-    """Can any event of a place's stack take it, whatever came before?"""
-    return bool(program.moments[3 * place] == program.moments[3 * place + 1])
 
 
 @borrowing(types.int64(WORTH, INT64S, INT64S, types.int64))

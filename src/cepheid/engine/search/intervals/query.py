@@ -1,4 +1,4 @@
-"""A query at imprecise times, ready for a kernel: its events, its program in pattern order, and room to build matches."""
+"""A query at imprecise times, ready for a kernel: what is asked for, its program, and room to build matches."""
 
 from __future__ import annotations
 

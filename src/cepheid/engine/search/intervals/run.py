@@ -22,7 +22,7 @@ METHODS = ("query-order", "any-state", "sorted", "selectivity")
 
 
 def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
-    """All matches with after < completion <= until, with confidence, tightest range, and score if some may be missing."""
+    """All matches with after < completion <= until, with confidence and tightest range (and score, if one is asked)."""
     prepared = prepare(plan, events)
     query = compile_query(plan, events, prepared)
     low, high = searched(plan, after, until)
@@ -61,9 +61,9 @@ def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Que
     forward = order == tuple(range(positives)) and method not in ("any-state", "sorted")
     asked = "any" if method in ("any-state", "sorted") else order
     placed: Any = query if forward else compile_conditions(plan, events, prepared, asked)
-    events_and_query = (prepared.timed, query.worth, prepared.stacks)
-    judged = (query.program, query.columns, query.predicate, query.nodes)
-    searching = (placed.program, placed.columns, placed.predicate)
+    events_and_query: Any = (prepared.timed, query.worth, prepared.stacks)
+    judged: Any = (query.program, query.columns, query.predicate, query.nodes)
+    searching: Any = (placed.program, placed.columns, placed.predicate)
     match method:
         case "any-state":
             return any_state(

@@ -35,18 +35,18 @@ def count_groups(query: Query, path: Path, depth: int) -> None:
         absorb(program, query.columns, place, entries[entry, EVENT], first, registers, 0)
 
 
-@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
-def agrees_with_path(query: Query, path: Path, depth: int, event: int) -> bool:
-    """Is an event equal to all those of the path in the attributes that are compared?"""
-    gather_path(query, path, depth)
-    return agrees_on_codes(query.events, path.scratch.codes, event)
-
-
 @borrowing(types.void(QUERY, PATH, types.int64))
 def gather_path(query: Query, path: Path, depth: int) -> None:
     """Takes in what the events of the path say of the attributes that are compared."""
     for entry in range(depth + 1):
         gather_codes(query.events, path.scratch.codes, path.entries[entry, EVENT], 1 if entry == 0 else 0)
+
+
+@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
+def agrees_with_path(query: Query, path: Path, depth: int, event: int) -> bool:
+    """Is an event equal to all those of the path in the attributes that are compared?"""
+    gather_path(query, path, depth)
+    return agrees_on_codes(query.events, path.scratch.codes, event)
 
 
 @borrowing(types.int64(INT64_ROWS, types.int64, types.int64), inline=True)

@@ -17,7 +17,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.query import QUERY, Absent, Query
@@ -105,7 +105,7 @@ def between(low: int, high: int) -> int:
     return ((1 << high) - 1) & ~((1 << (low + 1)) - 1)
 
 
-@borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64))
+@borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64), inline=True)
 def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth: int) -> float:
     """The log score of the path as a whole match: the window opens before its first event, and passes."""
     program, facts = query.program, query.events.facts
@@ -120,7 +120,7 @@ def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth:
     return float(total)
 
 
-@borrowing(types.boolean(QUERY, SCORE, TABLE_ARRAYS, QUEUES, PATH, types.int64, types.int64, INT64S))
+@borrowing(types.boolean(QUERY, SCORE, TABLE_ARRAYS, QUEUES, PATH, types.int64, types.int64, INT64S), inline=True)
 def grows(
     query: Query,
     score: Score,
@@ -175,7 +175,9 @@ def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: i
     return bool(facts[TIME, last] - facts[TIME, first] < query.program.window)
 
 
-@borrowing(types.int64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64, types.int64, types.int64, FLOAT64S, INT64S))
+@borrowing(
+    types.int64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64, types.int64, types.int64, FLOAT64S, INT64S), inline=True
+)
 def completed(
     query: Query,
     score: Score,
@@ -213,7 +215,7 @@ def completed(
     return known  # type: ignore[no-any-return]
 
 
-@borrowing(
+@called_by_address(
     types.boolean(
         QUERY,
         QUERY,
@@ -229,7 +231,8 @@ def completed(
         types.int64,
         types.int64,
         types.int64,
-    )
+    ),
+    borrows=True,
 )
 def search(
     query: Query,

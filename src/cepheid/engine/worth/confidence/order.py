@@ -15,7 +15,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.timed import TIMED, Timed, at_instant, between
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW
 
 Int64s = npt.NDArray[np.int64]
@@ -290,7 +290,7 @@ def overlapping_within(
     return total
 
 
-@borrowing(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE))
+@called_by_address(types.float64(TIMED, INT64S, INT64S, INT64S, types.int64, types.int64, WORKSPACE), borrows=True)
 def ordered_within(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, length: int, window: int, room: Workspace
 ) -> float:

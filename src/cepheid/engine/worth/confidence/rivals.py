@@ -69,8 +69,9 @@ def has_rivals(program: Program) -> bool:
     return bool(program.strategy != SKIP_ANY or program.negatives > 0)
 
 
-@kernel(
+@called_by_address(
     types.int64(INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
+    borrows=True,
 )
 def killing(
     compared: Int64Rows,
@@ -102,10 +103,11 @@ def killing(
     return bits
 
 
-@kernel(
+@called_by_address(
     types.boolean(
         INT64S, INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64
     ),
+    borrows=True,
 )
 def could_join(
     begins_groups: Int64s,
