@@ -23,10 +23,10 @@ demo: tools
 	@$(BIN)/cepheid demo
 
 # Drawn cases of the engines run as plain Python, where each costs milliseconds, and a few of them compiled, where each
-# new query costs a compilation. Long streams (*_large.py) are for the compiled pass only.
+# new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only.
 test: lint kernels
 	$(BIN)/pytest -n $(JOBS) --ignore=tests/engine
-	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(BIN)/pytest -n $(JOBS) --ignore-glob='*_large.py' tests/engine
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(BIN)/pytest -n $(JOBS) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) tests/engine
 
 test-all: lint kernels

@@ -15,7 +15,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("plain", settings.get_profile("fast"), max_examples=25)
-settings.register_profile("compiled", settings.get_profile("fast"), max_examples=3)
+settings.register_profile("compiled", settings.get_profile("fast"), max_examples=2)
 # Few queries and many streams (tests/contract/shapes.py), so that compiled cases are cheap, too.
 settings.register_profile("compiled-thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)

@@ -18,18 +18,22 @@ Signature = list[list[int]]
 
 @dataclass
 class Memory:
-    """Where chunks lie: in dictionaries."""
+    """Where chunks lie: in dictionaries. It counts what is written and remembers what was read."""
 
     chunks: dict[int, bytes] = field(default_factory=dict)
     codes: dict[int, bytes] = field(default_factory=dict)
     ends: dict[int, bytes] = field(default_factory=dict)
+    written: int = 0
+    read_numbers: list[int] = field(default_factory=list)
 
     def read(self, number: int) -> bytes:
+        self.read_numbers.append(number)
         return self.chunks[number]
 
     def write(self, number: int, chunk: bytes) -> None:
         assert number not in self.chunks
         self.chunks[number] = chunk
+        self.written += len(chunk)
 
     def remove(self, number: int) -> None:
         del self.chunks[number]
@@ -38,7 +42,9 @@ class Memory:
         return self.codes[number]
 
     def write_keys(self, number: int, keys: bytes) -> None:
+        assert number not in self.codes
         self.codes[number] = keys
+        self.written += len(keys)
 
     def remove_keys(self, number: int) -> None:
         del self.codes[number]
@@ -50,7 +56,7 @@ class Memory:
         self.ends[query] = ended
 
 
-def in_batches(draw: st.DrawFn, table: pa.Table, delay: int) -> list[pa.Table]:
+def in_batches(draw: st.DrawFn, table: pa.Table, delay: int, most: int = 4) -> list[pa.Table]:
     """The rows in an order that never leaves one more than `delay` behind the newest, cut into micro-batches."""
     times = table["ts"].to_pylist()
     left, order, newest = list(range(len(times))), [], None
@@ -61,7 +67,7 @@ def in_batches(draw: st.DrawFn, table: pa.Table, delay: int) -> list[pa.Table]:
         newest = times[row] if newest is None else max(newest, times[row])
         left.remove(row)
         order.append(row)
-    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=4)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=most)))
     return [table.take(pa.array(order[a:b], pa.int64())) for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
 
 

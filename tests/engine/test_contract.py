@@ -19,9 +19,11 @@ from contract.cases import cases
 
 EVERY_ENGINE = pytest.mark.parametrize("name", list(ENGINES))
 CUTS = st.lists(st.integers(-5, 30), max_size=4)
-WANTED = settings().max_examples  # per engine for agreement; for each other property, over all engines where many
-drawn = settings(max_examples=10 if WANTED < 10 else WANTED, suppress_health_check=list(HealthCheck))
-shared = settings(drawn, max_examples=drawn.max_examples if WANTED < 100 else -(-WANTED // len(ENGINES)))
+# Agreement has the cases of the profile for each engine, and compiled no fewer than ten, which cost no new compilation.
+# Of every other property a long run has so many over all engines together, and a short one some for each.
+WANTED = settings().max_examples
+drawn = settings(max_examples=max(WANTED, 10), suppress_health_check=list(HealthCheck))
+shared = settings(drawn, max_examples=min(WANTED, 10) if WANTED < 100 else -(-WANTED // len(ENGINES)))
 
 
 @EVERY_ENGINE

@@ -285,6 +285,7 @@ print([cepheid.match(events, text, engine=engine)["at"].to_pylist() for engine i
 """
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compares with what is compiled; once is enough")
 def test_the_answers_do_not_depend_on_compilation():
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "0" if numba.config.DISABLE_JIT else "1"}
     done = subprocess.run([sys.executable, "-c", WITHOUT_JIT], capture_output=True, text=True, env=environment)

@@ -98,6 +98,7 @@ print(cepheid.match(events, text)["at"].to_pylist())
 """
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compares with what is compiled; once is enough")
 @pytest.mark.parametrize("off", ["0", "1"])
 def test_the_answers_do_not_depend_on_compilation(off: str) -> None:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": off}

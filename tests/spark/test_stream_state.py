@@ -1,6 +1,6 @@
 """Steps over a stream, cut anywhere and arriving in any order that the delay allows, find what a batch finds."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
@@ -22,51 +22,12 @@ from cepheid.runners.spark.pack import decoded, encoded
 from cepheid.runners.spark.shipment import ship
 from cepheid.runners.stream import state as stream_state
 from cepheid.runners.stream.state import Clock, Step
+from contract.steps import Memory, in_batches, signatures
 from strategies.intervals import ROLES, intervals
 from strategies.models import models
 from strategies.queries import queries, streams
 
 FAR = 10_000
-
-
-@dataclass
-class Memory:
-    """Chunks in a dictionary."""
-
-    chunks: dict[int, bytes] = field(default_factory=dict)
-    codes: dict[int, bytes] = field(default_factory=dict)
-    ends: dict[int, bytes] = field(default_factory=dict)
-    written: int = 0
-    read_numbers: list[int] = field(default_factory=list)
-
-    def read(self, number):
-        self.read_numbers.append(number)
-        return self.chunks[number]
-
-    def write(self, number, chunk):
-        assert number not in self.chunks
-        self.chunks[number] = chunk
-        self.written += len(chunk)
-
-    def remove(self, number):
-        del self.chunks[number]
-
-    def keys(self, number):
-        return self.codes[number]
-
-    def write_keys(self, number, keys):
-        assert number not in self.codes
-        self.codes[number] = keys
-        self.written += len(keys)
-
-    def remove_keys(self, number):
-        del self.codes[number]
-
-    def ended(self, query):
-        return self.ends.get(query)
-
-    def end(self, query, ended):
-        self.ends[query] = ended
 
 
 def numbered(table: pa.Table) -> pa.Table:
@@ -85,30 +46,9 @@ def expected(plan: Plan, table: pa.Table) -> list:
     return sorted([sorted(ids[row] for row in group) for group in match] for match in find(plan, events).groups())
 
 
-def signatures(plan: Plan, batch: pa.RecordBatch) -> list:
-    found = []
-    for row in batch.to_pylist():
-        groups = [row[component.variable] for component in plan.bound.positives]
-        groups = [group if isinstance(group, list) else [group] if group is not None else [] for group in groups]
-        found.append([sorted(event["event"] for event in group) for group in groups])
-    return found
-
-
-@st.composite
-def arrivals(draw, table: pa.Table, delay: int, most: int):
-    """The rows in an order that never leaves one more than `delay` behind the newest, cut into micro-batches."""
-    times = table["ts"].to_pylist()
-    left, order, newest = list(range(len(times))), [], None
-    while left:
-        # Whatever may come next without making a row that is still to come late
-        oldest = min(times[row] for row in left)
-        able = [row for row in left if max(times[row], newest or times[row]) - oldest <= delay]
-        row = draw(st.sampled_from(able or [min(left, key=lambda row: times[row])]))
-        newest = times[row] if newest is None else max(newest, times[row])
-        left.remove(row)
-        order.append(row)
-    cuts = sorted(draw(st.lists(st.integers(0, len(order)), max_size=most)))
-    return [table.take(pa.array(order[a:b], pa.int64())) for a, b in zip([0, *cuts], [*cuts, len(order)], strict=True)]
+def numbers_of(plan: Plan, batch: pa.RecordBatch) -> list:
+    """The matches as sorted numbers of their events."""
+    return [[sorted(group) for group in match] for match in signatures(plan, batch.to_pylist())]
 
 
 def check_steps(draw, plan: Plan, table: pa.Table, delay: int, cuts: int = 4, few=(1, 2, 1000)) -> None:
@@ -116,7 +56,7 @@ def check_steps(draw, plan: Plan, table: pa.Table, delay: int, cuts: int = 4, fe
     step = replace(Step((ship(plan, table.schema),), (0,), delay), plans=(plan,))
     clock, store, found = Clock(), Memory(), []
     stream_state.FEW = draw(st.sampled_from(few))  # how many idle events are laid apart
-    for batch in draw(arrivals(table, delay, cuts)):
+    for batch in in_batches(draw, table, delay, cuts):
         newest = max(batch["ts"].to_pylist(), default=None)
         outcome = step.run(clock, store, [batch] if batch.num_rows else [], newest)
         clock = Clock.read(outcome.clock.text("same"), "same")
@@ -124,9 +64,9 @@ def check_steps(draw, plan: Plan, table: pa.Table, delay: int, cuts: int = 4, fe
         assert {chunk.number for chunk in clock.chunks} == set(store.chunks)
         assert {chunk.number for chunk in clock.chunks if chunk.asleep} == set(store.codes)
         assert outcome.state_bytes == sum(map(len, [*store.chunks.values(), *store.codes.values()]))
-        found += [match for _, part in outcome.results for match in signatures(plan, part)]
+        found += [match for _, part in outcome.results for match in numbers_of(plan, part)]
     outcome = step.run(clock, store, [], FAR)
-    found += [match for _, part in outcome.results for match in signatures(plan, part)]
+    found += [match for _, part in outcome.results for match in numbers_of(plan, part)]
     if not (plan.bound.window.events and plan.bound.postponed):  # there only later events tell that a window passed
         assert sorted(found) == expected(plan, table)
     if not plan.bound.window.events:
