@@ -9,7 +9,7 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import LongType, StructType
 
-from cepheid.runners.spark.pack import decoded
+from cepheid.runners.arrow_bytes import decoded
 
 
 class Count(StatefulProcessor):

@@ -1,6 +1,7 @@
 """The planner on Spark: what depends on the events is decided where they are, and explain says how."""
 
 import logging
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,9 @@ from cepheid.runners.spark.batch import relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.session import arrow_schema
 from cepheid.runners.spark.shipment import ship
+from cepheid.runners.stream.state import Clock, Step
 from cepheid.simulate.correlated import correlated_stocks, correlation_query
+from spark.test_stream_state import Memory
 
 EVENTS = correlated_stocks(12_000, rare_frequency=0.02, seed=3).events
 QUERY = correlation_query(order="cba")  # the rare one first: backwards, from a, is the worst order
@@ -58,6 +61,21 @@ def test_every_task_decides_by_its_own_events(spark):
 
 def spark_plan_of(df):
     return spark_plan(cepheid.query(QUERY), arrow_schema(df), Options())
+
+
+def test_a_step_of_a_stream_decides_by_the_events_that_it_holds(caplog):
+    caplog.set_level(logging.INFO, "cepheid.engine")
+    table = EVENTS.slice(0, 6000)
+    plan = spark_plan(cepheid.query(QUERY), table.schema, Options())
+    step = replace(Step((ship(plan, table.schema),), (0,), 0), plans=(plan,))
+    clock, store, found = Clock(), Memory(), 0
+    for start, size in ((0, 5000), (5000, 1000)):
+        outcome = step.run(clock, store, [table.slice(start, size)], start + size)
+        clock, found = outcome.clock, found + outcome.matches
+    first, second = (record.getMessage() for record in caplog.records)
+    assert "engine lazy-tree in the order c" in first
+    assert "engine sequence" in second  # few events: every order is fast
+    assert found == cepheid.match(table, QUERY).num_rows
 
 
 def test_the_choice_changes_no_result(spark):

@@ -36,7 +36,7 @@ def explain(
         sections.append(("Estimates", _estimates(plan, statistics)))
     if actual is not None:
         sections.append(("Actual", [f"{_words(name):<38}{_number(value)}" for name, value in actual.items()]))
-    return "\n\n".join("\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections)
+    return "\n\n".join("\n".join([title, *(f"  {line}".rstrip() for line in lines)]) for title, lines in sections)
 
 
 def plan_lines(plan: Plan) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
+from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
 from cepheid.runners.spark.shipment import Shipment, result_rows
 
@@ -22,20 +23,6 @@ PACKED = "shard int, newest bigint, events binary"
 OUTCOME = "query int, packed binary, events bigint, late bigint, retained bigint, matches bigint, state_bytes bigint"
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
-
-
-def encoded(table: pa.Table) -> bytes:
-    """A table as Arrow IPC bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
-
-
-def decoded(packed: bytes) -> pa.Table:
-    """The table behind Arrow IPC bytes."""
-    return pa.ipc.open_stream(packed).read_all()
 
 
 def packer(

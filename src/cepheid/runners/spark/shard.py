@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
-from cepheid.runners.spark.pack import LATE, LATE_EVENT, as_structs, decoded, encoded
+from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.spark.pack import LATE, LATE_EVENT, as_structs
 from cepheid.runners.stream.state import Clock, Outcome, Step
 
 

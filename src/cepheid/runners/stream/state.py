@@ -3,7 +3,7 @@
 A step is `find` over the interval between the old and the new watermark (docs/design.md); the state is a table and
 nothing else. It is kept in chunks, since rewriting a whole window in every micro-batch would cap the throughput: a
 step adds a chunk for what is new, drops those that have expired, and rewrites those of which little is left. Chunks
-of keys that nothing comes for are not even read (asleep.py). Nothing here knows Spark.
+of keys that nothing comes for are not even read (idle_keys.py). Nothing here knows Spark.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cepheid.engine.retention import reach, retained
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
+from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import events_of_each
-from cepheid.runners.spark.pack import decoded, encoded
 from cepheid.runners.spark.shipment import Shipment, result_batches
 from cepheid.runners.stream.idle_keys import Codes, any_awake, key_codes, packed_codes, parting_attributes
 

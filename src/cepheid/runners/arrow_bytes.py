@@ -1,0 +1,19 @@
+"""Tables as Arrow IPC bytes: how events travel to shards and lie in their state."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+
+def encoded(table: pa.Table) -> bytes:
+    """A table as Arrow IPC bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def decoded(packed: bytes) -> pa.Table:
+    """The table behind Arrow IPC bytes."""
+    return pa.ipc.open_stream(packed).read_all()
