@@ -58,7 +58,7 @@ def entry_behind(entries: Rows, after: int, depth: int) -> int:
     return -1
 
 
-@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64))
+@borrowing(types.boolean(QUERY, PATH, types.int64, types.int64), inline=True)
 def ends_with_window(query: Query, path: Path, negation: int, depth: int) -> bool:
     """Writes down which seen events a negated component lies between; is there none behind it?"""
     entries, between = path.entries, path.scratch.between
@@ -69,7 +69,7 @@ def ends_with_window(query: Query, path: Path, negation: int, depth: int) -> boo
     return later < 0
 
 
-@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64))
+@borrowing(types.boolean(QUERY, SCORE, PATH, types.int64, types.int64, types.int64), inline=True)
 def must_test(query: Query, score: Score, path: Path, place: int, source: int, depth: int) -> bool:
     """Is there anything to test when a path grows from `place` down to `source`? Mostly there is not."""
     if score.decides[source + 1, place] == CONDITION:
