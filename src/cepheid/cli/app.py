@@ -14,7 +14,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",  # rich's own markup would swallow the [id] of queries
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 

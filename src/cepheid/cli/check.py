@@ -10,9 +10,10 @@ import typer
 from rich.text import Text
 
 from cepheid.cli import options as o
-from cepheid.cli.event_files import find_files, read_events
+from cepheid.cli.event_files import read_events
+from cepheid.cli.input_files import find_files
 from cepheid.cli.messages import in_words_of_the_command_line, out
-from cepheid.cli.query_argument import existing_file, parse_parameters, query_text
+from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_text
 from cepheid.cli.result_files import to_json
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
@@ -37,6 +38,7 @@ def check(
     lower: o.Lower = None,
     upper: o.Upper = None,
     parameter: o.Parameters = None,
+    functions: o.FunctionsPath = None,
     as_json: o.AsJson = False,
 ) -> None:
     """List all errors of queries, without running them.
@@ -47,6 +49,7 @@ def check(
 
         cepheid check shoplifting.cepheid --input events.parquet
     """
+    load_functions(functions)
     table = read_events(find_files(input, format), time=time, time_format=time_format) if input else None
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     found: list[dict[str, Any]] = []

@@ -19,6 +19,7 @@ import cepheid
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, note, out
 from cepheid.cli.options import Roles
+from cepheid.cli.outputs import replacing
 from cepheid.cli.report import truth_of, write_page
 from cepheid.cli.spark_run import AVAILABLE_NOW, SparkOptions, Task, run_stream
 from cepheid.cli.stages import Stages
@@ -80,7 +81,8 @@ def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Fo
     output.mkdir(parents=True, exist_ok=True)
     page = output / "report.html"
     write_page(page, query, stream, Roles(), given, stages, "Who left without paying?", "tag_id", truth, found)
-    model.save(output / "model.json")
+    with replacing(output / "model.json") as beside:
+        model.save(beside)
     stages.print_summary(events=stream.num_rows, matches=found.num_rows)
     out.print(f"The report is in {page}: open it in a browser.", style="bold", soft_wrap=True)
 

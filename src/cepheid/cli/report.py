@@ -12,9 +12,11 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import find_files, read_events
+from cepheid.cli.event_files import read_events
+from cepheid.cli.input_files import find_files
 from cepheid.cli.messages import explaining_delay, out
-from cepheid.cli.query_argument import parse_parameters, read_query
+from cepheid.cli.outputs import check_outputs, replacing
+from cepheid.cli.query_argument import load_functions, parse_parameters, query_files, read_query
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError, closest
 
@@ -50,6 +52,7 @@ def report(
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     option: o.MatchOptions = None,
+    functions: o.FunctionsPath = None,
 ) -> None:
     """Run a query and write its matches as one HTML page that opens offline.
 
@@ -63,14 +66,15 @@ def report(
     if truth is not None and (truth_key is None or truth_column is None):
         hint = "for example --truth-key tag_id --truth-column stolen"
         raise CepheidError("--truth needs to know how it is read", hint=hint)
-    if not output.parent.is_dir():
-        raise CepheidError(
-            f"--output {output}: there is no directory {output.parent}", hint=f"mkdir -p {output.parent}"
-        )
+    if output.is_dir():
+        raise CepheidError(f"--output {output} is a directory", hint=f"write {output / 'report.html'}")
+    files = find_files(input, format)
+    check_outputs({"--output": output}, [*files.addresses, *query_files(query), model, truth, functions])
+    load_functions(functions)
     parsed = read_query(query, parameter or ())
     stages = Stages()
     with stages.timed("read"):
-        events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
+        events = read_events(files, time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     loaded = cepheid.load_model(model) if model is not None else None
     given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
@@ -146,7 +150,8 @@ def write_page(
             dict(stages.seconds),
             query.explain(events, **roles.arguments(), **given),
         )
-        write_report(output, run)
+        with replacing(output) as beside:
+            write_report(beside, run)
     return result
 
 

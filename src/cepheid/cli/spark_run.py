@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
-from cepheid.cli.event_files import EventFiles, find_files
+from cepheid.cli.input_files import EventFiles, find_files
 from cepheid.cli.options import Roles
+from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.progress import StreamWatch, batch_progress
-from cepheid.cli.result_files import check_nothing_lost
 from cepheid.cli.spark_session import LOCAL, spark_session
 from cepheid.cli.spark_tables import flat_columns, kafka_topic, output_format, read_stream, read_table, read_topic
 from cepheid.cli.stages import Stages
@@ -45,11 +45,13 @@ class SparkOptions:
 class Task:
     """What is to be found where."""
 
-    query: cepheid.Query
+    query: cepheid.Query | dict[str, cepheid.Query]
     inputs: list[str]
     roles: Roles
     given: dict[str, Any]  # model, engine and other options of `match`
     output: Path | None = None
+    partition_by: tuple[str, ...] = ()
+    reads: tuple[Path | None, ...] = ()  # other files that are read: the query's, the model, functions
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     kind = output_format(task.output) if task.output is not None else None
     files = find_files(task.inputs, options.format)
     if task.output is not None:
-        check_nothing_lost(task.output, [*task.inputs, *files.addresses])
+        check_outputs({"--output": task.output}, [*task.inputs, *files.addresses, *task.reads])
     with spark_session(options.master, options.settings, stages) as session:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
@@ -83,7 +85,10 @@ def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
                 result = matches.limit(_MOST_ROWS).toArrow()
                 return Ran(result, result.num_rows, rows_in(files))
             written = flat_columns(matches) if kind == "csv" else matches
-            written.write.mode("overwrite").format(kind).options(header="true").save(str(task.output))
+            writer = written.write.mode("overwrite").format(kind).options(header="true")
+            writer = writer.partitionBy(*task.partition_by) if task.partition_by else writer
+            with replacing(task.output) as beside:
+                writer.save(str(beside))
         return Ran(None, int(counted.get["matches"]), rows_in(files))
 
 
@@ -103,7 +108,7 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
         hint = "for example --checkpoint state; a run that is started again with it goes on where it stopped"
         raise CepheidError("--stream with --output needs a checkpoint", hint=hint)
     if task.output is not None and options.checkpoint is not None:
-        check_nothing_lost(task.output, task.inputs)
+        check_outputs({"--output": task.output}, [*task.inputs, *task.reads])
         _check_other_place(task.output, task.inputs)
         _check_same_stream(task.output, options.checkpoint)
     with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
@@ -121,6 +126,7 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
         else:
             written = flat_columns(matches) if kind == "csv" else matches
             writer = written.writeStream.format(kind).option("path", str(task.output)).option("header", "true")
+            writer = writer.partitionBy(*task.partition_by) if task.partition_by else writer
         writer = writer.option("checkpointLocation", str(folder)).outputMode("append")
         with stages.timed("match"):
             watch = StreamWatch(_triggered(writer, options.trigger).start())

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cepheid.cli.event_files import UNIX, EventFiles
-from cepheid.cli.result_files import check_output
+from cepheid.cli.event_files import UNIX
+from cepheid.cli.input_files import EventFiles
+from cepheid.cli.result_files import check_output, is_folder
 from cepheid.errors import CepheidError
 
 _SPARK_FORMATS = {"parquet": "parquet", "csv": "csv", "jsonl": "json", "delta": "delta"}
@@ -23,6 +24,8 @@ _PATTERN = {
 def read_table(session: Any, files: EventFiles, time: str, time_format: str | None) -> Any:
     """The files as a table."""
     reader = _with_options(session.read.format(_spark_format(files.format)), files.format)
+    if files.base is not None:
+        reader = reader.option("basePath", files.base)
     return _with_time(reader.load(files.addresses), time, time_format)
 
 
@@ -120,7 +123,7 @@ def read_topic(session: Any, topic: Topic, schema: str | None) -> Any:
 
 def output_format(path: Path) -> str:
     """The format of a result that Spark writes, as a directory of files."""
-    found = _OUTPUT_FORMATS.get(path.suffix.lower())
+    found = "parquet" if is_folder(path) else _OUTPUT_FORMATS.get(path.suffix.lower())
     if found is None:
         check_output(path)
         raise CepheidError(f"--output {path}: Spark does not write {path.suffix}", hint="use .parquet, .csv or .jsonl")

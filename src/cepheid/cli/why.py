@@ -11,10 +11,11 @@ from rich.text import Text
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import find_files, read_events
+from cepheid.cli.event_files import read_events
+from cepheid.cli.input_files import find_files
 from cepheid.cli.match_table import event_text
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, out
-from cepheid.cli.query_argument import read_query
+from cepheid.cli.query_argument import load_functions, read_query
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.story import Section, sections, verdict
 
@@ -39,6 +40,7 @@ def why(
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
+    functions: o.FunctionsPath = None,
     most_events: _MostEvents = 2_000_000,
     as_json: o.AsJson = False,
 ) -> None:
@@ -51,6 +53,7 @@ def why(
 
         cepheid why shoplifting.cepheid --input events.parquet
     """
+    load_functions(functions)
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
