@@ -14,7 +14,6 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.check import errors_of
 from cepheid.cli.event_files import read_events
 from cepheid.cli.input_files import find_files
 from cepheid.cli.match_table import match_table
@@ -26,6 +25,7 @@ from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
 from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
+from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
 from cepheid.report.facts import facts
 from cepheid.runners.many import QUERY, SHARED
@@ -240,7 +240,9 @@ def unknown_name(task: Task, events: pa.Table) -> str | None:
     """What the query names and the events do not have: a type, since anything else is an error."""
     if events.num_rows == 0 or not isinstance(task.query, cepheid.Query):
         return None
-    error = next(errors_of(task.query.text or str(task.query), events, task.roles, task.query.parameters), None)
+    error = next(
+        errors_of(task.query.text or str(task.query), events, task.roles.arguments(), task.query.parameters), None
+    )
     return None if error is None else in_words_of_the_command_line(str(error))
 
 
