@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files, keep_piped
 from cepheid.cli.result_files import write_table
 from cepheid.errors import CepheidError, DataError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files, keep_piped
 
 EVENTS = pa.table({"ts": [1, 2, 3], "type": ["A", "B", None], "x": [1.5, None, 2.0]})
 

@@ -8,13 +8,13 @@ import typer
 from rich.text import Text
 
 from cepheid.cli import options as o
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files
 from cepheid.cli.messages import in_words_of_the_command_line, out
 from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_text
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import QueryError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
 
 Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts or files of queries.")]
 

@@ -8,11 +8,11 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files
 from cepheid.cli.messages import explaining_delay
 from cepheid.cli.query_argument import load_functions, parse_parameters, read_query
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
 
 _Analyze = Annotated[bool, typer.Option("--analyze", help="Run it, too, and count what each step saw.")]
 

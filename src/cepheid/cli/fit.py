@@ -9,12 +9,12 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files
 from cepheid.cli.messages import explaining_delay, out
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.query_argument import load_functions, query_files, read_query
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
 
 _Target = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PATH", help="Where to save the model, as JSON.")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
-from cepheid.cli.input_files import FORMATS, keep_piped
 from cepheid.cli.query_argument import READ_ONCE, STANDARD_INPUT_READ
 from cepheid.errors import CepheidError
+from cepheid.files.input_files import FORMATS, keep_piped
+from cepheid.files.roles import Roles
 
 
 def _with_standard_input(context: typer.Context, given: list[str] | None) -> list[str] | None:
@@ -114,22 +114,6 @@ OutputPath: TypeAlias = Annotated[
     typer.Option("--output", "-o", metavar="PATH", help="Where to: .parquet, .csv, .jsonl, .arrow, or a directory."),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which columns mean what; the arguments that `cepheid.match` calls by the same names."""
-
-    time: str = "ts"
-    type: str | None = "type"
-    time_unit: str | None = None
-    tiebreak: tuple[str, ...] = ()
-    lower: str | None = None
-    upper: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """As keyword arguments."""
-        return dict(vars(self))
 
 
 def roles(

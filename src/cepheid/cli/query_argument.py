@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import cepheid
-from cepheid.cli.input_files import SUFFIXES
 from cepheid.errors import CepheidError, QueryError, closest
+from cepheid.files.input_files import SUFFIXES
 
 _SUFFIX = ".cepheid"
 STANDARD_INPUT_READ = ContextVar("STANDARD_INPUT_READ", default=False)  # by a command, as events

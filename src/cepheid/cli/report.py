@@ -12,13 +12,14 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files
 from cepheid.cli.messages import explaining_delay, out
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.query_argument import load_functions, parse_parameters, query_files, read_query
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError, closest
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
+from cepheid.files.roles import Roles
 
 _Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the page.")]
 _Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The page's heading.")]
@@ -111,7 +112,7 @@ def write_page(
     output: Path,
     query: cepheid.Query,
     events: pa.Table,
-    roles: o.Roles,
+    roles: Roles,
     given: dict[str, Any],
     stages: Stages,
     title: str,

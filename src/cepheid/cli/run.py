@@ -14,8 +14,6 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, note, out
 from cepheid.cli.outputs import check_outputs
@@ -27,6 +25,9 @@ from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
+from cepheid.files.roles import Roles
 from cepheid.report.facts import facts
 from cepheid.runners.many import QUERY, SHARED
 
@@ -250,7 +251,7 @@ def deliver(
     result: pa.Table,
     output: Path | None,
     show: Shown | None,
-    roles: o.Roles,
+    roles: Roles,
     limit: int,
     partition_by: Sequence[str] = (),
 ) -> None:

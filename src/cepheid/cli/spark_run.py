@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
-from cepheid.cli.input_files import EventFiles, find_files
-from cepheid.cli.options import Roles
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.progress import StreamWatch, batch_progress
 from cepheid.cli.spark_session import LOCAL, spark_session
 from cepheid.cli.spark_tables import flat_columns, kafka_topic, output_format, read_stream, read_table, read_topic
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError
+from cepheid.files.input_files import EventFiles, find_files
+from cepheid.files.roles import Roles
 
 AVAILABLE_NOW = "available-now"
 _MOST_ROWS = 1_000_000  # that are brought to this process to be printed

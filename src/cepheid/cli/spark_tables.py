@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cepheid.cli.event_files import UNIX
-from cepheid.cli.input_files import EventFiles
 from cepheid.cli.result_files import check_output, is_folder
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import UNIX
+from cepheid.files.input_files import EventFiles
 
 _SPARK_FORMATS = {"parquet": "parquet", "csv": "csv", "jsonl": "json", "delta": "delta"}
 _OUTPUT_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}

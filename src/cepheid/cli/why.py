@@ -11,13 +11,14 @@ from rich.text import Text
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files
 from cepheid.cli.match_table import event_text
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, out
 from cepheid.cli.query_argument import load_functions, read_query
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.story import Section, sections, verdict
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
+from cepheid.files.roles import Roles
 
 if TYPE_CHECKING:
     from cepheid.diagnose import Closest, Diagnosis
@@ -69,7 +70,7 @@ def why(
         print_diagnosis(diagnosis, roles)
 
 
-def print_diagnosis(diagnosis: Diagnosis, roles: o.Roles) -> None:
+def print_diagnosis(diagnosis: Diagnosis, roles: Roles) -> None:
     """The diagnosis on the terminal: the verdict, the way there, and what to do."""
     out.print(diagnosis.query, style="cyan", end="\n\n")
     found, among = verdict(diagnosis)
@@ -99,7 +100,7 @@ def _table(section: Section) -> Table:
     return table
 
 
-def _print_closest(closest: Closest, roles: o.Roles) -> None:
+def _print_closest(closest: Closest, roles: Roles) -> None:
     out.print("What came closest", style="bold")
     for variable, event in closest.events:
         text = event_text(event, roles.lower or roles.time)

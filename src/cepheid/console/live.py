@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import EventFiles
 from cepheid.console.workspace import OpenTable
 from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.find import find, last_ends
 from cepheid.engine.output.overlap import Ended
 from cepheid.engine.planning import make_plan
 from cepheid.engine.retention import retained
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import EventFiles
 from cepheid.language import syntax as s
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan

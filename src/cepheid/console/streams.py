@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
-from cepheid.cli.input_files import find_files
 from cepheid.console.answers import error_of, matches_page, shown_of
 from cepheid.console.live import LiveQuery, Watched, replayed
 from cepheid.console.workspace import OpenTable
 from cepheid.errors import CepheidError
+from cepheid.files.input_files import find_files
 from cepheid.language.schema import Schema
 from cepheid.report.text import value_text
 from cepheid.runners.durations import steps

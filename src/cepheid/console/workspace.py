@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.cli.event_files import read_events
-from cepheid.cli.input_files import find_files
-from cepheid.cli.options import Roles
 from cepheid.console.completion import Names
 from cepheid.diagnose.errors import types_in
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
+from cepheid.files.roles import Roles
 from cepheid.report.matches import Shown
 from cepheid.runners.local import as_local
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
-from cepheid.cli.partitions import Partitions, base_of, find_partitions
 from cepheid.errors import CepheidError, DataError, closest
+from cepheid.files.partitions import Partitions, base_of, find_partitions
 
 SUFFIXES = {
     ".parquet": "parquet",

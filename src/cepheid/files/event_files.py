@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.cli.input_files import EventFiles
-from cepheid.cli.partitions import with_partitions
 from cepheid.errors import CepheidError, DataError
+from cepheid.files.input_files import EventFiles
+from cepheid.files.partitions import with_partitions
 
 UNIX = "unix"  # as --time-format: seconds since 1970
 _LARGEST_BLOCK = 256 * 2**20  # pyarrow infers the types of CSV and JSON columns from the first block
