@@ -8,7 +8,7 @@ from cepheid.errors import CepheidError
 from cepheid.report.matches import Calibration, Shown, counts_over_time, likelihood_counts, numbers, timeline_rows
 
 Chart = Any  # an altair chart; altair is an extra
-_ROWS = 40  # matches that the timeline draws at a time
+ROWS = 40  # matches that the timeline draws at a time
 _BAR = "#7aa6c2"
 
 
@@ -22,15 +22,22 @@ def altair() -> Any:
     return altair
 
 
-def timeline(shown: Shown) -> Chart:
-    """One row per match: a bar from its first event to its last, its events on it; unseen ones are hollow."""
+def timeline(shown: Shown, interactive: bool = True) -> Chart:
+    """One row per match: a bar from its first event to its last, its events on it; unseen ones are hollow.
+
+    An interactive one has controls to look for a match, to turn to further ones, and to leave out unlikely ones.
+    """
     alt = altair()
     bars, marks = timeline_rows(shown)
     kind = "T" if shown.is_timestamp else "Q"
     find = alt.param(name="find", value="", bind=alt.binding(input="search", name="Find a match ", placeholder="key"))
-    params = [find]
+    params = [find] if interactive else []
     wanted = "find == '' || indexof(lower(datum.match), lower(find)) >= 0"
-    if shown.likelihood is not None:
+    pages = -(-len(bars) // ROWS)
+    if interactive and pages > 1:  # the way to the rest
+        numbered = alt.binding_range(min=1, max=pages, step=1, name="Page ")
+        params.append(alt.param(name="page", value=1, bind=numbered))
+    if interactive and shown.likelihood is not None:
         slider = alt.binding_range(min=0, max=1, step=0.01, name=f"Smallest {shown.likelihood} ")
         params.append(alt.param(name="smallest", value=0, bind=slider))
     names = list(dict.fromkeys(mark["variable"] for mark in marks))
@@ -39,11 +46,15 @@ def timeline(shown: Shown) -> Chart:
         mark["likely"] = likely[mark["match"]]
 
     def rows(values: list[dict[str, Any]]) -> Chart:
-        chart = alt.Chart(alt.InlineData(values=values)).transform_filter(wanted)
+        chart = alt.Chart(alt.InlineData(values=values))
+        if not interactive:
+            return chart
+        chart = chart.transform_filter(wanted)
         if shown.likelihood is not None:
             chart = chart.transform_filter("datum.likely >= smallest")
         ranked = [alt.WindowFieldDef(op="dense_rank", **{"as": "place"})]
-        return chart.transform_window(ranked, sort=[alt.SortField("rank")]).transform_filter(f"datum.place <= {_ROWS}")
+        here = f"ceil(datum.place / {ROWS}) == page" if pages > 1 else "true"
+        return chart.transform_window(ranked, sort=[alt.SortField("rank")]).transform_filter(here)
 
     y = alt.Y("match:N", sort=alt.EncodingSortField("rank", order="ascending"), title=None)
     x = alt.X(f"from:{kind}", title=shown.lower or shown.time, axis=alt.Axis(labelOverlap=True, tickCount=5))
