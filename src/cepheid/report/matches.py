@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,8 @@ def timeline_rows(shown: Shown, limit: int = MOST_MATCHES) -> tuple[list[dict[st
             "match": name,
             "from": chart_time(row["match_start"]),
             "to": chart_time(row["match_end"]),
+            "begins": value_text(row["match_start"]),
+            "ends": value_text(row["match_end"]),
             "rank": number,
         }
         bars.append({**bar, "likely": likely} if likely is not None else bar)
@@ -140,7 +142,23 @@ def counts_over_time(shown: Shown, bins: int = 40) -> list[dict[str, Any]]:
     counts, _ = np.histogram(ends, edges)
     scale = 1e-3 if shown.is_timestamp else 1.0
     pairs = zip(edges[:-1] * scale, edges[1:] * scale, counts, strict=True)
-    return [{"from": float(a), "to": float(b), "matches": int(n)} for a, b, n in pairs]
+    return [
+        {
+            "from": float(a),
+            "to": float(b),
+            "begins": _text_at(a, shown),
+            "ends": _text_at(b, shown),
+            "matches": int(n),
+        }
+        for a, b, n in pairs
+    ]
+
+
+def _text_at(value: float, shown: Shown) -> str:
+    """A place on the chart's axis as tables write it."""
+    if not shown.is_timestamp:
+        return value_text(float(value))
+    return value_text(datetime(1970, 1, 1) + timedelta(milliseconds=round(float(value))))
 
 
 def likelihood_counts(values: Float64s, bins: int = 20) -> list[dict[str, Any]]:

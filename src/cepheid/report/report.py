@@ -98,8 +98,12 @@ def _matches(run: Run) -> list[Section]:
     text = "One row per match. Dots are events; hollow ones were not seen and lie between their neighbours."
     if shown.upper is not None:
         text = "One row per match. Bars on it are the intervals in which events may have happened."
-    if shown.result.num_rows > MOST_MATCHES:
-        text += f" The page holds {MOST_MATCHES} of the {shown.result.num_rows:,} matches, evenly spread."
+    found = shown.result.num_rows
+    if found > charts.ROWS:
+        held = f"all {found:,}" if found <= MOST_MATCHES else f"{MOST_MATCHES:,} of the {found:,}, evenly spread"
+        text += f" {charts.ROWS} matches are drawn at a time; the page holds {held}: turn pages, or look for one."
+    if found > MOST_MATCHES:
+        text += " All of them are in the result itself: `cepheid run` with --output writes it."
     sections = [Section("timeline", "Timeline", text, chart=charts.timeline(shown))]
     sections.append(Section("over-time", "Matches over time", chart=charts.match_counts(shown)))
     if shown.likelihood is not None:
