@@ -37,6 +37,17 @@ def test_the_same_as_a_batch(text: str, size: int) -> None:
     assert live.numbers.late == 0
 
 
+def test_missing_events_with_a_model() -> None:
+    model = cepheid.Model(loss=0.2, gaps={"n": cepheid.Exponential(mean=20), "c": cepheid.Exponential(mean=3)})
+    text = "PATTERN SEQ(A a, !(N n), C c) WHERE [id] WITHIN 9 THRESHOLD 0.05"
+    table = Workspace().add("events", EVENTS)
+    live = LiveQuery(cepheid.query(text), table, model=model)
+    parts = [live.send(EVENTS.slice(start, 11)) for start in range(0, len(EVENTS), 11)]
+    found = pa.concat_tables([*parts, live.finish()]).to_pylist()
+    assert sorted(found, key=str) == sorted(cepheid.match(EVENTS, text, model=model).to_pylist(), key=str)
+    assert any(row["a"] is None for row in found)
+
+
 def test_late_events_are_counted_and_old_ones_forgotten() -> None:
     table = Workspace().add("events", EVENTS)
     live = LiveQuery(cepheid.query(QUERIES[0]), table, delay=5)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.messages import note, out
 from cepheid.cli.query_argument import load_functions
@@ -31,6 +32,8 @@ def console(
     lower: o.Lower = None,
     upper: o.Upper = None,
     time_format: o.TimeFormat = None,
+    model: o.ModelPath = None,
+    scoring: o.Scoring = "exact",
     functions: o.FunctionsPath = None,
     host: _Host = "127.0.0.1",
     port: _Port = 0,
@@ -49,7 +52,8 @@ def console(
 
     need_packages()
     load_functions(functions)
-    workspace = Workspace()
+    given = {"model": cepheid.load_model(model), "scoring": scoring} if model is not None else {}
+    workspace = Workspace(given=given)
     for path in paths or ():
         workspace.open(path, o.roles(time, type, untyped, time_unit, tiebreak, lower, upper), time_format)
     server = Server(workspace, host, port)

@@ -9,11 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
-from cepheid.console.completion import complete
+from cepheid.console.completion import Names, complete
 from cepheid.console.workspace import OpenTable, Workspace
 from cepheid.diagnose.errors import errors_of
 from cepheid.diagnose.story import closest_lines, sections, verdict
+from cepheid.draw.automaton import conditions_of
 from cepheid.errors import CepheidError, QueryError
+from cepheid.language import syntax as s
 from cepheid.report.facts import facts
 from cepheid.report.matches import Shown, counts_over_time, timeline_rows
 from cepheid.report.text import event_parts, events_of, is_event, value_text
@@ -55,8 +57,6 @@ def error_of(error: CepheidError) -> dict[str, Any]:
 def completions(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """What can be written at a position."""
     text, position = str(asked.get("text") or ""), int(asked.get("position") or 0)
-    from cepheid.console.completion import Names
-
     names = workspace.table(asked["table"]).names() if asked.get("table") else Names()
     return asdict(complete(text, position, names))
 
@@ -66,7 +66,8 @@ def run(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     table = workspace.table(asked.get("table"))
     query = cepheid.query(str(asked.get("text") or ""))
     begin = time.perf_counter()
-    result = query.match(table.events, max_matches=MOST_MATCHES, truncate=True, **table.roles.arguments())
+    given = {**table.roles.arguments(), **workspace.given}
+    result = query.match(table.events, max_matches=MOST_MATCHES, truncate=True, **given)
     seconds = time.perf_counter() - begin
     shown = shown_of(query, result, table)
     number = workspace.keep(shown)
@@ -96,10 +97,7 @@ def shown_of(query: cepheid.Query, result: pa.Table, table: OpenTable) -> Shown:
     return Shown(result, roles.time, roles.type, roles.lower, roles.upper, tuple(dict.fromkeys(keys)))
 
 
-def _equivalences(query: cepheid.Query) -> list[Any]:
-    from cepheid.draw.automaton import conditions_of
-    from cepheid.language import syntax as s
-
+def _equivalences(query: cepheid.Query) -> list[s.Equivalence]:
     return [part for part in conditions_of(query.syntax) if isinstance(part, s.Equivalence)]
 
 
@@ -136,13 +134,14 @@ def explain(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """The plan of a query over a table, as text."""
     table = workspace.table(asked.get("table"))
     query = cepheid.query(str(asked.get("text") or ""))
-    return {"plan": str(query.explain(table.events, **table.roles.arguments()))}
+    return {"plan": str(query.explain(table.events, **table.roles.arguments(), **workspace.given))}
 
 
 def why(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """Why a query finds nothing or too little in a table."""
     table = workspace.table(asked.get("table"))
-    found = cepheid.why(table.events, str(asked.get("text") or ""), **table.roles.arguments())
+    given = {**table.roles.arguments(), **workspace.given}
+    found = cepheid.why(table.events, str(asked.get("text") or ""), **given)
     closest = found.closest
     return {
         "verdict": verdict(found),

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,9 +46,9 @@ class Numbers:
 class LiveQuery:
     """A query over events as they come: `send` takes a table of them and gives the matches that are known now."""
 
-    def __init__(self, query: cepheid.Query, table: OpenTable, delay: int = 0) -> None:
+    def __init__(self, query: cepheid.Query, table: OpenTable, delay: int = 0, **given: Any) -> None:
         schema = Schema.from_arrow(table.events.schema, **table.roles.arguments())
-        self.plan: Plan = make_plan(query.bind(schema))[0]
+        self.plan: Plan = make_plan(query.bind(schema), **given)[0]
         self.delay = delay
         self.state = table.events.slice(0, 0)
         self.ended: Ended | None = {} if query.syntax.output.mode is s.OutputMode.NON_OVERLAP else None

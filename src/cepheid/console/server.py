@@ -56,7 +56,7 @@ def console_app(workspace: Workspace, token: str, host: str = "127.0.0.1") -> St
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
-    streams = Streams()
+    streams = Streams(workspace.given)
 
     async def page(_: Request) -> Response:
         return FileResponse(_STATIC / "index.html", media_type="text/html")
@@ -88,11 +88,14 @@ def console_app(workspace: Workspace, token: str, host: str = "127.0.0.1") -> St
 
         async def lines() -> AsyncIterator[str]:
             heard = stream.listen(patience=2.0)
-            while True:
-                item = await run_in_threadpool(next, heard, _END)
-                if item is _END or await request.is_disconnected():
-                    return
-                yield ": still here\n\n" if item is None else f"data: {json.dumps(item)}\n\n"
+            try:
+                while True:
+                    item = await run_in_threadpool(next, heard, _END)
+                    if item is _END or await request.is_disconnected():
+                        return
+                    yield ": still here\n\n" if item is None else f"data: {json.dumps(item)}\n\n"
+            finally:  # a stream runs for the page that watches it
+                stream.stopped.set()
 
         return StreamingResponse(lines(), media_type="text/event-stream")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -66,14 +66,15 @@ class Stream:
 class Streams:
     """All streams that the console runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Mapping[str, Any] | None = None) -> None:
+        self.given = dict(given or {})  # options of `match`
         self.running: dict[int, Stream] = {}
         self.numbers = itertools.count(1)
 
     def start(self, text: str, table: OpenTable, per_second: float, delay: str, watch: bool) -> Stream:
         """Begins to replay a table, or to watch the directory that it was read from."""
         query = cepheid.query(text)
-        live = LiveQuery(query, table, delay_of(delay, table))
+        live = LiveQuery(query, table, delay_of(delay, table), **self.given)
         stream = Stream(next(self.numbers))
         self.running[stream.number] = stream
         target = _watch if watch and table.folder is not None else _replay

@@ -54,6 +54,7 @@ class Workspace:
     """Tables and results; requests come from several threads."""
 
     tables: dict[str, OpenTable] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)  # options of `match`: a model, how it scores
     results: OrderedDict[int, Shown] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))

@@ -88,6 +88,7 @@ byId("explain").addEventListener("click", () => doing("explain", "plan", async a
   byId("panel-plan").replaceChildren(element("pre", {class: "plan"}, (await ask("explain", asked)).plan));
 }));
 byId("start").addEventListener("click", () => doing("start", "timeline", async asked => {
+  if (live.source) await ask("stop", {stream: live.number}).catch(() => null);
   const how = {per_second: Number(byId("per-second").value) || 1000, delay: byId("delay").value, watch: byId("watch").checked};
   live.start((await ask("stream", {...asked, ...how})).stream);
   byId("stop").disabled = false;

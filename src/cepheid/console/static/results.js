@@ -52,7 +52,7 @@ export class Matches {
 
   page(page) {
     const variables = variablesOf(page.marks);
-    byId("legend").replaceChildren(...legend(variables));
+    byId("legend").replaceChildren(...legend(variables, page.marks));
     byId("timeline").replaceChildren(timeline(page.bars, page.marks, this.run.timestamps, variables));
     byId("panel-matches").replaceChildren(page.rows.length ? matchTable(page.columns, page.rows) : element("p", {class: "muted"}, "No matches."));
     const last = page.first + page.bars.length;
@@ -140,7 +140,7 @@ export class Live {
       ["ms for a step", (numbers.step_seconds * 1000).toFixed(1)],
       ["newest event", numbers.newest],
     ]);
-    byId("legend").replaceChildren(...legend(this.variables));
+    byId("legend").replaceChildren(...legend(this.variables, this.marks));
     byId("timeline").replaceChildren(timeline(this.bars, this.marks, news.timestamps, this.variables));
     byId("rates").replaceChildren(columns(this.steps.slice(-60), false, "Matches per step of the stream"));
     if (news.rows.length) byId("panel-matches").replaceChildren(matchTable(news.columns, news.rows));
