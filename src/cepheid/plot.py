@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.draw.chart import Chart
-from cepheid.errors import CepheidError, DataError, closest
+from cepheid.errors import CepheidError, DataError
 from cepheid.report import charts
-from cepheid.report.matches import Shown, numbers
+from cepheid.report.matches import Shown, keys_of, numbers, truth_of
 from cepheid.report.matches import calibration as measured
-from cepheid.report.text import events_of
 from cepheid.runners.local import as_local
 
 __all__ = ["Chart", "calibration", "gaps", "over_time", "probabilities", "timeline"]
@@ -114,31 +113,12 @@ def _real(shown: Shown, truth: Any, key: str | None, column: str | None) -> npt.
     count = shown.result.num_rows
     table = None if isinstance(truth, Mapping) else as_local(truth)
     if table is not None and key is not None:
-        names = table.arrow.column_names
-        for name in (key, column):
-            if name not in names:
-                near = closest(str(name), names)
-                hint = f"did you mean {near}?" if near else f"the columns are {', '.join(names)}"
-                raise CepheidError(f"the truth has no column '{name}'", hint=hint)
-        pairs = zip(table.arrow[key].to_pylist(), table.arrow[column].to_pylist(), strict=True)
-        truth = {name: bool(real) for name, real in pairs}
+        truth = truth_of(table.arrow, key, column or "")
     if isinstance(truth, Mapping):
         if key is None:
             raise CepheidError("truth by key needs the name of the key", hint="pass key='...'")
-        return np.array([bool(truth.get(value, False)) for value in _keys(shown, key)], bool)
+        return np.array([bool(truth.get(value, False)) for value in keys_of(shown, key)], bool)
     values = np.asarray(truth, bool)
     if values.shape != (count,):
         raise DataError(f"there are {count:,} matches, but {values.size:,} values of truth")
     return values
-
-
-def _keys(shown: Shown, key: str) -> list[Any]:
-    if key in shown.result.column_names:
-        return list(shown.result.column(key).to_pylist())
-    found = []
-    for row in shown.result.select(shown.variables).to_pylist():
-        values = [event[key] for event in events_of(row, shown.variables) if event.get(key) is not None]
-        if not values:
-            raise CepheidError(f"the matches have no attribute '{key}'")
-        found.append(values[-1])
-    return found

@@ -19,10 +19,11 @@ import cepheid
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, note, out
 from cepheid.cli.outputs import replacing
-from cepheid.cli.report import truth_of, write_page
+from cepheid.cli.report import write_page
 from cepheid.cli.spark_run import AVAILABLE_NOW, SparkOptions, Task, run_stream
 from cepheid.cli.stages import Stages
 from cepheid.files.roles import Roles
+from cepheid.report.matches import truth_of
 from cepheid.simulate import Gap, Simulation, retail_visits
 
 _Tags = Annotated[int, typer.Option(metavar="N", help="How many articles are picked from the shelves.", min=100)]

@@ -105,6 +105,15 @@ _TopicSchema = Annotated[
         "--schema", metavar="COLUMNS", help="Columns of a topic: 'ts timestamp, id long'.", rich_help_panel=_SPARK
     ),
 ]
+_Kafka = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kafka",
+        metavar="NAME=VALUE",
+        help="A setting of the topic's, such as security.protocol=SASL_SSL. May be repeated.",
+        rich_help_panel=_SPARK,
+    ),
+]
 _LARGE = 2 * 2**30  # bytes of input from which Spark is the better choice
 
 
@@ -142,6 +151,7 @@ def run(
     delay: _Delay = None,
     files_per_batch: _FilesPerBatch = None,
     schema: _TopicSchema = None,
+    kafka: _Kafka = None,
 ) -> None:
     """Find the matches of a query, or of several, in files of events.
 
@@ -174,7 +184,16 @@ def run(
     others = (*query_files(query, queries or ()), model, functions)
     task = Task(parsed, list(input), roles, given, output, tuple(partition_by or ()), others)
     options = SparkOptions(
-        master or LOCAL, conf or [], format, time_format, schema, checkpoint, trigger, delay, files_per_batch
+        master or LOCAL,
+        conf or [],
+        format,
+        time_format,
+        schema,
+        checkpoint,
+        trigger,
+        delay,
+        files_per_batch,
+        kafka or [],
     )
     stages = Stages()
     if stream:

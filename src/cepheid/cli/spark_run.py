@@ -39,6 +39,7 @@ class SparkOptions:
     trigger: str | None = None  # AVAILABLE_NOW, or how long to wait between batches; None: not at all
     delay: str | None = None
     files_per_batch: int | None = None
+    kafka: list[str] = field(default_factory=list)  # settings of a topic, NAME=VALUE
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _check_same_stream(output: Path, checkpoint: Path) -> None:
 def _source(session: Any, task: Task, options: SparkOptions) -> Any:
     topic = kafka_topic(task.inputs[0]) if len(task.inputs) == 1 else None
     if topic is not None:
-        return read_topic(session, topic, options.schema)
+        return read_topic(session, topic, options.schema, options.kafka)
     files = find_files(task.inputs, options.format)
     time = task.roles.lower or task.roles.time
     return read_stream(session, files, time, options.time_format, options.files_per_batch)

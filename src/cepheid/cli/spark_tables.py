@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,16 +110,38 @@ def kafka_topic(given: str) -> Topic | None:
     return Topic(parts.netloc, name)
 
 
-def read_topic(session: Any, topic: Topic, schema: str | None) -> Any:
-    """The events of a topic, whose values are JSON objects with the columns of `schema`."""
+def read_topic(session: Any, topic: Topic, schema: str | None, settings: Sequence[str] = ()) -> Any:
+    """The events of a topic, whose values are JSON objects with the columns of `schema`.
+
+    `settings` are Kafka's own, NAME=VALUE, such as security.protocol=SASL_SSL, or options of Spark's reader, such as
+    startingOffsets=earliest.
+    """
     from pyspark.sql import functions as F
 
     if schema is None:
         hint = "say which, for example --schema 'ts timestamp, type string, id long'"
         raise CepheidError("the values of a Kafka topic are JSON, and their columns are not known", hint=hint)
     source = session.readStream.format("kafka").option("kafka.bootstrap.servers", topic.servers)
+    for name, value in kafka_settings(settings).items():
+        source = source.option(name, value)
     rows = source.option("subscribe", topic.name).load()
     return rows.select(F.from_json(F.col("value").cast("string"), schema).alias("event")).select("event.*")
+
+
+def kafka_settings(given: Sequence[str]) -> dict[str, str]:
+    """Settings as Spark's reader takes them: Kafka's own, which have a dot in their names, behind `kafka.`.
+
+    >>> kafka_settings(["security.protocol=SASL_SSL", "startingOffsets=earliest"])
+    {'kafka.security.protocol': 'SASL_SSL', 'startingOffsets': 'earliest'}
+    """
+    found = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise CepheidError(f"--kafka {item}: a name and a value are needed", hint="security.protocol=SASL_SSL")
+        name = name.strip()
+        found[f"kafka.{name}" if "." in name and not name.startswith("kafka.") else name] = value
+    return found
 
 
 def output_format(path: Path) -> str:

@@ -14,11 +14,11 @@ from cepheid.console.workspace import OpenTable, Workspace
 from cepheid.diagnose.errors import errors_of
 from cepheid.diagnose.story import closest_lines, sections, verdict
 from cepheid.draw.automaton import conditions_of
+from cepheid.draw.text import event_parts, events_of, is_event, value_text
 from cepheid.errors import CepheidError, QueryError
 from cepheid.language import syntax as s
 from cepheid.report.facts import facts
 from cepheid.report.matches import Shown, counts_over_time, timeline_rows
-from cepheid.report.text import event_parts, events_of, is_event, value_text
 
 PAGE = 40  # matches that the timeline draws at a time
 MOST_MATCHES = 1_000_000  # a page is no place for more

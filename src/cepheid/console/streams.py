@@ -15,10 +15,10 @@ import cepheid
 from cepheid.console.answers import error_of, matches_page, shown_of
 from cepheid.console.live import LiveQuery, Watched, replayed
 from cepheid.console.workspace import OpenTable
+from cepheid.draw.text import value_text
 from cepheid.errors import CepheidError
 from cepheid.files.input_files import find_files
 from cepheid.language.schema import Schema
-from cepheid.report.text import value_text
 from cepheid.runners.durations import steps
 
 _STEPS = 4.0  # a second

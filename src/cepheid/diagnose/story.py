@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
+from cepheid.draw.text import value_text
+
 if TYPE_CHECKING:
     from cepheid.diagnose.diagnosis import Closest, Diagnosis
 
@@ -87,7 +89,7 @@ def _without(diagnosis: Diagnosis) -> Iterator[Row]:
 def closest_lines(closest: Closest) -> list[tuple[str, str]]:
     """The events that came closest: variable and attributes."""
     return [
-        (variable, " ".join(f"{name}={value}" for name, value in event.items() if value is not None))
+        (variable, " ".join(f"{name}={value_text(value)}" for name, value in event.items() if value is not None))
         for variable, event in closest.events
     ]
 

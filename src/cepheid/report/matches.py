@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.errors import CepheidError, closest
 
 MOST_MATCHES = 500  # of which the timeline holds the events
 Float64s = npt.NDArray[np.float64]
@@ -166,6 +167,30 @@ def likelihood_counts(values: Float64s, bins: int = 20) -> list[dict[str, Any]]:
     counts, edges = np.histogram(values, np.linspace(0.0, 1.0, bins + 1))
     pairs = zip(edges[:-1], edges[1:], counts, strict=True)
     return [{"from": float(a), "to": float(b), "matches": int(n)} for a, b, n in pairs]
+
+
+def keys_of(shown: Shown, key: str) -> list[Any]:
+    """An attribute's value for each match: a column of the result, or of any of its events."""
+    if key in shown.result.column_names:
+        return list(shown.result.column(key).to_pylist())
+    found = []
+    for row in shown.result.select(shown.variables).to_pylist():
+        values = [event[key] for event in events_of(row, shown.variables) if event.get(key) is not None]
+        if not values:
+            raise CepheidError(f"the matches have no attribute '{key}'", hint="name one that their events have")
+        found.append(values[-1])
+    return found
+
+
+def truth_of(table: pa.Table, key: str, column: str) -> dict[Any, bool]:
+    """Which keys of a table of truth are real."""
+    for name in (key, column):
+        if name not in table.column_names:
+            near = closest(name, table.column_names)
+            hint = f"did you mean {near}?" if near else f"the columns are {', '.join(table.column_names)}"
+            raise CepheidError(f"the truth has no column '{name}'", hint=hint)
+    pairs = zip(table.column(key).to_pylist(), table.column(column).to_pylist(), strict=True)
+    return {name: bool(real) for name, real in pairs}
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.draw.automaton import Arc, automaton_svg
+from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
 from cepheid.report import charts
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
 from cepheid.report.page import Section, numbers_html, page, table_html
-from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
 
 _ROWS = 50  # of the table of matches
 
