@@ -9,8 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import cepheid
+from cepheid.cli.progress import StreamNumbers
+from cepheid.cli.stream_console import console_watch
 from cepheid.console.server import Server
 from cepheid.console.workspace import Workspace
+from cepheid.files.roles import Roles
 
 EVENTS = pa.table(
     {"ts": [1, 2, 3, 4, 5], "type": ["A", "B", "A", "B", "C"], "id": [7, 7, 8, 8, 8], "big": [2**60 + 1] * 5}
@@ -124,3 +128,21 @@ def test_a_stream_tells_its_news(server: Server) -> None:
     assert sum(item.get("found", 0) for item in news) == 2
     assert news[-2]["numbers"]["events"] == 5
     assert "unit" in ask(server, "stream", text=QUERY, table="events", delay="5 minutes")["error"]["message"]
+
+
+def test_a_stream_on_spark_is_told_of() -> None:
+    watch = console_watch(Roles())
+    found = cepheid.match(EVENTS, QUERY)
+    watch.matches(found)
+    watch.numbers(StreamNumbers(1, 5, 1, 2, 100.0, "2024-05-04T09:00:00.000Z", 2000, 3))
+    watch.numbers(StreamNumbers(1, 5, 1, 2, 100.0, "2024-05-04T09:00:00.000Z", 2000, 3))  # nothing new
+    watch.numbers(StreamNumbers(2, 9, 1, 2, 100.0, "2024-05-04T09:00:05.000Z", 2000, 3))
+    assert ask(watch.server, "tables")["streams"] == [watch.stream.number]
+    watch.stream.say("end")
+    _, text, _ = request(watch.server, "GET", f"/api/stream/{watch.stream.number}")
+    news = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+    assert [item["kind"] for item in news] == ["step", "step", "end"]
+    assert [item.get("found") for item in news[:2]] == [2, 0]
+    assert len(news[0]["bars"]) == 2
+    assert news[1]["numbers"]["watermark"] == "2024-05-04T09:00:05.000Z"
+    watch.end()

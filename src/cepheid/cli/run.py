@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -114,6 +114,9 @@ _Kafka = Annotated[
         rich_help_panel=_SPARK,
     ),
 ]
+_Console = Annotated[
+    bool, typer.Option("--console", help="Watch the stream on a page of this machine.", rich_help_panel=_SPARK)
+]
 _LARGE = 2 * 2**30  # bytes of input from which Spark is the better choice
 
 
@@ -152,6 +155,7 @@ def run(
     files_per_batch: _FilesPerBatch = None,
     schema: _TopicSchema = None,
     kafka: _Kafka = None,
+    console: _Console = False,
 ) -> None:
     """Find the matches of a query, or of several, in files of events.
 
@@ -196,8 +200,10 @@ def run(
         kafka or [],
     )
     stages = Stages()
+    if console and not stream:
+        raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
     if stream:
-        ran = run_stream(task, options, lambda found: deliver(found, None, show, roles, limit), stages)
+        ran = _streamed(task, options, stages, lambda found: deliver(found, None, show, roles, limit), console)
     elif (topic := next((item for item in input if kafka_topic(item) is not None), None)) is not None:
         raise CepheidError(f"--input {topic} is a stream", hint="add --stream and --delay")
     elif master is not None or _is_large(input, format):
@@ -214,6 +220,27 @@ def run(
             note("the result was cut short at a limit: there are more matches")
         if ran.matches == 0 and not stream:
             say_why(ran)
+
+
+def _streamed(
+    task: Task, options: SparkOptions, stages: Stages, show: Callable[[pa.Table], None], console: bool
+) -> Ran:
+    """A stream, watched in the console if that is wanted."""
+    if not console:
+        return run_stream(task, options, show, stages)
+    from cepheid.cli.stream_console import console_watch
+
+    watch = console_watch(task.roles)
+    note(f"the stream can be watched at {watch.server.address}")
+
+    def show_and_draw(found: pa.Table) -> None:
+        watch.matches(found)
+        show(found)
+
+    try:
+        return run_stream(task, options, show_and_draw, stages, watch.numbers)
+    finally:
+        watch.end()
 
 
 def say_why(ran: Ran) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import cepheid
 from cepheid.cli.outputs import check_outputs, replacing
-from cepheid.cli.progress import StreamWatch, batch_progress
+from cepheid.cli.progress import StreamNumbers, StreamWatch, batch_progress
 from cepheid.cli.spark_session import LOCAL, spark_session
 from cepheid.cli.spark_tables import flat_columns, kafka_topic, output_format, read_stream, read_table, read_topic
 from cepheid.cli.stages import Stages
@@ -102,8 +102,17 @@ def rows_in(files: EventFiles) -> int | None:
     return sum(int(parquet.read_metadata(path).num_rows) for path in files.paths)
 
 
-def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], None], stages: Stages) -> Ran:
-    """The matches in a directory that files come into, or in a Kafka topic, until it ends or is stopped."""
+def run_stream(
+    task: Task,
+    options: SparkOptions,
+    show: Callable[[pa.Table], None],
+    stages: Stages,
+    tell: Callable[[StreamNumbers], None] = lambda _: None,
+) -> Ran:
+    """The matches in a directory that files come into, or in a Kafka topic, until it ends or is stopped.
+
+    Without an output `show` gets the matches of each batch; `tell` hears how far the stream is.
+    """
     kind = output_format(task.output) if task.output is not None else None
     if task.output is not None and options.checkpoint is None:
         hint = "for example --checkpoint state; a run that is started again with it goes on where it stopped"
@@ -131,7 +140,7 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
         writer = writer.option("checkpointLocation", str(folder)).outputMode("append")
         with stages.timed("match"):
             watch = StreamWatch(_triggered(writer, options.trigger).start())
-            watch.wait()
+            watch.wait(tell)
         numbers = watch.numbers
         return Ran(None, numbers.matches, numbers.events, numbers.late)
 

@@ -46,7 +46,7 @@ def need_packages() -> None:
     assert starlette
 
 
-def console_app(workspace: Workspace, token: str, host: str = "127.0.0.1") -> Starlette:
+def console_app(workspace: Workspace, token: str, host: str = "127.0.0.1", streams: Streams | None = None) -> Starlette:
     """The application. Every request needs the token: in the address, which then becomes a cookie."""
     need_packages()
     from starlette.applications import Starlette
@@ -56,7 +56,7 @@ def console_app(workspace: Workspace, token: str, host: str = "127.0.0.1") -> St
     from starlette.routing import Mount, Route
     from starlette.staticfiles import StaticFiles
 
-    streams = Streams(workspace.given)
+    streams = streams or Streams(workspace.given)
 
     async def page(_: Request) -> Response:
         return FileResponse(_STATIC / "index.html", media_type="text/html")
@@ -120,7 +120,8 @@ _END = object()
 
 def _answers(workspace: Workspace, streams: Streams) -> dict[str, Answer]:
     def tables(_: dict[str, Any]) -> dict[str, Any]:
-        return {"tables": [table.told() for table in workspace.tables.values()]}
+        watched = [stream.number for stream in streams.running.values() if stream.outside]
+        return {"tables": [table.told() for table in workspace.tables.values()], "streams": watched}
 
     def opened(asked: dict[str, Any]) -> dict[str, Any]:
         return {"opened": workspace.open(str(asked["path"])).told()}
@@ -208,14 +209,16 @@ class Guard:
 class Server:
     """A console that runs in a thread, for tests and notebooks; `address` opens it."""
 
-    def __init__(self, workspace: Workspace, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, workspace: Workspace, host: str = "127.0.0.1", port: int = 0, streams: Streams | None = None
+    ) -> None:
         need_packages()
         import uvicorn
 
         self.token = secrets.token_urlsafe(16)
         self.host = host
         settings = uvicorn.Config(
-            console_app(workspace, self.token, host), host=host, port=port, log_level="warning", lifespan="on"
+            console_app(workspace, self.token, host, streams), host=host, port=port, log_level="warning", lifespan="on"
         )
         self.server = uvicorn.Server(settings)
         self.socket = settings.bind_socket()

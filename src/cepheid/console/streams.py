@@ -36,6 +36,7 @@ class Stream:
     changed: threading.Condition = field(default_factory=threading.Condition)
     stopped: threading.Event = field(default_factory=threading.Event)
     ended: bool = False
+    outside: bool = False  # something else runs it, and the page only watches
 
     def say(self, kind: str, **told: Any) -> None:
         """Adds a piece of news."""
@@ -80,6 +81,12 @@ class Streams:
         target = _watch if watch and table.folder is not None else _replay
         arguments = (stream, query, live, table, per_second)
         threading.Thread(target=_guarded, args=(target, *arguments), daemon=True).start()
+        return stream
+
+    def adopt(self) -> Stream:
+        """A stream that something else runs, and tells the news of."""
+        stream = Stream(next(self.numbers), outside=True)
+        self.running[stream.number] = stream
         return stream
 
     def stream(self, number: int) -> Stream:

@@ -136,8 +136,10 @@ light.addEventListener("click", () => {
   setLight(dark);
 });
 
-for (const table of (await ask("tables")).tables) tables.set(table.name, table);
+const there = await ask("tables");
+for (const table of there.tables) tables.set(table.name, table);
 choices(byId("table"), [...tables.keys()], tables.keys().next().value);
 editor.value = sessionStorage.getItem(KEPT) ?? new URLSearchParams(location.hash.slice(1)).get("query") ?? "";
 showTable();
+if (there.streams.length) live.start(there.streams[there.streams.length - 1]);  // one that runs elsewhere
 document.documentElement.dataset.ready = "yes";

@@ -132,13 +132,14 @@ export class Live {
     const numbers = news.numbers, seconds = (performance.now() - this.begin) / 1000;
     showNumbers([
       ["events", counted(numbers.events)],
-      ["events per second", counted(Math.round(numbers.events / Math.max(seconds, 0.25)))],
+      ["events per second", counted(Math.round(numbers.rate ?? numbers.events / Math.max(seconds, 0.25)))],
       ["matches", counted(numbers.matches)],
       ["late events", counted(numbers.late), numbers.late > 0],
       ["events kept", counted(numbers.retained)],
       ["state", sized(numbers.state_bytes)],
-      ["ms for a step", (numbers.step_seconds * 1000).toFixed(1)],
+      ["ms for a step", numbers.step_seconds === undefined ? null : (numbers.step_seconds * 1000).toFixed(1)],
       ["newest event", numbers.newest],
+      ["watermark", typeof numbers.watermark === "string" ? numbers.watermark.replace("T", " ").replace("Z", "") : null],
     ]);
     byId("legend").replaceChildren(...legend(this.variables, this.marks));
     byId("timeline").replaceChildren(timeline(this.bars, this.marks, news.timestamps, this.variables));
