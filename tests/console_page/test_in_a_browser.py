@@ -11,8 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import cepheid
+from cepheid.cli.progress import StreamNumbers
+from cepheid.cli.stream_console import console_watch
 from cepheid.console.server import Server
 from cepheid.console.workspace import Workspace
+from cepheid.files.roles import Roles
 from cepheid.simulate import retail_visits
 from console_page.browser import KEYS, Browser
 
@@ -141,6 +145,18 @@ def test_a_directory_is_watched(page: Browser, server: Server) -> None:
     pq.write_table(DAY.events.slice(300), folder / "part-1.parquet")
     page.until("return document.querySelector('#numbers b').innerText === arguments[0]", f"{DAY.events.num_rows:,}")
     page.click("#stop")
+
+
+def test_a_stream_that_runs_elsewhere_is_shown(window: Browser) -> None:
+    watch = console_watch(Roles(), THEFT)
+    watch.matches(cepheid.match(DAY.events, THEFT))
+    watch.numbers(StreamNumbers(1, 1658, 3, 142, 800.0, "2024-01-01T09:00:00.000Z", 2000, 3))
+    window.open(watch.server.address)
+    window.until("return document.querySelectorAll('#timeline circle').length > 20")
+    assert window.run("return document.querySelector('#text').value") == THEFT
+    assert "2024-01-01 09:00:00.000" in window.text("#numbers")
+    watch.end()
+    window.messages()
 
 
 def test_hostile_names_and_values_stay_text(page: Browser) -> None:

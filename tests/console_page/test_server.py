@@ -131,13 +131,13 @@ def test_a_stream_tells_its_news(server: Server) -> None:
 
 
 def test_a_stream_on_spark_is_told_of() -> None:
-    watch = console_watch(Roles())
+    watch = console_watch(Roles(), QUERY)
     found = cepheid.match(EVENTS, QUERY)
     watch.matches(found)
     watch.numbers(StreamNumbers(1, 5, 1, 2, 100.0, "2024-05-04T09:00:00.000Z", 2000, 3))
     watch.numbers(StreamNumbers(1, 5, 1, 2, 100.0, "2024-05-04T09:00:00.000Z", 2000, 3))  # nothing new
     watch.numbers(StreamNumbers(2, 9, 1, 2, 100.0, "2024-05-04T09:00:05.000Z", 2000, 3))
-    assert ask(watch.server, "tables")["streams"] == [watch.stream.number]
+    assert ask(watch.server, "tables")["streams"] == [{"number": watch.stream.number, "query": QUERY}]
     watch.stream.say("end")
     _, text, _ = request(watch.server, "GET", f"/api/stream/{watch.stream.number}")
     news = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]

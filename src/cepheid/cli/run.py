@@ -230,7 +230,8 @@ def _streamed(
         return run_stream(task, options, show, stages)
     from cepheid.cli.stream_console import console_watch
 
-    watch = console_watch(task.roles)
+    queries = [task.query] if isinstance(task.query, cepheid.Query) else task.query.values()
+    watch = console_watch(task.roles, "\n\n".join(query.text or str(query) for query in queries))
     note(f"the stream can be watched at {watch.server.address}")
 
     def show_and_draw(found: pa.Table) -> None:

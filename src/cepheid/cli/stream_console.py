@@ -63,8 +63,8 @@ class ConsoleWatch:
 NOTHING = {"first": 0, "bars": [], "marks": [], "columns": [], "rows": [], "starts": []}
 
 
-def console_watch(roles: Roles) -> ConsoleWatch:
+def console_watch(roles: Roles, query: str) -> ConsoleWatch:
     """A console that shows one stream, served beside it."""
     streams = Streams()
-    stream = streams.adopt()
+    stream = streams.adopt(query)
     return ConsoleWatch(roles, Server(Workspace(), streams=streams).start(), stream)

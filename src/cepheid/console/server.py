@@ -120,7 +120,8 @@ _END = object()
 
 def _answers(workspace: Workspace, streams: Streams) -> dict[str, Answer]:
     def tables(_: dict[str, Any]) -> dict[str, Any]:
-        watched = [stream.number for stream in streams.running.values() if stream.outside]
+        known = [stream for stream in streams.running.values() if stream.query is not None]
+        watched = [{"number": stream.number, "query": stream.query} for stream in known]
         return {"tables": [table.told() for table in workspace.tables.values()], "streams": watched}
 
     def opened(asked: dict[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Stream:
     changed: threading.Condition = field(default_factory=threading.Condition)
     stopped: threading.Event = field(default_factory=threading.Event)
     ended: bool = False
-    outside: bool = False  # something else runs it, and the page only watches
+    query: str | None = None  # of one that something else runs, and that the page only watches
 
     def say(self, kind: str, **told: Any) -> None:
         """Adds a piece of news."""
@@ -83,9 +83,9 @@ class Streams:
         threading.Thread(target=_guarded, args=(target, *arguments), daemon=True).start()
         return stream
 
-    def adopt(self) -> Stream:
+    def adopt(self, query: str) -> Stream:
         """A stream that something else runs, and tells the news of."""
-        stream = Stream(next(self.numbers), outside=True)
+        stream = Stream(next(self.numbers), query=query)
         self.running[stream.number] = stream
         return stream
 

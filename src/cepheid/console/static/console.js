@@ -141,5 +141,8 @@ for (const table of there.tables) tables.set(table.name, table);
 choices(byId("table"), [...tables.keys()], tables.keys().next().value);
 editor.value = sessionStorage.getItem(KEPT) ?? new URLSearchParams(location.hash.slice(1)).get("query") ?? "";
 showTable();
-if (there.streams.length) live.start(there.streams[there.streams.length - 1]);  // one that runs elsewhere
+for (const stream of there.streams.slice(-1)) {  // one that runs elsewhere
+  editor.value = stream.query;
+  live.start(stream.number);
+}
 document.documentElement.dataset.ready = "yes";

@@ -143,7 +143,9 @@ export class Live {
     ]);
     byId("legend").replaceChildren(...legend(this.variables, this.marks));
     byId("timeline").replaceChildren(timeline(this.bars, this.marks, news.timestamps, this.variables));
-    byId("rates").replaceChildren(columns(this.steps.slice(-60), false, "Matches per step of the stream"));
+    const steps = this.steps.slice(-60);
+    for (let at = this.steps.length; steps.length < 20; at++) steps.push({from: at, to: at + 1, matches: 0});
+    byId("rates").replaceChildren(columns(steps, false, "Matches per step of the stream"));
     if (news.rows.length) byId("panel-matches").replaceChildren(matchTable(news.columns, news.rows));
   }
 }
