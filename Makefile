@@ -50,7 +50,7 @@ format: $(READY)
 
 docs: $(READY)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "The site is in build/site: open build/site/index.html in a browser."
+	@echo "The site is in build/site: open build/site/index.html in a browser; its search works from disk."
 
 bench: tools
 	$(BIN)/python -m bench

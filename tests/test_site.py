@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -10,6 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from console_page.browser import Browser
 
 ROOT = Path(__file__).parent.parent
 
@@ -74,3 +77,31 @@ def test_every_link_within_the_site_leads_somewhere(pages: dict[Path, Seen]) -> 
             target = target / "index.html" if target.is_dir() else target
             assert target in pages, f"{path.name} links to {address}"
             assert not parts.fragment or unquote(parts.fragment) in pages[target].places, f"{path.name}: {address}"
+
+
+def test_links_say_where_they_lead(pages: dict[Path, Seen]) -> None:
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        bare = re.findall(r"<a [^>]*>(?:<code>)?([\w/-]+\.md)(?:</code>)?</a>", text)
+        assert not bare, f"{path.name}: {bare}"
+        assert not re.search(r"<a [^>]*>\s*(here|this|link)\s*</a>", text, re.IGNORECASE), path.name
+
+
+def test_light_can_be_switched(pages: dict[Path, Seen]) -> None:
+    home = next(path for path in pages if path.name == "tutorial.html").read_text(encoding="utf-8")
+    assert "Switch to dark" in home
+
+
+@pytest.mark.slow
+def test_the_search_works_from_disk(pages: dict[Path, Seen], tmp_path: Path) -> None:
+    page = next(path for path in pages if path.name == "tutorial.html")
+    browser = Browser(tmp_path)
+    try:
+        browser.open(page.as_uri())
+        browser.run("document.querySelector('[data-md-toggle=search]').click()")
+        browser.run("document.querySelector('[data-md-component=search-query]').focus()")
+        browser.type("[data-md-component=search-query]", "threshold")
+        found = browser.until("return document.querySelector('.md-search-result__list')?.innerText", seconds=30)
+    finally:
+        browser.close()
+    assert "threshold" in found.lower()

@@ -7,6 +7,7 @@ matches = query.match(events)        # a pyarrow, pandas, polars or PySpark tabl
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from cepheid.api import Query, fit, match, query
@@ -14,6 +15,7 @@ from cepheid.errors import CepheidError, DataError, EngineError, LimitError, Mod
 from cepheid.language.functions import function
 
 if TYPE_CHECKING:
+    from cepheid.diagnose.diagnose import why
     from cepheid.language.build import any_of, event, seq
     from cepheid.language.expressions import attr, call, equivalent, var
     from cepheid.model import (
@@ -61,6 +63,7 @@ __all__ = [
     "seq",
     "show",
     "var",
+    "why",
 ]
 
 # Loaded on first use: a precise query needs neither the model's mathematics nor the builder.
@@ -81,7 +84,11 @@ _LATER |= dict.fromkeys(
     "cepheid.model",
 )
 _LATER["show"] = "cepheid.report.show"
-_SUBMODULES = frozenset({"build", "sql"})
+_LATER["why"] = "cepheid.diagnose.diagnose"
+_SUBMODULES = frozenset({"build", "plot", "sql"})
+
+# A library says nothing by itself: who wants to hear what runs adds a handler to the logger `cepheid`.
+logging.getLogger("cepheid").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +17,8 @@ from cepheid.language.check import check
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+
+_log = logging.getLogger("cepheid")
 
 
 class Explanation(str):
@@ -57,6 +61,12 @@ class Query:
         from cepheid.runners.dispatch import explain
 
         return Explanation(explain(self, events, **options), self.syntax)
+
+    def why(self, events: Any, **options: Any) -> Any:
+        """Why it finds nothing, or too little; see `cepheid.why`."""
+        from cepheid.diagnose.diagnose import why
+
+        return why(events, self, **options)
 
     def svg(self) -> str:
         """The automaton as a drawing, in the colours of where it is shown."""
@@ -115,9 +125,16 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
     from cepheid.runners.dispatch import run
 
     parameters = options.pop("parameters", None)
+    begin = time.perf_counter()
     if isinstance(query_or_text, Mapping):
-        return run(events, {name: query(each, parameters) for name, each in query_or_text.items()}, **options)
-    return run(events, query(query_or_text, parameters), **options)
+        queries = {name: query(each, parameters) for name, each in query_or_text.items()}
+        result = run(events, queries, **options)
+    else:
+        result = run(events, query(query_or_text, parameters), **options)
+    if _log.isEnabledFor(logging.INFO):
+        rows = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
+        _log.info("match: %s in %.3f s", rows, time.perf_counter() - begin)
+    return result
 
 
 def fit(history: Any, query_or_text: Any, **options: Any) -> Any:

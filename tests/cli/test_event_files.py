@@ -1,16 +1,19 @@
 """Events in every format, as files, directories and globs, give the same table."""
 
 import gzip
-from datetime import UTC, datetime
+import json
+import shutil
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.result_files import write_table
 from cepheid.errors import CepheidError, DataError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files, keep_piped
 
 EVENTS = pa.table({"ts": [1, 2, 3], "type": ["A", "B", None], "x": [1.5, None, 2.0]})
 
@@ -46,6 +49,48 @@ def test_empty_parts_and_other_files_beside_the_events_do_not_matter(tmp_path: P
 def test_partitioned_parquet_keeps_its_partition_columns(tmp_path: Path) -> None:
     pq.write_to_dataset(EVENTS.append_column("day", pa.array([1, 1, 2])), tmp_path, partition_cols=["day"])
     assert sorted(read(tmp_path)["day"].to_pylist()) == [1, 1, 2]
+
+
+def test_partition_columns_survive_globs_other_formats_and_single_directories(tmp_path: Path) -> None:
+    folder = tmp_path / "sales"
+    for day, shop in (("2024-05-04", "A%20B"), ("2024-05-05", "__HIVE_DEFAULT_PARTITION__")):
+        target = folder / f"day={day}" / f"shop={shop}"
+        target.mkdir(parents=True)
+        write_table(EVENTS.slice(0, 1), target / "part-0.csv")
+        write_table(EVENTS.slice(0, 1), target / "part-0.parquet")
+    for suffix in ("csv", "parquet"):
+        for given in (f"{folder}/day=*/shop=*/*.{suffix}", f"{folder}/**/*.{suffix}"):
+            found = sorted(read(given).to_pylist(), key=str)
+            assert [row["shop"] for row in found] == ["A B", None]
+            assert [row["day"] for row in found] == [date(2024, 5, 4), date(2024, 5, 5)]
+        (one,) = read(folder / "day=2024-05-04" / "shop=A%20B" / f"part-0.{suffix}").to_pylist()
+        assert (one["day"], one["shop"]) == (date(2024, 5, 4), "A B")
+    files = find_files([f"{folder}/day=*/shop=*/*.csv"])
+    assert files.base == str(folder)
+    assert find_files(["s3a://bucket/sales/day=*/"], "parquet").base == "s3a://bucket/sales"
+
+
+def test_a_stream_s_output_holds_what_it_completed(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    (folder / "_spark_metadata").mkdir(parents=True)
+    for number in range(4):
+        write_table(EVENTS.slice(0, 1), folder / f"part-{number}.parquet")
+    entries = [json.dumps({"path": f"file:///elsewhere/out/part-{n}.parquet", "action": "add"}) for n in range(3)]
+    (folder / "_spark_metadata" / "0").write_text("v1\n" + entries[0])
+    (folder / "_spark_metadata" / "1.compact").write_text("v1\n" + "\n".join(entries[:2]))
+    (folder / "_spark_metadata" / "2").write_text("v1\n" + entries[2])
+    assert read(folder).num_rows == 3  # the fourth file was being written when the stream was killed
+
+
+def test_standard_input_tells_its_format(tmp_path: Path) -> None:
+    for suffix in (".parquet", ".csv", ".jsonl", ".arrow"):
+        path = tmp_path / f"events{suffix}"
+        write_table(EVENTS, path)
+        with path.open("rb") as source:
+            kept = keep_piped(source)
+        assert kept.suffix == suffix
+        assert read(kept).to_pylist() == EVENTS.to_pylist()
+        shutil.rmtree(kept.parent)
 
 
 def test_compressed_csv_with_semicolons(tmp_path: Path) -> None:

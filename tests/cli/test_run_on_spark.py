@@ -86,6 +86,35 @@ def test_batch_stream_and_local_agree(cepheid_command: Cepheid, incoming: Path, 
 
 @pytest.mark.slow
 @pytest.mark.spark
+def test_partition_columns_several_queries_and_functions(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    for day in (1, 2):
+        folder = tmp_path / "in" / f"day={day}"
+        folder.mkdir(parents=True)
+        (folder / "part-0.csv").write_text("ts,type,id\n1,A,7\n2,B,7\n")
+    functions = tmp_path / "mine.py"
+    functions.write_text("import cepheid\n\n@cepheid.function\ndef next_of(x: int) -> int:\n    return x + 1\n")
+    query = "PATTERN SEQ(A a, B b) WHERE [id, day] AND b.ts = next_of(a.ts) WITHIN 5"
+    arguments = [
+        "-q",
+        f"pairs={query}",
+        "-q",
+        "ones=PATTERN A a",
+        "--functions",
+        functions,
+        "-i",
+        f"{tmp_path}/in/day=*",
+    ]
+    here = cepheid_command("run", *arguments)
+    target = tmp_path / "found"
+    spark = cepheid_command("run", *arguments, *SETTINGS, "-o", target, "--partition-by", "query")
+    assert (here.code, spark.code) == (0, 0), here.err + spark.err
+    days = [json.loads(line)["pairs"]["a"]["day"] for line in here.out.splitlines() if '"query": "pairs"' in line]
+    assert sorted(days) == [1, 2]
+    assert sorted(row["a"]["day"] for row in pq.read_table(target / "query=pairs")["pairs"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
 def test_errors_of_workers_and_sources_are_sentences(cepheid_command: Cepheid, tmp_path: Path) -> None:
     path = tmp_path / "events.parquet"
     pq.write_table(DAY.events, path)

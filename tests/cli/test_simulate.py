@@ -7,8 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepheid
-from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.simulate import EXAMPLES, parse_gap
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
 from cepheid.simulate import SCENARIOS, retail_visits
 from cli.conftest import Cepheid
 

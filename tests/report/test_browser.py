@@ -20,6 +20,7 @@ from cepheid.draw.automaton import Arc
 from cepheid.report.matches import Shown
 from cepheid.report.report import Run, write_report
 from cepheid.simulate import retail_visits
+from console_page.browser import Browser
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,6 @@ pytestmark = pytest.mark.slow
 WATCHER = """<!doctype html><iframe id="page" src="REPORT" style="width: WIDTHpx; height: 3000px; border: 0"></iframe>
 <script>
 const label = element => element.getAttribute("aria-label") || "";
-const named = svg => label(svg) || [...svg.querySelectorAll("[aria-label]")].map(label)[0] || "";
 const unfilled = mark => ["transparent", "none"].includes(mark.getAttribute("fill"));
 const nameless = control => !control.labels?.length && !label(control) && !control.textContent.trim();
 const frame = document.getElementById("page");
@@ -40,7 +40,8 @@ const wait = setInterval(() => {
   const seen = {
     drawn: Number(root.dataset.drawn), failed: root.dataset.failed || null,
     width: root.clientWidth, needed: root.scrollWidth,
-    charts: [...page.querySelectorAll(".chart svg")].map(named),
+    charts: [...page.querySelectorAll(".chart svg")].map(svg => svg.getAttribute("role") === "img" ? label(svg) : ""),
+    clock: [...page.querySelectorAll("#chart-timeline .role-axis-label text")].map(text => text.textContent),
     marks: page.querySelectorAll("#chart-timeline path").length,
     hollow: [...page.querySelectorAll("#chart-timeline path[aria-label]")].filter(unfilled).length,
     unnamed: controls.filter(nameless).length,
@@ -103,6 +104,8 @@ def test_every_chart_is_drawn_and_named(report: Path) -> None:
     assert all(seen["charts"]), seen["charts"]
     assert seen["marks"] > 20
     assert seen["hollow"] == 1
+    assert [text for text in seen["clock"] if re.fullmatch(r"\d\d:\d\d", text)]
+    assert not [text for text in seen["clock"] if "AM" in text or "PM" in text]
 
 
 def test_controls_have_names(report: Path) -> None:
@@ -135,3 +138,24 @@ def test_text_stands_out_in_light_and_dark(report: Path, scheme: str, dark: bool
 def test_nothing_is_loaded_from_elsewhere(report: Path) -> None:
     offline = watched(report, 1000, "--host-resolver-rules=MAP * ~NOTFOUND")
     assert offline["drawn"] == 5
+
+
+def test_the_light_can_be_switched_and_pages_turned(report: Path, tmp_path: Path) -> None:
+    page = Browser(tmp_path)
+    try:
+        page.open(report.as_uri())
+        page.until("return document.documentElement.dataset.drawn === '5'")
+        back = "return getComputedStyle(document.body).backgroundColor"
+        axis = "return document.querySelector('#chart-timeline .role-axis text').getAttribute('fill')"
+        before, ink = page.run(back), page.run(axis)
+        page.click("#light")
+        page.until(f"{axis} !== arguments[0]", ink)
+        assert brightness(page.run(back)) < brightness(before)
+        first = page.run("return document.querySelector('#chart-timeline').textContent")
+        turn = "const s = document.querySelector('#controls-timeline input[max][step=\"1\"]'); s.value = 2; "
+        page.run(turn + "s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change'))")
+        page.until("return document.querySelector('#chart-timeline').textContent !== arguments[0]", first)
+        assert page.run("return document.documentElement.dataset.failed ?? ''") == ""
+        assert [text for text in page.messages() if '"WARN"' not in text] == []  # Vega's own remarks
+    finally:
+        page.close()

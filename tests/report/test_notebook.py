@@ -55,7 +55,8 @@ def test_a_query_shows_its_text_and_its_automaton() -> None:
 def test_hostile_names_and_texts_stay_text() -> None:
     query = hostile_query()
     plan, _ = make_plan(query.bind(Schema.from_arrow(EVENTS.schema)))
-    for thing in (query, plan, query.explain(EVENTS), cepheid.show(query.match(EVENTS, engine="reference"))):
+    view = cepheid.show(query.match(EVENTS, engine="reference"))
+    for thing in (query, plan, query.explain(EVENTS), view, cepheid.why(EVENTS, query)):
         assert "<script>alert" not in shown(thing)
     model = cepheid.Model(loss={HOSTILE: 0.1}, gaps={HOSTILE: cepheid.Exponential(mean=5)}, unit="<b>")
     assert "&lt;script&gt;alert" in shown(model)

@@ -46,7 +46,7 @@ def test_what_users_wrote_is_escaped() -> None:
     page = html(cepheid.match(EVENTS, QUERY), explained="<plan>")
     assert "<i>k</i>" not in page
     assert "&lt;i&gt;k&lt;/i&gt;" in page
-    assert page.count("</script>") == 2  # the data and the code
+    assert page.count("</script>") == 3  # the light, the data and the code
     assert "<title>A &lt;title&gt;</title>" in page
     assert "&lt;plan&gt;" in page
 

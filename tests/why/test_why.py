@@ -256,3 +256,28 @@ def test_pandas_and_json() -> None:
 
     found = diagnosed(SHOP.to_pandas(), THEFT)
     assert json.loads(json.dumps(found.to_dict()))["matches"] == {"number": 1, "at_least": False}
+
+
+def test_an_event_that_comes_too_late_is_not_said_to_come_before() -> None:
+    events = stream((98, "D", 1, 0), (100, "C", 1, 0), (120, "D", 1, 0))
+    found = diagnosed(events, "PATTERN SEQ(C c, D d) WITHIN 5")
+    assert "wrong-order" not in codes(found)
+    assert hint(found, "too-late").startswith("D d comes after C c, but 20 later at the soonest")
+    assert hint(found, "window-too-short").endswith("the closest needs 21")
+    # On another key it does not come at all: then the order is what is wrong.
+    other = stream((98, "D", 1, 0), (100, "C", 1, 0), (120, "D", 2, 0))
+    assert "wrong-order" in codes(diagnosed(other, "PATTERN SEQ(C c, D d) WHERE [id] WITHIN 5"))
+
+
+def test_why_in_python_takes_a_text_and_tells_the_story() -> None:
+    found = cepheid.why(
+        SHOP, "PATTERN SEQ(Shelf a, Exit c) WHERE [id] AND a.x > Least WITHIN 10", parameters={"Least": 7}
+    )
+    same = cepheid.query("PATTERN SEQ(Shelf a, Exit c) WHERE [id] AND a.x > 7 WITHIN 10").why(SHOP)
+    assert same.steps[0].count == found.steps[0].count
+    text = str(found)
+    assert text == repr(found)
+    assert "0 matches in 5 events" in text
+    assert "Likely causes\n  • a.x > 7 holds for none of the 2 events" in text
+    with pytest.raises(cepheid.DataError, match="not list"):
+        cepheid.why([1], THEFT)

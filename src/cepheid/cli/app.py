@@ -7,14 +7,13 @@ from typing import Annotated
 import typer
 
 import cepheid
-from cepheid.cli import bench, check, demo, explain, fit, report, run, simulate, why
+from cepheid.cli import bench, check, console, demo, explain, fit, report, run, simulate, why
 from cepheid.cli.messages import out
 
 app = typer.Typer(
     rich_markup_mode="markdown",  # rich's own markup would swallow the [id] of queries
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
@@ -45,6 +44,7 @@ app.command("explain")(explain.explain)
 app.command("why")(why.why)
 app.command("fit")(fit.fit)
 app.command("report")(report.report)
+app.command("console")(console.console)
 app.add_typer(simulate.app, name="simulate")
 app.command("demo")(demo.demo)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)

@@ -18,10 +18,12 @@ from rich.table import Table
 import cepheid
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, note, out
-from cepheid.cli.options import Roles
-from cepheid.cli.report import truth_of, write_page
+from cepheid.cli.outputs import replacing
+from cepheid.cli.report import write_page
 from cepheid.cli.spark_run import AVAILABLE_NOW, SparkOptions, Task, run_stream
 from cepheid.cli.stages import Stages
+from cepheid.files.roles import Roles
+from cepheid.report.matches import truth_of
 from cepheid.simulate import Gap, Simulation, retail_visits
 
 _Tags = Annotated[int, typer.Option(metavar="N", help="How many articles are picked from the shelves.", min=100)]
@@ -80,7 +82,8 @@ def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Fo
     output.mkdir(parents=True, exist_ok=True)
     page = output / "report.html"
     write_page(page, query, stream, Roles(), given, stages, "Who left without paying?", "tag_id", truth, found)
-    model.save(output / "model.json")
+    with replacing(output / "model.json") as beside:
+        model.save(beside)
     stages.print_summary(events=stream.num_rows, matches=found.num_rows)
     out.print(f"The report is in {page}: open it in a browser.", style="bold", soft_wrap=True)
 

@@ -8,20 +8,18 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.messages import explaining_delay
-from cepheid.cli.query_argument import parse_parameters, read_query
+from cepheid.cli.query_argument import load_functions, parse_parameters, read_query
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
 
 _Analyze = Annotated[bool, typer.Option("--analyze", help="Run it, too, and count what each step saw.")]
-_Events = Annotated[
-    list[str] | None, typer.Option("--input", "-i", metavar="PATH", help="Events to plan for. May be repeated.")
-]
 
 
 def explain(
     query: o.QueryArgument,
-    input: _Events = None,
+    input: o.EventsIfAny = None,
     format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
@@ -36,6 +34,7 @@ def explain(
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     option: o.MatchOptions = None,
+    functions: o.FunctionsPath = None,
     analyze: _Analyze = False,
 ) -> None:
     """Show the plan of a query: its operators, the engine that runs it, and why.
@@ -48,6 +47,7 @@ def explain(
     """
     if analyze and not input:
         raise CepheidError("--analyze runs the query, so it needs events", hint="add --input PATH")
+    load_functions(functions)
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format) if input else None
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)

@@ -9,10 +9,12 @@ import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.messages import explaining_delay, out
-from cepheid.cli.query_argument import read_query
+from cepheid.cli.outputs import check_outputs, replacing
+from cepheid.cli.query_argument import load_functions, query_files, read_query
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
 
 _Target = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="PATH", help="Where to save the model, as JSON.")
@@ -44,6 +46,7 @@ def fit(
     time_unit: o.TimeUnit = None,
     tiebreak: o.Tiebreak = None,
     parameter: o.Parameters = None,
+    functions: o.FunctionsPath = None,
 ) -> None:
     """Learn from past events how often readers miss events, and how long events take to follow each other.
 
@@ -51,17 +54,18 @@ def fit(
 
         cepheid fit shoplifting.cepheid -i last-month.parquet -o store.json
     """
+    load_functions(functions)
     parsed = read_query(query, parameter or ())
-    events = read_events(find_files(input, format), time=time, time_format=time_format)
+    files = find_files(input, format)
+    check_outputs({"--output": output}, [*files.addresses, *query_files(query), functions])
+    events = read_events(files, time=time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, None, None)
     with explaining_delay():
         model = cepheid.fit(events, parsed, loss=parse_loss(loss), negatives=negatives, **roles.arguments())
     out.print(str(model), soft_wrap=True)
     if output is not None:
-        try:
-            model.save(output)
-        except OSError as error:
-            raise CepheidError(f"cannot write {output}: {error.strerror}") from None
+        with replacing(output) as beside:
+            model.save(beside)
         out.print(f"the model is in {output}", soft_wrap=True)
 
 

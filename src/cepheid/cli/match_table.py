@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
 
 _LONGEST_GROUP = 3  # events of a Kleene group that are shown before it is cut in the middle
 

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
+
+from cepheid.cli.query_argument import READ_ONCE, STANDARD_INPUT_READ
+from cepheid.errors import CepheidError
+from cepheid.files.input_files import FORMATS, keep_piped
+from cepheid.files.roles import Roles
+
+
+def _with_standard_input(context: typer.Context, given: list[str] | None) -> list[str] | None:
+    """`-i -`: what comes through the pipe is kept in a file while the command runs."""
+    if not given or "-" not in given or context.resilient_parsing:
+        return given
+    if given.count("-") > 1:
+        raise CepheidError(READ_ONCE, hint="give one of them as a file")
+    kept = keep_piped()
+    read = STANDARD_INPUT_READ.set(True)
+
+    def close() -> None:
+        STANDARD_INPUT_READ.reset(read)
+        shutil.rmtree(kept.parent, ignore_errors=True)
+
+    context.call_on_close(close)
+    return [str(kept) if item == "-" else item for item in given]
+
 
 QueryArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="QUERY", help="The text of a query, a file that holds it, or - for standard input.")
@@ -17,13 +40,28 @@ Inputs: TypeAlias = Annotated[
         "--input",
         "-i",
         metavar="PATH",
-        help="Events: Parquet, CSV, JSON lines, Arrow, a directory, a glob, or a Delta table. May be repeated.",
+        help="Events: Parquet, CSV, JSON lines, Arrow, a directory, a glob, a Delta table, or - for standard input. "
+        "May be repeated.",
+        callback=_with_standard_input,
     ),
+]
+EventsIfAny: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", "-i", metavar="PATH", help="Events to plan for. May be repeated.", callback=_with_standard_input
+    ),
+]
+FunctionsPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--functions", metavar="FILE", help="A Python file with @cepheid.function definitions to call."),
 ]
 InputFormat: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="FORMAT", help="parquet, csv, jsonl, arrow or delta, where the name does not tell."
+        "--format",
+        metavar="FORMAT",
+        help="parquet, csv, jsonl, arrow or delta, where the name does not tell.",
+        autocompletion=lambda: list(FORMATS),
     ),
 ]
 TimeFormat: TypeAlias = Annotated[
@@ -60,7 +98,12 @@ ModelPath: TypeAlias = Annotated[
     Path | None, typer.Option("--model", metavar="PATH", help="A loss and gap model, as `cepheid fit` writes it.")
 ]
 Scoring: TypeAlias = Annotated[
-    str, typer.Option(metavar="NAME", help="How missing events are scored: exact, posterior or paper.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="How missing events are scored: exact, posterior or paper.",
+        autocompletion=lambda: ["exact", "posterior", "paper"],
+    ),
 ]
 MatchOptions: TypeAlias = Annotated[
     list[str] | None,
@@ -68,25 +111,9 @@ MatchOptions: TypeAlias = Annotated[
 ]
 OutputPath: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="PATH", help="Where to write: .parquet, .csv, .jsonl or .arrow."),
+    typer.Option("--output", "-o", metavar="PATH", help="Where to: .parquet, .csv, .jsonl, .arrow, or a directory."),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which columns mean what; the arguments that `cepheid.match` calls by the same names."""
-
-    time: str = "ts"
-    type: str | None = "type"
-    time_unit: str | None = None
-    tiebreak: tuple[str, ...] = ()
-    lower: str | None = None
-    upper: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """As keyword arguments."""
-        return dict(vars(self))
 
 
 def roles(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -92,18 +92,20 @@ class StreamWatch:
             told = progress if isinstance(progress, Mapping) else progress.jsonValue()
             self.seen[int(told["batchId"])] = told
 
-    def wait(self) -> None:
-        """Until the stream ends or is interrupted; then it is stopped in good order."""
+    def wait(self, tell: Callable[[StreamNumbers], None] = lambda _: None) -> None:
+        """Until the stream ends or is interrupted; then it is stopped in good order. `tell` hears how far it is."""
         with Status("waiting for the first batch ...", console=err) as status:
             try:
                 while self.query.isActive:
                     self.look()
                     if self.seen:
                         status.update(str(self.numbers))
+                        tell(self.numbers)
                     time.sleep(_POLL)
             except KeyboardInterrupt:
                 self.query.stop()
         self.look()
+        tell(self.numbers)
         failure = self.query.exception()
         if failure is not None:
             raise failure

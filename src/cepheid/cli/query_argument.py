@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import cepheid
-from cepheid.cli.event_files import SUFFIXES
-from cepheid.errors import CepheidError, closest
+from cepheid.errors import CepheidError, QueryError, closest
+from cepheid.files.input_files import SUFFIXES
 
 _SUFFIX = ".cepheid"
+STANDARD_INPUT_READ = ContextVar("STANDARD_INPUT_READ", default=False)  # by a command, as events
+READ_ONCE = "standard input can be read once"
 
 
 def read_query(argument: str, parameters: Iterable[str] = ()) -> cepheid.Query:
@@ -20,9 +26,87 @@ def read_query(argument: str, parameters: Iterable[str] = ()) -> cepheid.Query:
     return cepheid.query(query_text(argument), parse_parameters(parameters))
 
 
+def read_queries(
+    argument: str | None, named: Sequence[str] = (), parameters: Iterable[str] = ()
+) -> cepheid.Query | dict[str, cepheid.Query]:
+    """One query, or several by name: NAME=QUERY as often as one likes, or a directory of .cepheid files."""
+    values = parse_parameters(parameters)
+    if argument is not None and not named:
+        folder = Path(argument) if "(" not in argument else None
+        if folder is None or not folder.is_dir():
+            return read_query(argument, parameters)
+        files = sorted(folder.glob(f"*{_SUFFIX}"))
+        if not files:
+            raise CepheidError(f"the directory {folder} holds no queries", hint=f"their names end in {_SUFFIX}")
+        return {path.stem: _named(path.stem, _contents(path), values) for path in files}
+    if argument is not None:
+        hint = f"name it, too: --query NAME={argument if existing_file(argument) else '...'}"
+        raise CepheidError("QUERY and --query do not go together", hint=hint)
+    if not named:
+        raise CepheidError("there is no query", hint='give its text or a file, or several: --query NAME="PATTERN ..."')
+    queries: dict[str, cepheid.Query] = {}
+    for item in named:
+        name, text = _split_name(item)
+        if name in queries:
+            raise CepheidError(f"two queries are called '{name}'", hint="give each a name of its own")
+        queries[name] = _named(name, query_text(text), values)
+    return queries
+
+
+def _split_name(item: str) -> tuple[str, str]:
+    found = re.match(r"([\w.-]+)=(.*)", item, re.DOTALL)
+    if found is not None:
+        return found[1], found[2]
+    path = existing_file(item)
+    if path is not None:
+        return path.stem, item
+    raise CepheidError(f"--query {item}: it has no name", hint='write --query NAME="PATTERN ..." or NAME=FILE')
+
+
+def _named(name: str, text: str, parameters: dict[str, Any]) -> cepheid.Query:
+    """A query whose errors say which one it is."""
+    try:
+        return cepheid.query(text, parameters)
+    except QueryError as error:
+        message = f"query '{name}': {error.message}"
+        raise QueryError(
+            message, text=error.text, start=error.start, end=error.end, hint=error.hint, code=error.code
+        ) from None
+
+
+def query_files(argument: str | None, named: Sequence[str] = ()) -> list[Path]:
+    """The files that queries are read from, which no output may replace."""
+    found = [argument or "", *(item.partition("=")[2] or item for item in named)]
+    return [path for item in found if item and (path := existing_file(item)) is not None]
+
+
+def load_functions(path: Path | None) -> None:
+    """Runs a Python file that registers functions with `@cepheid.function`.
+
+    The module is not importable by name, so its functions reach Spark's workers by value.
+    """
+    if path is None:
+        return
+    if not path.is_file():
+        raise CepheidError(f"--functions {path}: there is no such file")
+    spec = importlib.util.spec_from_file_location("cepheid_user_functions", path)
+    if spec is None or spec.loader is None:
+        raise CepheidError(f"--functions {path} is not a Python file", hint="its name ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except CepheidError:
+        raise
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        raise CepheidError(f"--functions {path}, line {at.lineno}: {type(error).__name__}: {error}") from None
+
+
 def query_text(argument: str) -> str:
     """The text that QUERY stands for: a word without spaces or parentheses can only be the name of a file."""
     if argument == "-":
+        if STANDARD_INPUT_READ.get():
+            raise CepheidError(READ_ONCE, hint="give the query or the events as a file")
         return sys.stdin.read()
     if any(mark in argument for mark in "(\n") or len(argument.split()) > 1:
         path = existing_file(argument)

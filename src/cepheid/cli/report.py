@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.messages import explaining_delay, out
-from cepheid.cli.query_argument import parse_parameters, read_query
+from cepheid.cli.outputs import check_outputs, replacing
+from cepheid.cli.query_argument import load_functions, parse_parameters, query_files, read_query
 from cepheid.cli.stages import Stages
-from cepheid.errors import CepheidError, closest
+from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
+from cepheid.files.roles import Roles
+from cepheid.report.matches import truth_of
 
 _Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the page.")]
 _Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The page's heading.")]
@@ -50,6 +53,7 @@ def report(
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     option: o.MatchOptions = None,
+    functions: o.FunctionsPath = None,
 ) -> None:
     """Run a query and write its matches as one HTML page that opens offline.
 
@@ -63,14 +67,15 @@ def report(
     if truth is not None and (truth_key is None or truth_column is None):
         hint = "for example --truth-key tag_id --truth-column stolen"
         raise CepheidError("--truth needs to know how it is read", hint=hint)
-    if not output.parent.is_dir():
-        raise CepheidError(
-            f"--output {output}: there is no directory {output.parent}", hint=f"mkdir -p {output.parent}"
-        )
+    if output.is_dir():
+        raise CepheidError(f"--output {output} is a directory", hint=f"write {output / 'report.html'}")
+    files = find_files(input, format)
+    check_outputs({"--output": output}, [*files.addresses, *query_files(query), model, truth, functions])
+    load_functions(functions)
     parsed = read_query(query, parameter or ())
     stages = Stages()
     with stages.timed("read"):
-        events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
+        events = read_events(files, time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     loaded = cepheid.load_model(model) if model is not None else None
     given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
@@ -88,26 +93,14 @@ def _name(query: str) -> str:
 
 def read_truth(path: str, key: str, column: str) -> dict[Any, bool]:
     """Which keys are real."""
-    table = read_events(find_files([path]), time="")
-    for name in (key, column):
-        if name not in table.column_names:
-            near = closest(name, table.column_names)
-            hint = f"did you mean {near}?" if near else f"the columns are {', '.join(table.column_names)}"
-            raise CepheidError(f"{path} has no column '{name}'", hint=hint)
-    return truth_of(table, key, column)
-
-
-def truth_of(table: pa.Table, key: str, column: str) -> dict[Any, bool]:
-    """Which keys of a table of truth are real."""
-    pairs = zip(table.column(key).to_pylist(), table.column(column).to_pylist(), strict=True)
-    return {name: bool(real) for name, real in pairs}
+    return truth_of(read_events(find_files([path]), time=""), key, column)
 
 
 def write_page(
     output: Path,
     query: cepheid.Query,
     events: pa.Table,
-    roles: o.Roles,
+    roles: Roles,
     given: dict[str, Any],
     stages: Stages,
     title: str,
@@ -118,7 +111,7 @@ def write_page(
     """Runs the query, unless its result is given, and writes the page."""
     from cepheid.report.arcs import arcs_of
     from cepheid.report.facts import facts
-    from cepheid.report.matches import Shown
+    from cepheid.report.matches import Shown, keys_of
     from cepheid.report.report import Run, write_report
     from cepheid.runners.local import prepare
     from cepheid.runners.options import Options
@@ -127,12 +120,12 @@ def write_page(
         with stages.timed("match"), explaining_delay():
             result = cepheid.match(events, query, **roles.arguments(), **given)
     plan = prepare(query, events, Options.from_keywords({**roles.arguments(), **given})).plan
-    real = None if truth is None or truth_key is None else _real(result, truth, truth_key)
-    missed = None
-    if real is not None and truth is not None and truth_key is not None:
-        found = {key for key, yes in zip(_keys(result, truth_key), real, strict=True) if yes}
-        missed = sum(truth.values()) - len(found)
     shown = Shown(result, roles.time, roles.type, roles.lower, roles.upper, plan.bound.equivalence)
+    real, missed = None, None
+    if truth is not None and truth_key is not None:
+        keys = keys_of(shown, truth_key)
+        real = np.array([truth.get(key, False) for key in keys], bool)
+        missed = sum(truth.values()) - len({key for key, yes in zip(keys, real, strict=True) if yes})
     with stages.timed("draw"):
         run = Run(
             query.syntax,
@@ -146,25 +139,6 @@ def write_page(
             dict(stages.seconds),
             query.explain(events, **roles.arguments(), **given),
         )
-        write_report(output, run)
+        with replacing(output) as beside:
+            write_report(beside, run)
     return result
-
-
-def _real(result: pa.Table, truth: dict[Any, bool], key: str) -> npt.NDArray[np.bool_]:
-    return np.array([truth.get(value, False) for value in _keys(result, key)], bool)
-
-
-def _keys(result: pa.Table, key: str) -> list[Any]:
-    """The attribute's value for each match: a column of the result, or of any of its events."""
-    from cepheid.report.text import events_of, is_event
-
-    if key in result.column_names:
-        return list(result.column(key).to_pylist())
-    variables = [field.name for field in result.schema if is_event(field.type)]
-    found = []
-    for row in result.select(variables).to_pylist():
-        values = [event[key] for event in events_of(row, variables) if event.get(key) is not None]
-        if not values:
-            raise CepheidError(f"the matches have no attribute '{key}'", hint="name one with --truth-key")
-        found.append(values[-1])
-    return found

@@ -11,53 +11,57 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
+from cepheid.cli.outputs import replacing
 from cepheid.errors import CepheidError, closest
 
 _ROWS_AT_A_TIME = 10_000
 
 
 def check_output(path: Path) -> None:
-    """Refuses a path that could not be written, before any work is done."""
-    if path.suffix.lower() not in WRITERS:
-        near = closest(path.suffix.lower(), WRITERS)
-        hint = f"did you mean {path.with_suffix(near)}?" if near else f"use one of {', '.join(WRITERS)}"
-        if not path.suffix:
-            raise CepheidError(f"--output {path}: the name does not tell the format", hint=_endings(path))
-        raise CepheidError(f"--output {path}: no format for '{path.suffix}'", hint=hint)
-    if not path.parent.is_dir():
-        raise CepheidError(f"--output {path}: there is no directory {path.parent}", hint=f"mkdir -p {path.parent}")
+    """Refuses a name that tells no format, before any work is done; one without an ending is a directory of Parquet."""
+    if is_folder(path) or path.suffix.lower() in WRITERS:
+        return
+    near = closest(path.suffix.lower(), WRITERS)
+    hint = f"did you mean {path.with_suffix(near)}?" if near else f"use one of {', '.join(WRITERS)}"
+    raise CepheidError(f"--output {path}: no format for '{path.suffix}'", hint=hint)
 
 
-def _endings(path: Path) -> str:
-    example = path / "found.parquet" if path.is_dir() else path.with_suffix(".parquet")
-    return f"write {example}, for example; the endings are {', '.join(WRITERS)}"
+def is_folder(path: Path) -> bool:
+    """Is it a directory that Parquet files are written to?
+
+    >>> is_folder(Path("found")), is_folder(Path("found.csv"))
+    (True, False)
+    """
+    return not path.suffix
 
 
-def check_nothing_lost(output: Path, inputs: Sequence[str]) -> None:
-    """Refuses to write over the input, or over a directory that holds anything but a result of Spark's."""
-    target = output.resolve()
-    for item in inputs:
-        source = Path(item).resolve()
-        if source == target or (output.is_dir() and target in source.parents):
-            raise CepheidError(f"--output {output} is the input, which would be lost", hint="name another")
-    others = [name for name in _names_in(output) if not name.startswith((".", "_", "part-"))]
-    if others:
-        raise CepheidError(f"--output {output} is a directory that holds {others[0]}", hint="name another")
-
-
-def _names_in(path: Path) -> list[str]:
-    return sorted(entry.name for entry in path.iterdir()) if path.is_dir() else []
-
-
-def write_table(table: pa.Table, path: Path) -> None:
-    """Writes a table in the format that the suffix names."""
+def write_table(table: pa.Table, path: Path, partition_by: Sequence[str] = ()) -> None:
+    """Writes a table in the format that the suffix names, or as a directory of Parquet files; what is there stays
+    until all is written."""
     check_output(path)
-    if path.is_dir():
-        raise CepheidError(f"cannot write {path}: it is a directory", hint="name another file")
-    try:
-        WRITERS[path.suffix.lower()](table, path)
-    except OSError as error:
-        raise CepheidError(f"cannot write {path}: {error.strerror or error}") from None
+    with replacing(path) as beside:
+        if is_folder(path):
+            _write_folder(table, beside, partition_by)
+        else:
+            WRITERS[path.suffix.lower()](table, beside)
+
+
+def _write_folder(table: pa.Table, path: Path, partition_by: Sequence[str]) -> None:
+    from pyarrow import dataset
+
+    for name in partition_by:
+        if name not in table.column_names:
+            near = closest(name, table.column_names)
+            hint = f"did you mean {near}?" if near else f"the columns are {', '.join(table.column_names)}"
+            raise CepheidError(f"--partition-by {name}: the result has no such column", hint=hint)
+    by_name = dataset.partitioning(pa.schema([table.schema.field(name) for name in partition_by]), flavor="hive")
+    dataset.write_dataset(
+        table,
+        str(path),
+        format="parquet",
+        partitioning=by_name if partition_by else None,
+        basename_template="part-{i}.parquet",
+    )
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.check import errors_of
-from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, note, out
-from cepheid.cli.query_argument import parse_parameters, read_query
-from cepheid.cli.result_files import check_nothing_lost, check_output, flat, write_json_lines, write_table
+from cepheid.cli.outputs import check_outputs
+from cepheid.cli.query_argument import load_functions, parse_parameters, query_files, read_queries
+from cepheid.cli.result_files import check_output, flat, is_folder, write_json_lines, write_table
 from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
 from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
+from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
+from cepheid.files.roles import Roles
 from cepheid.report.facts import facts
+from cepheid.runners.many import QUERY, SHARED
 
 
 class Shown(StrEnum):
@@ -40,7 +46,25 @@ _Shown = Annotated[
 ]
 _MaxMatches = Annotated[int | None, typer.Option(metavar="N", help="Stop with an error at more matches.", min=1)]
 _Truncate = Annotated[bool, typer.Option("--truncate", help="At a limit, give the matches so far, not an error.")]
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No summary.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", help="No summary.")]
+_Query = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[QUERY]",
+        help="The text of a query, a file that holds it, a directory of .cepheid files, or - for standard input.",
+        show_default=False,
+    ),
+]
+_Queries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--query", "-q", metavar="NAME=QUERY", help="One of several queries that share a pass. May be repeated."
+    ),
+]
+_PartitionBy = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Directories by the values of a column of the result. May be repeated."),
+]
 _SPARK = "Spark"
 _Master = Annotated[
     str | None,
@@ -81,13 +105,27 @@ _TopicSchema = Annotated[
         "--schema", metavar="COLUMNS", help="Columns of a topic: 'ts timestamp, id long'.", rich_help_panel=_SPARK
     ),
 ]
+_Kafka = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kafka",
+        metavar="NAME=VALUE",
+        help="A setting of the topic's, such as security.protocol=SASL_SSL. May be repeated.",
+        rich_help_panel=_SPARK,
+    ),
+]
+_Console = Annotated[
+    bool, typer.Option("--console", help="Watch the stream on a page of this machine.", rich_help_panel=_SPARK)
+]
 _LARGE = 2 * 2**30  # bytes of input from which Spark is the better choice
 
 
 def run(
-    query: o.QueryArgument,
     input: o.Inputs,
+    query: _Query = None,
+    queries: _Queries = None,
     output: o.OutputPath = None,
+    partition_by: _PartitionBy = None,
     format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
@@ -102,6 +140,7 @@ def run(
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     option: o.MatchOptions = None,
+    functions: o.FunctionsPath = None,
     max_matches: _MaxMatches = None,
     truncate: _Truncate = False,
     show: _Shown = None,
@@ -115,8 +154,10 @@ def run(
     delay: _Delay = None,
     files_per_batch: _FilesPerBatch = None,
     schema: _TopicSchema = None,
+    kafka: _Kafka = None,
+    console: _Console = False,
 ) -> None:
-    """Find the matches of a query in files of events.
+    """Find the matches of a query, or of several, in files of events.
 
     Matches go to --output, or to standard output: as a table on a terminal, as JSON lines when piped.
     Runs in this process; on Spark with --master, with --stream, or where the input is larger than 2 GiB.
@@ -127,9 +168,16 @@ def run(
 
         cepheid run "PATTERN SEQ(Login a, Payment b) WHERE [user] WITHIN 5 minutes" -i day.csv --time when
 
+        cepheid run -q theft=shoplifting.cepheid -q idle="PATTERN ..." -i events/ -o found --partition-by query
+
         cepheid run shoplifting.cepheid -i incoming/ --stream --delay "10 seconds" -o thefts.parquet --checkpoint state
     """
-    parsed = read_query(query, parameter or ())
+    load_functions(functions)
+    parsed = read_queries(query, queries or (), parameter or ())
+    if output is not None:
+        check_output(output)
+    if partition_by and (output is None or not is_folder(output)):
+        raise CepheidError("--partition-by needs a directory to write to", hint="for example --output found")
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
     given |= {"truncate": True} if truncate else {}
@@ -137,13 +185,25 @@ def run(
         given["model"] = cepheid.load_model(model)
     if max_matches is not None:
         given["max_matches"] = max_matches
-    task = Task(parsed, list(input), roles, given, output)
+    others = (*query_files(query, queries or ()), model, functions)
+    task = Task(parsed, list(input), roles, given, output, tuple(partition_by or ()), others)
     options = SparkOptions(
-        master or LOCAL, conf or [], format, time_format, schema, checkpoint, trigger, delay, files_per_batch
+        master or LOCAL,
+        conf or [],
+        format,
+        time_format,
+        schema,
+        checkpoint,
+        trigger,
+        delay,
+        files_per_batch,
+        kafka or [],
     )
     stages = Stages()
+    if console and not stream:
+        raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
     if stream:
-        ran = run_stream(task, options, lambda found: deliver(found, None, show, roles, limit), stages)
+        ran = _streamed(task, options, stages, lambda found: deliver(found, None, show, roles, limit), console)
     elif (topic := next((item for item in input if kafka_topic(item) is not None), None)) is not None:
         raise CepheidError(f"--input {topic} is a stream", hint="add --stream and --delay")
     elif master is not None or _is_large(input, format):
@@ -152,7 +212,7 @@ def run(
         ran = run_here(task, options, stages)
     if ran.result is not None:
         with stages.timed("write"):
-            deliver(ran.result, output, show, roles, limit)
+            deliver(ran.result, output, show, roles, limit, task.partition_by)
     if not quiet:
         late = {"late": ran.late} if ran.late else {}
         stages.print_summary(events=ran.events, matches=ran.matches, output=output, **late)
@@ -160,6 +220,28 @@ def run(
             note("the result was cut short at a limit: there are more matches")
         if ran.matches == 0 and not stream:
             say_why(ran)
+
+
+def _streamed(
+    task: Task, options: SparkOptions, stages: Stages, show: Callable[[pa.Table], None], console: bool
+) -> Ran:
+    """A stream, watched in the console if that is wanted."""
+    if not console:
+        return run_stream(task, options, show, stages)
+    from cepheid.cli.stream_console import console_watch
+
+    queries = [task.query] if isinstance(task.query, cepheid.Query) else task.query.values()
+    watch = console_watch(task.roles, "\n\n".join(query.text or str(query) for query in queries))
+    note(f"the stream can be watched at {watch.server.address}")
+
+    def show_and_draw(found: pa.Table) -> None:
+        watch.matches(found)
+        show(found)
+
+    try:
+        return run_stream(task, options, show_and_draw, stages, watch.numbers)
+    finally:
+        watch.end()
 
 
 def say_why(ran: Ran) -> None:
@@ -189,8 +271,7 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
         raise CepheidError("output=compressed is for Python", hint="output=count tells how many matches there are")
     files = find_files(task.inputs, options.format)
     if task.output is not None:
-        check_output(task.output)
-        check_nothing_lost(task.output, files.addresses)
+        check_outputs({"--output": task.output}, [*files.addresses, *task.reads])
     roles = task.roles
     with stages.timed("read"):
         events = read_events(files, time=roles.lower or roles.time, time_format=options.time_format)
@@ -205,16 +286,25 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
 
 def unknown_name(task: Task, events: pa.Table) -> str | None:
     """What the query names and the events do not have: a type, since anything else is an error."""
-    if events.num_rows == 0:
+    if events.num_rows == 0 or not isinstance(task.query, cepheid.Query):
         return None
-    error = next(errors_of(task.query.text or str(task.query), events, task.roles, task.query.parameters), None)
+    error = next(
+        errors_of(task.query.text or str(task.query), events, task.roles.arguments(), task.query.parameters), None
+    )
     return None if error is None else in_words_of_the_command_line(str(error))
 
 
-def deliver(result: pa.Table, output: Path | None, show: Shown | None, roles: o.Roles, limit: int) -> None:
+def deliver(
+    result: pa.Table,
+    output: Path | None,
+    show: Shown | None,
+    roles: Roles,
+    limit: int,
+    partition_by: Sequence[str] = (),
+) -> None:
     """The matches to a file or to standard output."""
     if output is not None:
-        write_table(result, output)
+        write_table(result, output, partition_by)
         return
     match show or (Shown.table if out.is_terminal else Shown.jsonl):
         case Shown.jsonl:
@@ -225,6 +315,21 @@ def deliver(result: pa.Table, output: Path | None, show: Shown | None, roles: o.
             sys.stdout.flush()
             csv.write_csv(flat(result), sys.stdout.buffer)
         case Shown.table:
-            out.print(match_table(result, time=roles.lower or roles.time, type=roles.type, limit=limit))
-            if result.num_rows > limit:
-                note(f"... {result.num_rows - limit} more; --limit shows more, --output keeps all")
+            for title, part in _by_query(result):
+                out.print(match_table(part, time=roles.lower or roles.time, type=roles.type, limit=limit, title=title))
+                if part.num_rows > limit:
+                    note(f"... {part.num_rows - limit} more; --limit shows more, --output keeps all")
+
+
+def _by_query(result: pa.Table) -> Iterator[tuple[str | None, pa.Table]]:
+    """The result of each query, where there are several, with the columns that it has alone."""
+    names = result.column_names[3:] if result.column_names[:1] == [QUERY] else []
+    if not names:
+        yield None, result
+    for name in names:
+        rows = result.filter(pc.equal(result.column(QUERY), name))
+        own = pa.table({"": rows.column(name)}).flatten()
+        own = own.rename_columns([column.removeprefix(".") for column in own.column_names])
+        for place, shared in enumerate(SHARED):
+            own = own.add_column(place, shared, rows.column(shared))
+        yield name, own

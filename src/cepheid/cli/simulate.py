@@ -11,6 +11,7 @@ import pyarrow as pa
 import typer
 
 from cepheid.cli.messages import out
+from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.result_files import check_output, write_table
 from cepheid.errors import CepheidError
 from cepheid.simulate import SCENARIOS, Gap, Simulation
@@ -48,6 +49,7 @@ def scenario_command(name: str, generate: Callable[..., Simulation]) -> Callable
         for path in (output, truth):
             if path is not None:
                 check_output(path)
+        check_outputs({"--output": output, "--truth": truth, "--query": query}, ())
         simulation = generate(given[size.name], **arguments)
         if truth is not None and simulation.truth is None:
             raise CepheidError(f"the scenario {name} has no truth: it is a workload only", hint="leave --truth out")
@@ -55,7 +57,8 @@ def scenario_command(name: str, generate: Callable[..., Simulation]) -> Callable
         if truth is not None and simulation.truth is not None:
             write_table(simulation.truth, truth)
         if query is not None:
-            query.write_text(simulation.query + "\n", encoding="utf-8")
+            with replacing(query) as beside:
+                beside.write_text(simulation.query + "\n", encoding="utf-8")
         out.print(simulation.description)
         out.print(f"{simulation.events.num_rows} events in {output}", soft_wrap=True)
         if truth is not None and simulation.truth is not None:

@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
-from cepheid.cli.event_files import EventFiles, find_files
-from cepheid.cli.options import Roles
-from cepheid.cli.progress import StreamWatch, batch_progress
-from cepheid.cli.result_files import check_nothing_lost
+from cepheid.cli.outputs import check_outputs, replacing
+from cepheid.cli.progress import StreamNumbers, StreamWatch, batch_progress
 from cepheid.cli.spark_session import LOCAL, spark_session
 from cepheid.cli.spark_tables import flat_columns, kafka_topic, output_format, read_stream, read_table, read_topic
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError
+from cepheid.files.input_files import EventFiles, find_files
+from cepheid.files.roles import Roles
 
 AVAILABLE_NOW = "available-now"
 _MOST_ROWS = 1_000_000  # that are brought to this process to be printed
@@ -39,17 +39,20 @@ class SparkOptions:
     trigger: str | None = None  # AVAILABLE_NOW, or how long to wait between batches; None: not at all
     delay: str | None = None
     files_per_batch: int | None = None
+    kafka: list[str] = field(default_factory=list)  # settings of a topic, NAME=VALUE
 
 
 @dataclass(frozen=True)
 class Task:
     """What is to be found where."""
 
-    query: cepheid.Query
+    query: cepheid.Query | dict[str, cepheid.Query]
     inputs: list[str]
     roles: Roles
     given: dict[str, Any]  # model, engine and other options of `match`
     output: Path | None = None
+    partition_by: tuple[str, ...] = ()
+    reads: tuple[Path | None, ...] = ()  # other files that are read: the query's, the model, functions
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     kind = output_format(task.output) if task.output is not None else None
     files = find_files(task.inputs, options.format)
     if task.output is not None:
-        check_nothing_lost(task.output, [*task.inputs, *files.addresses])
+        check_outputs({"--output": task.output}, [*task.inputs, *files.addresses, *task.reads])
     with spark_session(options.master, options.settings, stages) as session:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
@@ -83,7 +86,10 @@ def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
                 result = matches.limit(_MOST_ROWS).toArrow()
                 return Ran(result, result.num_rows, rows_in(files))
             written = flat_columns(matches) if kind == "csv" else matches
-            written.write.mode("overwrite").format(kind).options(header="true").save(str(task.output))
+            writer = written.write.mode("overwrite").format(kind).options(header="true")
+            writer = writer.partitionBy(*task.partition_by) if task.partition_by else writer
+            with replacing(task.output) as beside:
+                writer.save(str(beside))
         return Ran(None, int(counted.get["matches"]), rows_in(files))
 
 
@@ -96,14 +102,23 @@ def rows_in(files: EventFiles) -> int | None:
     return sum(int(parquet.read_metadata(path).num_rows) for path in files.paths)
 
 
-def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], None], stages: Stages) -> Ran:
-    """The matches in a directory that files come into, or in a Kafka topic, until it ends or is stopped."""
+def run_stream(
+    task: Task,
+    options: SparkOptions,
+    show: Callable[[pa.Table], None],
+    stages: Stages,
+    tell: Callable[[StreamNumbers], None] = lambda _: None,
+) -> Ran:
+    """The matches in a directory that files come into, or in a Kafka topic, until it ends or is stopped.
+
+    Without an output `show` gets the matches of each batch; `tell` hears how far the stream is.
+    """
     kind = output_format(task.output) if task.output is not None else None
     if task.output is not None and options.checkpoint is None:
         hint = "for example --checkpoint state; a run that is started again with it goes on where it stopped"
         raise CepheidError("--stream with --output needs a checkpoint", hint=hint)
     if task.output is not None and options.checkpoint is not None:
-        check_nothing_lost(task.output, task.inputs)
+        check_outputs({"--output": task.output}, [*task.inputs, *task.reads])
         _check_other_place(task.output, task.inputs)
         _check_same_stream(task.output, options.checkpoint)
     with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
@@ -121,10 +136,11 @@ def run_stream(task: Task, options: SparkOptions, show: Callable[[pa.Table], Non
         else:
             written = flat_columns(matches) if kind == "csv" else matches
             writer = written.writeStream.format(kind).option("path", str(task.output)).option("header", "true")
+            writer = writer.partitionBy(*task.partition_by) if task.partition_by else writer
         writer = writer.option("checkpointLocation", str(folder)).outputMode("append")
         with stages.timed("match"):
             watch = StreamWatch(_triggered(writer, options.trigger).start())
-            watch.wait()
+            watch.wait(tell)
         numbers = watch.numbers
         return Ran(None, numbers.matches, numbers.events, numbers.late)
 
@@ -145,7 +161,7 @@ def _check_same_stream(output: Path, checkpoint: Path) -> None:
 def _source(session: Any, task: Task, options: SparkOptions) -> Any:
     topic = kafka_topic(task.inputs[0]) if len(task.inputs) == 1 else None
     if topic is not None:
-        return read_topic(session, topic, options.schema)
+        return read_topic(session, topic, options.schema, options.kafka)
     files = find_files(task.inputs, options.format)
     time = task.roles.lower or task.roles.time
     return read_stream(session, files, time, options.time_format, options.files_per_batch)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cepheid.cli.event_files import UNIX, EventFiles
-from cepheid.cli.result_files import check_output
+from cepheid.cli.result_files import check_output, is_folder
 from cepheid.errors import CepheidError
+from cepheid.files.event_files import UNIX
+from cepheid.files.input_files import EventFiles
 
 _SPARK_FORMATS = {"parquet": "parquet", "csv": "csv", "jsonl": "json", "delta": "delta"}
 _OUTPUT_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
@@ -23,6 +25,8 @@ _PATTERN = {
 def read_table(session: Any, files: EventFiles, time: str, time_format: str | None) -> Any:
     """The files as a table."""
     reader = _with_options(session.read.format(_spark_format(files.format)), files.format)
+    if files.base is not None:
+        reader = reader.option("basePath", files.base)
     return _with_time(reader.load(files.addresses), time, time_format)
 
 
@@ -106,21 +110,43 @@ def kafka_topic(given: str) -> Topic | None:
     return Topic(parts.netloc, name)
 
 
-def read_topic(session: Any, topic: Topic, schema: str | None) -> Any:
-    """The events of a topic, whose values are JSON objects with the columns of `schema`."""
+def read_topic(session: Any, topic: Topic, schema: str | None, settings: Sequence[str] = ()) -> Any:
+    """The events of a topic, whose values are JSON objects with the columns of `schema`.
+
+    `settings` are Kafka's own, NAME=VALUE, such as security.protocol=SASL_SSL, or options of Spark's reader, such as
+    startingOffsets=earliest.
+    """
     from pyspark.sql import functions as F
 
     if schema is None:
         hint = "say which, for example --schema 'ts timestamp, type string, id long'"
         raise CepheidError("the values of a Kafka topic are JSON, and their columns are not known", hint=hint)
     source = session.readStream.format("kafka").option("kafka.bootstrap.servers", topic.servers)
+    for name, value in kafka_settings(settings).items():
+        source = source.option(name, value)
     rows = source.option("subscribe", topic.name).load()
     return rows.select(F.from_json(F.col("value").cast("string"), schema).alias("event")).select("event.*")
 
 
+def kafka_settings(given: Sequence[str]) -> dict[str, str]:
+    """Settings as Spark's reader takes them: Kafka's own, which have a dot in their names, behind `kafka.`.
+
+    >>> kafka_settings(["security.protocol=SASL_SSL", "startingOffsets=earliest"])
+    {'kafka.security.protocol': 'SASL_SSL', 'startingOffsets': 'earliest'}
+    """
+    found = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise CepheidError(f"--kafka {item}: a name and a value are needed", hint="security.protocol=SASL_SSL")
+        name = name.strip()
+        found[f"kafka.{name}" if "." in name and not name.startswith("kafka.") else name] = value
+    return found
+
+
 def output_format(path: Path) -> str:
     """The format of a result that Spark writes, as a directory of files."""
-    found = _OUTPUT_FORMATS.get(path.suffix.lower())
+    found = "parquet" if is_folder(path) else _OUTPUT_FORMATS.get(path.suffix.lower())
     if found is None:
         check_output(path)
         raise CepheidError(f"--output {path}: Spark does not write {path.suffix}", hint="use .parquet, .csv or .jsonl")

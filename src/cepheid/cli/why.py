@@ -11,14 +11,17 @@ from rich.text import Text
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.event_files import find_files, read_events
 from cepheid.cli.match_table import event_text
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, out
-from cepheid.cli.query_argument import read_query
+from cepheid.cli.query_argument import load_functions, read_query
 from cepheid.cli.result_files import to_json
+from cepheid.diagnose.story import Section, sections, verdict
+from cepheid.files.event_files import read_events
+from cepheid.files.input_files import find_files
+from cepheid.files.roles import Roles
 
 if TYPE_CHECKING:
-    from cepheid.diagnose import Closest, ComponentCount, Diagnosis, Step
+    from cepheid.diagnose import Closest, Diagnosis
 
 _MostEvents = Annotated[int, typer.Option(metavar="N", help="Larger inputs are thinned out to about N events.", min=1)]
 
@@ -38,6 +41,7 @@ def why(
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
+    functions: o.FunctionsPath = None,
     most_events: _MostEvents = 2_000_000,
     as_json: o.AsJson = False,
 ) -> None:
@@ -50,6 +54,7 @@ def why(
 
         cepheid why shoplifting.cepheid --input events.parquet
     """
+    load_functions(functions)
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
@@ -65,17 +70,14 @@ def why(
         print_diagnosis(diagnosis, roles)
 
 
-def print_diagnosis(diagnosis: Diagnosis, roles: o.Roles) -> None:
+def print_diagnosis(diagnosis: Diagnosis, roles: Roles) -> None:
     """The diagnosis on the terminal: the verdict, the way there, and what to do."""
     out.print(diagnosis.query, style="cyan", end="\n\n")
-    verdict = Text(f"{diagnosis.matches} {'match' if diagnosis.matches.number == 1 else 'matches'}", style="bold")
-    where = f" among {diagnosis.sample}" if diagnosis.sample else f" in {diagnosis.events:,} events"
-    out.print(verdict.append(where, style="not bold"), soft_wrap=True)
-    _print("\nEvents that can fill each component", _components(diagnosis.components))
-    if len(diagnosis.steps) > 1:
-        _print("What survives, step by step", _steps(diagnosis.steps))
-    if diagnosis.without or diagnosis.window is not None:
-        _print("Matches there would be without one thing", _without(diagnosis))
+    found, among = verdict(diagnosis)
+    out.print(Text(found, style="bold").append(f" {among}\n", style="not bold"), soft_wrap=True)
+    for section in sections(diagnosis):
+        out.print(section.title, style="bold", end="")
+        out.print(_table(section))
     if diagnosis.closest is not None:
         _print_closest(diagnosis.closest, roles)
     if diagnosis.hints:
@@ -85,61 +87,20 @@ def print_diagnosis(diagnosis: Diagnosis, roles: o.Roles) -> None:
             out.print(text, soft_wrap=True)
 
 
-def _print(title: str, table: Table) -> None:
-    out.print(title, style="bold", end="")
-    out.print(table)
+_STYLES = {"plain": ("", ""), "head": ("bold", ""), "aside": ("dim", "dim"), "none": ("", "bold red")}
 
 
-def _table(*columns: str) -> Table:
+def _table(section: Section) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, name in enumerate(columns):
-        table.add_column(name, justify="left" if position == 0 else "right", overflow="fold")
+    for name, justify in zip(section.columns, ("left", "right"), strict=True):
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in section.rows:
+        first, second = _STYLES[row.look]
+        table.add_row(Text("  " * row.indent + row.text, style=first), Text(row.number, style=second))
     return table
 
 
-def _components(components: tuple[ComponentCount, ...]) -> Table:
-    table = _table("component", "events")
-    for component in components:
-        table.add_row(Text(component.text, style="bold"), f"{component.of_type:,}")
-        for condition in component.conditions:
-            table.add_row(f"  {condition.text}", _number(condition.passed))
-        if component.without_key:
-            table.add_row(Text("  key is NULL", style="dim"), f"{component.without_key:,}")
-        if component.conditions or component.without_key:
-            table.add_row(Text("  can fill it", style="dim"), _number(component.passed))
-    return table
-
-
-def _number(count: int) -> Text:
-    return Text(f"{count:,}", style="" if count else "bold red")
-
-
-def _steps(steps: tuple[Step, ...]) -> Table:
-    table = _table("step", "survive")
-    for step in steps:
-        # The events of a component are no combinations yet, so they stand aside.
-        aside = step.kind == "events" and step is not steps[0]
-        text = Text(f"+ {step.text}" if aside else step.text if step is steps[0] else f"  {step.text}")
-        number = Text(str(step.count), style="dim" if aside else "" if step.count.number else "bold red")
-        table.add_row(text, number)
-    return table
-
-
-def _without(diagnosis: Diagnosis) -> Table:
-    table = _table("without", "matches")
-    for item in diagnosis.without:
-        table.add_row(item.text, "too many combinations to tell" if item.matches is None else str(item.matches))
-    window = diagnosis.window
-    if window is not None and window.matches is not None:
-        text = f"WITHIN {window.text}" if window.needed is not None else f"WITHIN {window.text}, twice as long"
-        needed = f" (the closest needs {window.needed_text})" if window.needed is not None else ""
-        table.add_row(f"{text}{needed}", str(window.matches))
-    elif window is not None:
-        table.add_row(f"WITHIN {window.text}", "0")
-    return table
-
-
-def _print_closest(closest: Closest, roles: o.Roles) -> None:
+def _print_closest(closest: Closest, roles: Roles) -> None:
     out.print("What came closest", style="bold")
     for variable, event in closest.events:
         text = event_text(event, roles.lower or roles.time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.api import Query
+from cepheid.api import query as as_query
 from cepheid.diagnose.closest import closest_to_a_match
 from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
 from cepheid.diagnose.hints import Findings, find_hints
@@ -36,15 +38,31 @@ _MOST_TYPES = 12  # shown of the types that occur
 Bools = npt.NDArray[np.bool_]
 
 
-def why(events: Any, query: Any, *, most_events: int = MOST_EVENTS, **keywords: Any) -> Diagnosis:
-    """Why a query finds nothing or too little in a table.
+def why(
+    events: Any,
+    query: Query | str,
+    *,
+    most_events: int = MOST_EVENTS,
+    parameters: Mapping[str, Any] | None = None,
+    **keywords: Any,
+) -> Diagnosis:
+    """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
 
-    Takes the options of `match`. Tables beyond `most_events` are thinned out, and the diagnosis says how.
+    Takes the options of `match`. Tables beyond `most_events` are thinned out, and the diagnosis says how. Printed it
+    is the whole story; a notebook shows it as tables.
+
+    >>> events = pa.table({"ts": [98, 100, 120], "type": ["D", "C", "D"]})
+    >>> for hint in why(events, "PATTERN SEQ(C c, D d) WITHIN 5").hints:
+    ...     print(hint.text)
+    D d comes after C c, but 20 later at the soonest; what comes in time comes before it
+    WITHIN 5 is too short: the closest needs 21
     """
+    query = as_query(query, parameters)
     options = Options.from_keywords(keywords)
     local = as_local(events)
     if local is None:
-        raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}")
+        hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
+        raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
     bound = query.bind(Schema.from_arrow(local.arrow.schema, **options.roles()))
     keys = () if bound.strategy is s.Strategy.STRICT_CONTIGUITY else bound.equivalence
     table, sample = thinned(local.arrow, keys, most_events)

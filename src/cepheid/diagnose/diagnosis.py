@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cepheid.diagnose.story import diagnosis_html, diagnosis_text
+
 
 @dataclass(frozen=True)
 class Count:
@@ -89,9 +91,9 @@ class Hint:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """The whole story of a query over a table."""
+    """The whole story of a query over a table. Printed it is a page of text; a notebook shows it as tables."""
 
     query: str
     events: int
@@ -108,3 +110,12 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """As nested dictionaries and lists, for JSON."""
         return asdict(self)
+
+    def __str__(self) -> str:
+        return diagnosis_text(self)
+
+    def __repr__(self) -> str:
+        return diagnosis_text(self)
+
+    def _repr_html_(self) -> str:
+        return diagnosis_html(self)

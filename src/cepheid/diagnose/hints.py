@@ -14,9 +14,11 @@ import pyarrow.compute as pc
 from cepheid.diagnose.diagnosis import ComponentCount, Count, Hint, WindowNeeded, Without
 from cepheid.diagnose.relax import Subject
 from cepheid.diagnose.stages import Stage, about_negation
+from cepheid.diagnose.window import longer_window, span_text, spans
 from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import closest
 from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import component_text, expression_text
 from cepheid.language.schema import DataType
 
@@ -211,16 +213,20 @@ def _alike(lefts: Any, rights: Any) -> str | None:
 
 
 def _order(findings: Findings) -> Iterator[Hint]:
-    """The next event is there, but earlier, or at the very same time."""
+    """The next event is there, but earlier, too late, or at the very same time."""
     failed = findings.failed
     if failed is None or failed.step.kind != "join":
         return
     subject = findings.subject
     first, second = subject.positives[failed.place - 1], subject.positives[failed.place]
     turned = subject.matches(subject.relaxed(components=[second, first], any_strategy=True), 1)
-    if len(turned):
+    later = _shortest_wait(findings, failed, first, second)
+    if len(turned) and later is None:
         text = f"{component_text(second)} comes before {component_text(first)}, never after it"
         yield Hint("wrong-order", f"{text}: is the pattern in the right order?")
+    elif len(turned) and later:
+        text = f"{component_text(second)} comes after {component_text(first)}, but {later} later at the soonest"
+        yield Hint("too-late", f"{text}; what comes in time comes before it")
     same = _same_time(findings, first, second)
     if same:
         yield Hint(
@@ -228,6 +234,25 @@ def _order(findings: Findings) -> Iterator[Hint]:
             f"in {same:,} cases {first.variable} and {second.variable} have the same time, so neither comes first; "
             "pass tiebreak='...' with a column that orders them",
         )
+
+
+def _shortest_wait(findings: Findings, failed: Stage, first: s.Component, second: s.Component) -> str | None:
+    """How long after the first the second comes at the soonest, whatever the window; None: it never does.
+
+    Empty where it comes in time: then an event before these two is what is too far away.
+    """
+    subject, own = findings.subject, findings.subject.bound.window
+
+    def pairs(window: s.Window | None) -> BoundQuery:
+        return subject.relaxed(components=[first, second], without=failed.pending, window=window, any_strategy=True)
+
+    if own is None or own.events:  # a window of events is not measured on the pair alone
+        return "" if len(subject.matches(pairs(None), 1)) else None
+    found = longer_window(subject, pairs, lambda _: True)
+    if found is None:
+        return None
+    shortest = int(spans(subject, found[1]).min())
+    return "" if shortest < own.length else span_text(subject, shortest)
 
 
 def _same_time(findings: Findings, first: s.Component, second: s.Component) -> int:

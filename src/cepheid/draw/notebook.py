@@ -10,7 +10,8 @@ from cepheid.language.printing import to_text
 
 # Colours and fonts are the notebook's, in light and dark; only what must not happen is red, as in reports.
 _STYLE = (
-    "<style>.cepheid .negative { fill: #c0392b } .cepheid .drawing { overflow-x: auto } "
+    "<style>.cepheid pre { font-family: ui-monospace, monospace; white-space: pre; overflow-x: auto } "
+    ".cepheid .negative { fill: #c0392b } .cepheid .drawing { overflow-x: auto } "
     "@media (prefers-color-scheme: dark) { .cepheid .negative { fill: #ff8a7a } }</style>"
 )
 

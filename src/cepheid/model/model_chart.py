@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.draw.chart import Chart
 from cepheid.errors import ModelError
 from cepheid.model.chain import quantiles
 from cepheid.model.gap import GapDistribution
 
 
-def gap_chart(gaps: Mapping[str, GapDistribution], unit: str | None) -> Any:
-    """An altair chart: all cumulative distributions in one frame, and each density in a frame of its own.
+def gap_chart(gaps: Mapping[str, GapDistribution], unit: str | None) -> Chart:
+    """A chart: all cumulative distributions in one frame, and each density in a frame of its own.
 
     Cumulative curves can be compared, and end at the probability that the event happens; densities cannot, since one
     of them may be a hundred times higher than the others.
@@ -42,7 +43,7 @@ def gap_chart(gaps: Mapping[str, GapDistribution], unit: str | None) -> Any:
         .facet(facet=altair.Facet("component:N", title=None), columns=2)
         .resolve_scale(x="independent", y="independent")
     )
-    return cumulative | densities
+    return Chart(cumulative | densities, f"How soon events come: {', '.join(gaps)}")
 
 
 def _curve(name: str, gap: GapDistribution) -> list[dict[str, Any]]:

@@ -8,8 +8,21 @@ from cepheid.errors import CepheidError
 from cepheid.report.matches import Calibration, Shown, counts_over_time, likelihood_counts, numbers, timeline_rows
 
 Chart = Any  # an altair chart; altair is an extra
-_ROWS = 40  # matches that the timeline draws at a time
+ROWS = 40  # matches that the timeline draws at a time
 _BAR = "#7aa6c2"
+# One way to write times, the tables' own: 24 hours, dates as in ISO 8601; a tick says what changes there.
+CLOCK = {
+    "year": "%Y",
+    "quarter": "%Y-%m",
+    "month": "%Y-%m",
+    "week": "%Y-%m-%d",
+    "date": "%Y-%m-%d",
+    "day": "%Y-%m-%d",
+    "hours": "%H:%M",
+    "minutes": "%H:%M",
+    "seconds": "%H:%M:%S",
+    "milliseconds": "%H:%M:%S.%L",
+}
 
 
 def altair() -> Any:
@@ -22,15 +35,22 @@ def altair() -> Any:
     return altair
 
 
-def timeline(shown: Shown) -> Chart:
-    """One row per match: a bar from its first event to its last, its events on it; unseen ones are hollow."""
+def timeline(shown: Shown, interactive: bool = True) -> Chart:
+    """One row per match: a bar from its first event to its last, its events on it; unseen ones are hollow.
+
+    An interactive one has controls to look for a match, to turn to further ones, and to leave out unlikely ones.
+    """
     alt = altair()
     bars, marks = timeline_rows(shown)
     kind = "T" if shown.is_timestamp else "Q"
     find = alt.param(name="find", value="", bind=alt.binding(input="search", name="Find a match ", placeholder="key"))
-    params = [find]
+    params = [find] if interactive else []
     wanted = "find == '' || indexof(lower(datum.match), lower(find)) >= 0"
-    if shown.likelihood is not None:
+    pages = -(-len(bars) // ROWS)
+    if interactive and pages > 1:  # the way to the rest
+        numbered = alt.binding_range(min=1, max=pages, step=1, name="Page ")
+        params.append(alt.param(name="page", value=1, bind=numbered))
+    if interactive and shown.likelihood is not None:
         slider = alt.binding_range(min=0, max=1, step=0.01, name=f"Smallest {shown.likelihood} ")
         params.append(alt.param(name="smallest", value=0, bind=slider))
     names = list(dict.fromkeys(mark["variable"] for mark in marks))
@@ -39,15 +59,19 @@ def timeline(shown: Shown) -> Chart:
         mark["likely"] = likely[mark["match"]]
 
     def rows(values: list[dict[str, Any]]) -> Chart:
-        chart = alt.Chart(alt.InlineData(values=values)).transform_filter(wanted)
+        chart = alt.Chart(alt.InlineData(values=values))
+        if not interactive:
+            return chart
+        chart = chart.transform_filter(wanted)
         if shown.likelihood is not None:
             chart = chart.transform_filter("datum.likely >= smallest")
         ranked = [alt.WindowFieldDef(op="dense_rank", **{"as": "place"})]
-        return chart.transform_window(ranked, sort=[alt.SortField("rank")]).transform_filter(f"datum.place <= {_ROWS}")
+        here = f"ceil(datum.place / {ROWS}) == page" if pages > 1 else "true"
+        return chart.transform_window(ranked, sort=[alt.SortField("rank")]).transform_filter(here)
 
     y = alt.Y("match:N", sort=alt.EncodingSortField("rank", order="ascending"), title=None)
-    x = alt.X(f"from:{kind}", title=shown.lower or shown.time, axis=alt.Axis(labelOverlap=True, tickCount=5))
-    tips = ["match:N", f"from:{kind}", f"to:{kind}"] + (["likely:Q"] if shown.likelihood else [])
+    x = alt.X(f"from:{kind}", title=shown.lower or shown.time, **_clock(alt, shown, ticks=5))
+    tips = ["match:N", "begins:N", "ends:N"] + (["likely:Q"] if shown.likelihood else [])
     spans = (
         rows(bars).mark_bar(height=4, color=_BAR).encode(x=x, x2="to", y=y, tooltip=[_tip(alt, tip) for tip in tips])
     )
@@ -79,10 +103,16 @@ def timeline(shown: Shown) -> Chart:
     )
 
 
+def _clock(alt: Any, shown: Shown, ticks: int) -> dict[str, Any]:
+    """The axis of time. The scale is UTC: times have no zone here, and the reader's own would move them."""
+    axis = {"labelOverlap": True, "tickCount": ticks}
+    if not shown.is_timestamp:
+        return {"axis": alt.Axis(**axis)}
+    return {"axis": alt.Axis(**axis, format=CLOCK), "scale": alt.Scale(type="utc")}
+
+
 def _tip(alt: Any, field: str) -> Any:
     name = field.split(":")[0]
-    if field.endswith(":T"):
-        return alt.Tooltip(field, format="%Y-%m-%d %H:%M:%S")
     return alt.Tooltip(field, format=".3f", title="probability") if name == "likely" else alt.Tooltip(field)
 
 
@@ -94,11 +124,11 @@ def match_counts(shown: Shown) -> Chart:
         alt.Chart(alt.InlineData(values=counts_over_time(shown)))
         .mark_bar(color=_BAR)
         .encode(
-            x=alt.X(f"from:{kind}", title="end of the match", axis=alt.Axis(labelOverlap=True, tickCount=6)),
+            x=alt.X(f"from:{kind}", title="end of the match", **_clock(alt, shown, ticks=6)),
             x2="to",
             y=alt.Y("matches:Q", title="matches"),
             y2=alt.datum(0),
-            tooltip=[_tip(alt, f"from:{kind}"), _tip(alt, f"to:{kind}"), "matches:Q"],
+            tooltip=["begins:N", "ends:N", "matches:Q"],
         )
         .properties(width="container", height=160, description="Number of matches over time")
     )

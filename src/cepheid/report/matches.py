@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.errors import CepheidError, closest
 
 MOST_MATCHES = 500  # of which the timeline holds the events
 Float64s = npt.NDArray[np.float64]
@@ -87,6 +88,8 @@ def timeline_rows(shown: Shown, limit: int = MOST_MATCHES) -> tuple[list[dict[st
             "match": name,
             "from": chart_time(row["match_start"]),
             "to": chart_time(row["match_end"]),
+            "begins": value_text(row["match_start"]),
+            "ends": value_text(row["match_end"]),
             "rank": number,
         }
         bars.append({**bar, "likely": likely} if likely is not None else bar)
@@ -140,7 +143,23 @@ def counts_over_time(shown: Shown, bins: int = 40) -> list[dict[str, Any]]:
     counts, _ = np.histogram(ends, edges)
     scale = 1e-3 if shown.is_timestamp else 1.0
     pairs = zip(edges[:-1] * scale, edges[1:] * scale, counts, strict=True)
-    return [{"from": float(a), "to": float(b), "matches": int(n)} for a, b, n in pairs]
+    return [
+        {
+            "from": float(a),
+            "to": float(b),
+            "begins": _text_at(a, shown),
+            "ends": _text_at(b, shown),
+            "matches": int(n),
+        }
+        for a, b, n in pairs
+    ]
+
+
+def _text_at(value: float, shown: Shown) -> str:
+    """A place on the chart's axis as tables write it."""
+    if not shown.is_timestamp:
+        return value_text(float(value))
+    return value_text(datetime(1970, 1, 1) + timedelta(milliseconds=round(float(value))))
 
 
 def likelihood_counts(values: Float64s, bins: int = 20) -> list[dict[str, Any]]:
@@ -148,6 +167,30 @@ def likelihood_counts(values: Float64s, bins: int = 20) -> list[dict[str, Any]]:
     counts, edges = np.histogram(values, np.linspace(0.0, 1.0, bins + 1))
     pairs = zip(edges[:-1], edges[1:], counts, strict=True)
     return [{"from": float(a), "to": float(b), "matches": int(n)} for a, b, n in pairs]
+
+
+def keys_of(shown: Shown, key: str) -> list[Any]:
+    """An attribute's value for each match: a column of the result, or of any of its events."""
+    if key in shown.result.column_names:
+        return list(shown.result.column(key).to_pylist())
+    found = []
+    for row in shown.result.select(shown.variables).to_pylist():
+        values = [event[key] for event in events_of(row, shown.variables) if event.get(key) is not None]
+        if not values:
+            raise CepheidError(f"the matches have no attribute '{key}'", hint="name one that their events have")
+        found.append(values[-1])
+    return found
+
+
+def truth_of(table: pa.Table, key: str, column: str) -> dict[Any, bool]:
+    """Which keys of a table of truth are real."""
+    for name in (key, column):
+        if name not in table.column_names:
+            near = closest(name, table.column_names)
+            hint = f"did you mean {near}?" if near else f"the columns are {', '.join(table.column_names)}"
+            raise CepheidError(f"the truth has no column '{name}'", hint=hint)
+    pairs = zip(table.column(key).to_pylist(), table.column(column).to_pylist(), strict=True)
+    return {name: bool(real) for name, real in pairs}
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,16 @@ class Section:
 
 
 STYLE = """
-:root { color-scheme: light dark; --text: #1d2329; --muted: #5b6670; --line: #d5dbe1; --back: #ffffff;
-  --panel: #f5f7f9; }
+:root { color-scheme: light; --text: #1d2329; --muted: #5b6670; --line: #d5dbe1; --back: #ffffff;
+  --panel: #f5f7f9; --never: #c0392b; }
 @media (prefers-color-scheme: dark) {
-  :root { --text: #e6e9ec; --muted: #9aa5af; --line: #3a434c; --back: #14181c; --panel: #1d2329; }
+  :root:not([data-light]) { color-scheme: dark; --text: #e6e9ec; --muted: #9aa5af; --line: #3a434c; --back: #14181c;
+    --panel: #1d2329; --never: #ff8a7a; }
 }
+:root[data-light="dark"] { color-scheme: dark; --text: #e6e9ec; --muted: #9aa5af; --line: #3a434c; --back: #14181c;
+  --panel: #1d2329; --never: #ff8a7a; }
+#light { float: right; font: inherit; font-size: .85rem; color: var(--text); background: var(--panel);
+  border: 1px solid var(--line); border-radius: 5px; padding: .15rem .6rem; cursor: pointer; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1rem; max-width: 60rem; color: var(--text); background: var(--back);
   font: 16px/1.5 system-ui, sans-serif; }
@@ -41,8 +46,7 @@ figure { margin: 0; } .chart { width: 100%; min-height: 3rem; } .scroll { overfl
 .numbers span { color: var(--muted); font-size: .85rem; }
 table { border-collapse: collapse; font-size: .875rem; } th, td { text-align: left; padding: .25rem .75rem .25rem 0;
   border-bottom: 1px solid var(--line); vertical-align: top; white-space: nowrap; } td.number { text-align: right; }
-.unseen { color: var(--muted); font-style: italic; } .negative { fill: #c0392b; }
-@media (prefers-color-scheme: dark) { .negative { fill: #ff8a7a; } }
+.unseen { color: var(--muted); font-style: italic; } .negative { fill: var(--never); }
 .controls { margin: .25rem 0 .5rem; display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; }
 .vega-bind { display: flex; align-items: center; gap: .4rem; } .vega-bind input { font: inherit; }
 .vega-embed { width: 100%; } .vega-embed details { display: none; }
@@ -69,6 +73,9 @@ async function draw() {
       controls.replaceChildren();
       const options = {config: colours(), renderer: "svg", actions: false, bind: controls};
       await vegaEmbed(place, spec, options);
+      const drawing = place.querySelector("svg");
+      drawing.setAttribute("role", "img");
+      drawing.setAttribute("aria-label", spec.description);
       drawn += 1;
     } catch (error) {
       place.textContent = "This chart could not be drawn: " + error;
@@ -77,9 +84,25 @@ async function draw() {
   }
   document.documentElement.dataset.drawn = drawn;
 }
+document.addEventListener("light", draw);
 window.addEventListener("error", event => { document.documentElement.dataset.failed = event.message; });
 light.addEventListener("change", draw);
 draw();
+"""
+
+
+# The button that turns the light on and off, beside what the reader's system prefers.
+LIGHT = """
+const button = document.getElementById("light"), preferred = window.matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (document.documentElement.dataset.light ?? (preferred.matches ? "dark" : "bright")) === "dark";
+const show = () => button.setAttribute("aria-pressed", isDark() ? "true" : "false");
+button.addEventListener("click", () => {
+  document.documentElement.dataset.light = isDark() ? "bright" : "dark";
+  show();
+  document.dispatchEvent(new Event("light"));
+});
+preferred.addEventListener("change", show);
+show();
 """
 
 
@@ -98,7 +121,9 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(title)}</h1>\n<p>{escape(lead)}</p>\n{body}\n</main>\n{scripts}\n</body>\n</html>\n"
+        '<button id="light" type="button" aria-pressed="false">Dark</button>\n'
+        f"<h1>{escape(title)}</h1>\n<p>{escape(lead)}</p>\n{body}\n</main>\n"
+        f'<script type="module">{LIGHT}</script>\n{scripts}\n</body>\n</html>\n'
     )
 
 

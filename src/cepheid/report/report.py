@@ -13,13 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.draw.automaton import Arc, automaton_svg
+from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
 from cepheid.report import charts
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
 from cepheid.report.page import Section, numbers_html, page, table_html
-from cepheid.report.text import event_parts, events_of, is_event, shared_attributes, value_text
 
 _ROWS = 50  # of the table of matches
 
@@ -98,8 +98,12 @@ def _matches(run: Run) -> list[Section]:
     text = "One row per match. Dots are events; hollow ones were not seen and lie between their neighbours."
     if shown.upper is not None:
         text = "One row per match. Bars on it are the intervals in which events may have happened."
-    if shown.result.num_rows > MOST_MATCHES:
-        text += f" The page holds {MOST_MATCHES} of the {shown.result.num_rows:,} matches, evenly spread."
+    found = shown.result.num_rows
+    if found > charts.ROWS:
+        held = f"all {found:,}" if found <= MOST_MATCHES else f"{MOST_MATCHES:,} of the {found:,}, evenly spread"
+        text += f" {charts.ROWS} matches are drawn at a time; the page holds {held}: turn pages, or look for one."
+    if found > MOST_MATCHES:
+        text += " All of them are in the result itself: `cepheid run` with --output writes it."
     sections = [Section("timeline", "Timeline", text, chart=charts.timeline(shown))]
     sections.append(Section("over-time", "Matches over time", chart=charts.match_counts(shown)))
     if shown.likelihood is not None:

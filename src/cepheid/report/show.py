@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.draw.text import event_parts, is_event, value_text
 from cepheid.errors import DataError
 from cepheid.report.matches import Shown
 from cepheid.report.report import matches_html
-from cepheid.report.text import event_parts, is_event, value_text
 
 _STYLE = (
     "<style>.cepheid .scroll { overflow-x: auto } .cepheid td { text-align: left; vertical-align: top; "

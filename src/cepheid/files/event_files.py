@@ -1,133 +1,20 @@
-"""Event files as one Arrow table: Parquet, CSV, JSON lines, Arrow, Delta; single files, directories and globs."""
+"""Event files as one Arrow table: Parquet, CSV, JSON lines, Arrow, Delta."""
 
 from __future__ import annotations
 
-import glob
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import CepheidError, DataError, closest
+from cepheid.errors import CepheidError, DataError
+from cepheid.files.input_files import EventFiles
+from cepheid.files.partitions import with_partitions
 
-SUFFIXES = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".json": "jsonl",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
 UNIX = "unix"  # as --time-format: seconds since 1970
-FORMATS = ("parquet", "csv", "jsonl", "arrow", "delta")
-_COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
-_ELSEWHERE = re.compile(r"\w[\w+.-]+://")  # hdfs://, s3a:// and the like, which Spark knows
 _LARGEST_BLOCK = 256 * 2**20  # pyarrow infers the types of CSV and JSON columns from the first block
-
-
-@dataclass(frozen=True)
-class EventFiles:
-    """What --input stands for."""
-
-    paths: tuple[Path, ...]
-    format: str
-    given: tuple[str, ...]
-
-    @property
-    def addresses(self) -> list[str]:
-        """What Spark reads: the files here, or what was given where that lies elsewhere."""
-        return [str(path) for path in self.paths] or list(self.given)
-
-    @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return sum(path.stat().st_size for path in self.paths if path.is_file())
-
-
-def find_files(given: Sequence[str], format: str | None = None) -> EventFiles:
-    """The files behind the paths, directories and globs, all of one format."""
-    if format is not None and format not in FORMATS:
-        near = closest(format, FORMATS)
-        raise CepheidError(f"no format '{format}'", hint=f"choose {near or 'one of ' + ', '.join(FORMATS)}")
-    if any(_ELSEWHERE.match(item) for item in given):
-        return _elsewhere(given, format)
-    paths = [path for item in given for path in _expanded(item)]
-    if format == "delta" or (format is None and all((path / "_delta_log").is_dir() for path in paths)):
-        return EventFiles(tuple(paths), "delta", tuple(given))
-    files = [file for path in paths for file in _files_in(path, format)]
-    formats = {format or format_of(file) for file in files}
-    if len(formats) > 1:
-        raise CepheidError(f"--input mixes {' and '.join(sorted(formats))} files", hint="give files of one format")
-    full = [file for file in files if file.stat().st_size > 0]  # writers leave empty parts behind
-    if not full:
-        what = "is empty" if len(files) == 1 else f"and {len(files) - 1} more are empty"
-        raise DataError(f"{files[0]} {what}", hint="a file of events has at least the names of its columns")
-    return EventFiles(tuple(full), formats.pop(), tuple(given))
-
-
-def _elsewhere(given: Sequence[str], format: str | None) -> EventFiles:
-    """Files that cannot be looked at from here."""
-    told = {format or SUFFIXES.get(_suffix(Path(item)), "") for item in given}
-    if len(told) > 1 or "" in told:
-        raise CepheidError(f"the format of {given[0]} is not clear", hint="say it with --format, as in parquet")
-    return EventFiles((), told.pop(), tuple(given))
-
-
-def _expanded(item: str) -> list[Path]:
-    path = Path(item)
-    if path.exists():
-        return [path]
-    if glob.has_magic(item):
-        found = sorted(Path(name) for name in glob.glob(item, recursive=True))
-        if found:
-            return found
-        raise CepheidError(f"--input {item}: no file has such a name")
-    near = closest(path.name, [other.name for other in path.parent.iterdir()]) if path.parent.is_dir() else None
-    hint = f"did you mean {path.parent / near}?" if near else None
-    raise CepheidError(f"--input {item}: there is no such file or directory", hint=hint)
-
-
-def _files_in(path: Path, format: str | None) -> list[Path]:
-    if path.is_file():
-        return [path]
-    files = [file for file in sorted(path.rglob("*")) if file.is_file() and not _hidden(file.relative_to(path))]
-    known = [file for file in files if _suffix(file) in SUFFIXES]
-    chosen = files if format is not None and not known else known
-    if not chosen:
-        what = "is empty" if not files else f"holds no events: {files[0].name} is of no known format"
-        raise CepheidError(f"--input {path}: the directory {what}", hint="say which with --format" if files else None)
-    return chosen
-
-
-def _hidden(path: Path) -> bool:
-    """Spark's _SUCCESS and the like."""
-    return any(part.startswith(("_", ".")) for part in path.parts)
-
-
-def _suffix(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
-def format_of(path: Path) -> str:
-    """The format that a file's name tells.
-
-    >>> format_of(Path("day.csv.gz")), format_of(Path("part-0.parquet"))
-    ('csv', 'parquet')
-    """
-    found = SUFFIXES.get(_suffix(path))
-    if found is None:
-        raise CepheidError(f"the format of {path} is not clear from its name", hint="say it with --format, as in csv")
-    return found
 
 
 def read_events(files: EventFiles, *, time: str = "ts", time_format: str | None = None) -> pa.Table:
@@ -141,7 +28,7 @@ def read_events(files: EventFiles, *, time: str = "ts", time_format: str | None 
         tables = [_read_parquet(files)]
     else:
         read = _READERS[files.format]
-        tables = [_explained(path, read) for path in files.paths]
+        tables = [with_partitions(_explained(path, read), path, files.partitions) for path in files.paths]
     try:
         table = pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -156,11 +43,13 @@ def read_events(files: EventFiles, *, time: str = "ts", time_format: str | None 
 def _read_parquet(files: EventFiles) -> pa.Table:
     from pyarrow import dataset
 
-    whole = [Path(item) for item in files.given]
+    paths = [str(path) for path in files.paths]
     try:
-        partitioning = "hive" if len(whole) == 1 and whole[0].is_dir() else None
-        paths = [str(path) for path in files.paths]
-        return dataset.dataset(paths, format="parquet", partitioning=partitioning).to_table()
+        if files.partitions is None:
+            return dataset.dataset(paths, format="parquet").to_table()
+        by_name = dataset.partitioning(files.partitions.schema, flavor="hive")
+        base = str(files.partitions.base)
+        return dataset.dataset(paths, format="parquet", partitioning=by_name, partition_base_dir=base).to_table()
     except (pa.ArrowInvalid, OSError) as error:
         text = _first_line(error)
         if "not a parquet file" in text:

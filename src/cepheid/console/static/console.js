@@ -1,0 +1,148 @@
+// The page: tables above, the query on the left, what it finds on the right.
+import {ask, byId, counted, element} from "./page.js";
+import {Editor} from "./editor.js";
+import {Live, Matches, failure, select, showWhy} from "./results.js";
+
+const KEPT = "cepheid-query";
+const tables = new Map();
+const matches = new Matches();
+const live = new Live(() => { byId("stop").disabled = true; byId("start").disabled = false; });
+const current = () => byId("table").value || null;
+
+const editor = new Editor({
+  table: current,
+  changed: told => {
+    sessionStorage.setItem(KEPT, editor.value);
+    const shown = told.errors.map(error => element("pre", {}, error.shown));
+    byId("errors").replaceChildren(...(shown.length ? shown : [element("p", {class: "clean"}, editor.value.trim() ? "No errors." : "Write a query; it begins with PATTERN.")]));
+    if (told.svg) draw(told.svg);
+    byId("run").disabled = byId("why").disabled = byId("explain").disabled = byId("start").disabled = told.errors.length > 0 || !current();
+  },
+});
+
+function draw(svg) {
+  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
+  if (parsed.querySelector("parsererror")) return;
+  byId("automaton").replaceChildren(document.importNode(parsed.documentElement, true));
+}
+
+function choices(select, names, chosen, none) {
+  const options = names.map(name => element("option", {value: name, selected: name === chosen}, name));
+  if (none) options.unshift(element("option", {value: "", selected: !chosen}, none));
+  select.replaceChildren(...options);
+}
+
+function take(table) {
+  tables.set(table.name, table);
+  choices(byId("table"), [...tables.keys()], table.name);
+  showTable();
+}
+
+function showTable() {
+  const table = tables.get(current());
+  if (!table) return;
+  byId("rows").textContent = `${counted(table.rows)} events`;
+  const names = table.columns.map(column => column.name);
+  choices(byId("time"), names, table.roles.time);
+  choices(byId("type"), names, table.roles.type, "(none)");
+  byId("time-unit").value = table.roles.time_unit ?? "";
+  byId("watch-label").hidden = !table.folder;
+  editor.types = new Set(table.types);
+  editor.paint();
+  editor.check();
+}
+
+async function changeRoles() {
+  try {
+    const roles = {time: byId("time").value, type: byId("type").value, time_unit: byId("time-unit").value.trim()};
+    take((await ask("roles", {table: current(), ...roles})).opened);
+  } catch (error) {
+    failure("timeline", error);
+  }
+}
+
+async function doing(name, panel, action) {
+  const button = byId(name);
+  button.disabled = true;
+  document.body.setAttribute("aria-busy", "true");
+  try {
+    select(panel);
+    await action({text: editor.value, table: current()});
+  } catch (error) {
+    failure(panel === "timeline" ? "matches" : panel, error);
+    if (panel === "timeline") select("matches");
+  } finally {
+    button.disabled = false;
+    document.body.removeAttribute("aria-busy");
+  }
+}
+
+const run = () => doing("run", "timeline", async asked => {
+  live.stop();
+  matches.show(await ask("run", asked));
+});
+
+byId("run").addEventListener("click", run);
+byId("why").addEventListener("click", () => doing("why", "why", async asked => showWhy(await ask("why", asked))));
+byId("explain").addEventListener("click", () => doing("explain", "plan", async asked => {
+  byId("panel-plan").replaceChildren(element("pre", {class: "plan"}, (await ask("explain", asked)).plan));
+}));
+byId("start").addEventListener("click", () => doing("start", "timeline", async asked => {
+  if (live.source) await ask("stop", {stream: live.number}).catch(() => null);
+  const how = {per_second: Number(byId("per-second").value) || 1000, delay: byId("delay").value, watch: byId("watch").checked};
+  live.start((await ask("stream", {...asked, ...how})).stream);
+  byId("stop").disabled = false;
+}));
+byId("stop").addEventListener("click", async () => {
+  await ask("stop", {stream: live.number}).catch(() => null);
+  live.stop();
+});
+byId("table").addEventListener("change", showTable);
+for (const name of ["time", "type", "time-unit"]) byId(name).addEventListener("change", changeRoles);
+byId("open").addEventListener("submit", async event => {
+  event.preventDefault();
+  try {
+    take((await ask("open", {path: byId("path").value})).opened);
+    byId("path").value = "";
+  } catch (error) {
+    byId("errors").replaceChildren(element("pre", {}, error.told?.shown ?? error.message));
+  }
+});
+document.addEventListener("keydown", event => {
+  if (event.ctrlKey && event.key === "Enter" && !byId("run").disabled) { event.preventDefault(); run(); }
+});
+const tabs = [...document.querySelectorAll('[role="tab"]')];
+for (const tab of tabs) {
+  tab.addEventListener("click", () => select(tab.id.slice(4)));
+  tab.addEventListener("keydown", event => {
+    const move = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!move) return;
+    const next = tabs[(tabs.indexOf(tab) + move + tabs.length) % tabs.length];
+    select(next.id.slice(4));
+    next.focus();
+  });
+}
+
+const light = byId("light");
+function setLight(dark) {
+  document.documentElement.dataset.light = dark ? "dark" : "bright";
+  light.setAttribute("aria-pressed", dark ? "true" : "false");
+}
+const preferred = window.matchMedia("(prefers-color-scheme: dark)");
+setLight(localStorage.getItem("cepheid-light") ? localStorage.getItem("cepheid-light") === "dark" : preferred.matches);
+light.addEventListener("click", () => {
+  const dark = document.documentElement.dataset.light !== "dark";
+  localStorage.setItem("cepheid-light", dark ? "dark" : "bright");
+  setLight(dark);
+});
+
+const there = await ask("tables");
+for (const table of there.tables) tables.set(table.name, table);
+choices(byId("table"), [...tables.keys()], tables.keys().next().value);
+editor.value = sessionStorage.getItem(KEPT) ?? new URLSearchParams(location.hash.slice(1)).get("query") ?? "";
+showTable();
+for (const stream of there.streams.slice(-1)) {  // one that runs elsewhere
+  editor.value = stream.query;
+  live.start(stream.number);
+}
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,151 @@
+// What a run, a diagnosis and a stream look like.
+import {ask, byId, counted, element, sized} from "./page.js";
+import {columns, legend, timeline} from "./charts.js";
+
+const PAGE = 40;
+
+export function showNumbers(numbers) {
+  byId("numbers").replaceChildren(...numbers.filter(([, value]) => value !== null && value !== undefined)
+    .map(([name, value, warning]) => element("li", {class: warning ? "warning" : null}, element("b", {}, value), element("span", {}, name))));
+}
+
+export function select(name) {
+  for (const tab of document.querySelectorAll('[role="tab"]')) {
+    const here = tab.id === `tab-${name}`;
+    tab.setAttribute("aria-selected", here ? "true" : "false");
+    tab.tabIndex = here ? 0 : -1;
+    byId(tab.getAttribute("aria-controls")).hidden = !here;
+  }
+}
+
+export function failure(panel, error) {
+  byId(`panel-${panel}`).replaceChildren(element("pre", {class: "failed", role: "alert"}, error.told?.shown ?? String(error.message ?? error)));
+}
+
+function matchTable(names, rows) {
+  const head = element("tr", {}, ...names.map(name => element("th", {scope: "col"}, name)));
+  const lines = rows.map(row => element("tr", {}, ...row.map(cell => element("td", {}, cell))));
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines));
+}
+
+const variablesOf = marks => [...new Set(marks.map(mark => mark.variable))].sort();
+
+export class Matches {
+  constructor() {
+    byId("earlier").addEventListener("click", () => this.turn(-PAGE));
+    byId("later").addEventListener("click", () => this.turn(PAGE));
+  }
+
+  show(run) {
+    this.run = run;
+    showNumbers([
+      ["matches", counted(run.matches) + (run.truncated ? " at least" : ""), !run.matches],
+      ["events", counted(run.events)],
+      ["seconds", run.seconds.toFixed(2)],
+      ["events per second", counted(Math.round(run.events / Math.max(run.seconds, 1e-6)))],
+      ["engine", run.engine],
+    ]);
+    byId("rates-title").textContent = "Matches over time";
+    byId("rates").replaceChildren(columns(run.over_time, run.timestamps, "Matches over time"));
+    this.page(run);
+  }
+
+  page(page) {
+    const variables = variablesOf(page.marks);
+    byId("legend").replaceChildren(...legend(variables, page.marks));
+    byId("timeline").replaceChildren(timeline(page.bars, page.marks, this.run.timestamps, variables));
+    byId("panel-matches").replaceChildren(page.rows.length ? matchTable(page.columns, page.rows) : element("p", {class: "muted"}, "No matches."));
+    const last = page.first + page.bars.length;
+    byId("pages").hidden = this.run.matches <= PAGE;
+    byId("place").textContent = `${counted(page.first + 1)} to ${counted(last)} of ${counted(this.run.matches)}`;
+    byId("earlier").disabled = page.first === 0;
+    byId("later").disabled = last >= this.run.matches;
+    this.first = page.first;
+  }
+
+  async turn(by) {
+    try {
+      this.page(await ask("more", {result: this.run.result, first: Math.max(0, this.first + by)}));
+    } catch (error) {
+      failure("timeline", error);
+    }
+  }
+}
+
+export function showWhy(told) {
+  const [found, among] = told.verdict;
+  const parts = [element("p", {}, element("strong", {}, found), ` ${among}`)];
+  if (told.hints.length) {
+    parts.push(element("h3", {}, "Likely causes"), element("ul", {class: "hints"},
+      ...told.hints.map(hint => element("li", {}, hint.text, " ", element("code", {}, hint.code)))));
+  }
+  if (told.closest) {
+    parts.push(element("h3", {}, "What came closest"), matchTable(["event", ""], told.closest.events),
+      element("p", {}, "stopped by ", element("strong", {}, told.closest.stopped_by), `: ${told.closest.detail}`));
+  }
+  for (const section of told.sections) {
+    const rows = section.rows.map(row => element("tr", {class: `${row.look} ${row.indent ? "deep" : ""}`.trim()},
+      element("td", {}, row.text), element("td", {}, row.number)));
+    parts.push(element("table", {class: "counts"}, element("caption", {}, section.title),
+      element("thead", {}, element("tr", {}, ...section.columns.map(name => element("th", {scope: "col"}, name)))),
+      element("tbody", {}, ...rows)));
+  }
+  byId("panel-why").replaceChildren(...parts);
+}
+
+// Matches of a stream: the newest rows of the timeline, and how many came in each step.
+export class Live {
+  constructor(ended) {
+    this.ended = ended;
+    this.source = null;
+  }
+
+  start(number) {
+    this.stop();
+    Object.assign(this, {number, bars: [], marks: [], steps: [], begin: performance.now(), rank: 0, variables: []});
+    byId("pages").hidden = true;
+    byId("rates-title").textContent = "Matches per step of the stream";
+    this.source = new EventSource(`/api/stream/${number}`);
+    this.source.onmessage = event => this.hear(JSON.parse(event.data));
+    this.source.onerror = () => this.stop();
+  }
+
+  stop() {
+    if (!this.source) return;
+    this.source.close();
+    this.source = null;
+    this.ended();
+  }
+
+  hear(news) {
+    if (news.kind === "end") return this.stop();
+    if (news.kind === "error") return failure("timeline", {told: news.error});
+    const shift = this.rank;
+    for (const bar of news.bars) this.bars.push({...bar, rank: bar.rank + shift});
+    for (const mark of news.marks) this.marks.push({...mark, rank: mark.rank + shift});
+    this.rank += news.bars.length;
+    this.bars = this.bars.slice(-PAGE);
+    const oldest = this.bars[0]?.rank ?? 0;
+    this.marks = this.marks.filter(mark => mark.rank >= oldest);
+    this.steps.push({from: this.steps.length, to: this.steps.length + 1, matches: news.found});
+    this.variables = [...new Set([...this.variables, ...variablesOf(news.marks)])].sort();
+    const numbers = news.numbers, seconds = (performance.now() - this.begin) / 1000;
+    showNumbers([
+      ["events", counted(numbers.events)],
+      ["events per second", counted(Math.round(numbers.rate ?? numbers.events / Math.max(seconds, 0.25)))],
+      ["matches", counted(numbers.matches)],
+      ["late events", counted(numbers.late), numbers.late > 0],
+      ["events kept", counted(numbers.retained)],
+      ["state", sized(numbers.state_bytes)],
+      ["ms for a step", numbers.step_seconds === undefined ? null : (numbers.step_seconds * 1000).toFixed(1)],
+      ["newest event", numbers.newest],
+      ["watermark", typeof numbers.watermark === "string" ? numbers.watermark.replace("T", " ").replace("Z", "") : null],
+    ]);
+    byId("legend").replaceChildren(...legend(this.variables, this.marks));
+    byId("timeline").replaceChildren(timeline(this.bars, this.marks, news.timestamps, this.variables));
+    const steps = this.steps.slice(-60);
+    for (let at = this.steps.length; steps.length < 20; at++) steps.push({from: at, to: at + 1, matches: 0});
+    byId("rates").replaceChildren(columns(steps, false, "Matches per step of the stream"));
+    if (news.rows.length) byId("panel-matches").replaceChildren(matchTable(news.columns, news.rows));
+  }
+}

@@ -1,0 +1,1 @@
+"""Files of events: which ones a path stands for, what lies in the names of their directories, and their tables."""

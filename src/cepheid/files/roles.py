@@ -1,0 +1,22 @@
+"""Which columns of a table mean what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns mean what; the arguments that `cepheid.match` calls by the same names."""
+
+    time: str = "ts"
+    type: str | None = "type"
+    time_unit: str | None = None
+    tiebreak: tuple[str, ...] = ()
+    lower: str | None = None
+    upper: str | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """As keyword arguments."""
+        return dict(vars(self))
