@@ -7,8 +7,8 @@ import importlib
 from bench.harness.experiment import Experiment
 
 MODULES = (
-    # "sase",
-    # "sase_plus",
+    "sase",
+    "sase_plus",
     # "lazy",
     # "time",
     # "ayac",
@@ -46,7 +46,7 @@ def chosen_experiments(names: list[str]) -> list[Experiment]:
         return [experiment for name, experiment in known.items() if not name.startswith("house")]
     chosen = {}
     for wanted in names:
-        fitting = [name for name in known if name == wanted or name.startswith(wanted + "-")]
+        fitting = [name for name in known if name == wanted or name.startswith((wanted + "-", wanted + "+-"))]
         if not fitting:
             raise SystemExit(f"no experiment '{wanted}'; there are {', '.join(known)}")
         chosen.update({name: known[name] for name in fitting})

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
+from bench.experiments.sizes import sized
 from bench.harness.calls import cepheid_call
 from bench.harness.experiment import Case, Contestant, Experiment, Verdict
 from bench.harness.summary import Summary
@@ -43,11 +44,6 @@ KLEENE = (
 ITERATORS = {"p1": "TRUE", "p2": "a[i].price > a[i-1].price", "p3": "a[i].price > min(a[..i-1].price)"}
 STRATEGIES = {"s2": "partition_contiguity", "s3": "skip_till_next_match"}
 THRESHOLD = "PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag_id] WITHIN 43200 THRESHOLD 0.05"
-
-
-def sized(size: str, smoke: int, quick: int, full: int) -> int:
-    """A number by the size of the run."""
-    return {"smoke": smoke, "quick": quick, "full": full}[size]
 
 
 def one(x: str, name: str, make: Callable[[], tuple[pa.Table, str, dict[str, Any]]]) -> Case:

@@ -13,6 +13,10 @@ SIZES = ("smoke", "quick", "full")
 """smoke: does it work, in seconds; quick: the shape, in a minute; full: what is published."""
 
 
+class Unavailable(RuntimeError):
+    """A contestant or a whole case cannot be run here; the message says what is missing."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a run gave, looked at after the clock has stopped.

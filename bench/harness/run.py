@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bench.harness.clock import timed, use_cores
-from bench.harness.experiment import Case, Contestant, Experiment
+from bench.harness.experiment import Case, Contestant, Experiment, Unavailable
 from bench.harness.machine import machine_facts
 from bench.harness.plots import plot
 from bench.harness.store import add_progress, folder_for, progress_file, read_progress, write_results
@@ -27,6 +28,7 @@ class Budget:
     seconds: float
     rounds: int
     least_rounds: int
+    warm_up: bool
 
 
 def run_experiment(experiment: Experiment, size: str, seconds: float, again: bool = False) -> Summary:
@@ -43,7 +45,7 @@ def run_experiment(experiment: Experiment, size: str, seconds: float, again: boo
         if case.key in done:
             continue
         allowed = max(1.0, (deadline - time.monotonic()) / (len(cases) - number))
-        budget = Budget(allowed, ROUNDS[size], LEAST_ROUNDS[size])
+        budget = Budget(allowed, ROUNDS[size], LEAST_ROUNDS[size], size != "smoke")
         done[case.key] = run_case(experiment, case, budget, left_out)
         add_progress(experiment.name, size, facts["commit"], case.key, done[case.key])
         print_case(experiment, case, done[case.key])
@@ -78,18 +80,29 @@ def run_case(
     taking_part: list[Contestant] = []
     for contestant in contestants:
         why = left_out.get((case.series, contestant.name))
-        if why is None:
-            why = _warm_up(contestant, budget, left_out, (case.series, contestant.name))
+        if why is None and budget.warm_up:
+            why = attempt(contestant.run, strict=False)[0]
         if why is None:
             taking_part.append(contestant)
         else:
+            left_out[case.series, contestant.name] = why
             runs.append(_left_out(label, contestant.name, f"{contestant.name} at {case.x}: {why}"))
     for turn in range(1, budget.rounds + 1):
         # In turns, forwards and backwards, so that a drift of the machine falls on all alike.
-        for contestant in taking_part if turn % 2 else reversed(taking_part):
+        for contestant in list(taking_part if turn % 2 else reversed(taking_part)):
             if turn > (contestant.most_repeats or budget.rounds):
                 continue
-            runs.append({**label, "round": turn, **timed(contestant).row()})
+            asked = time.monotonic()
+            why, run = attempt(partial(timed, contestant), not budget.warm_up)
+            if run is None:
+                taking_part.remove(contestant)
+                left_out[case.series, contestant.name] = str(why)
+                runs.append(_left_out(label, contestant.name, f"{contestant.name} at {case.x}: {why}"))
+                continue
+            runs.append({**label, "round": turn, **run.row()})
+            taken = time.monotonic() - asked
+            if budget.warm_up and taken > max(2.0, SHARE * budget.seconds):
+                left_out[case.series, contestant.name] = f"took {taken:.1f} s in a lighter case, which is too long"
         if turn >= budget.least_rounds and time.monotonic() - begun > budget.seconds:
             break
     wrong = disagreement(runs, [contestant.name for contestant in contestants if contestant.agrees])
@@ -98,32 +111,21 @@ def run_case(
     return runs
 
 
-class Unavailable(RuntimeError):
-    """A contestant or a whole case cannot be run here; the message says what is missing."""
-
-
 class ResultsDiffer(AssertionError):
     """Contestants of one case found different matches, so their times say nothing."""
 
 
-def _warm_up(
-    contestant: Contestant, budget: Budget, left_out: dict[tuple[str, str], str], key: tuple[str, str]
-) -> str | None:
-    """One run that does not count. Returns why the contestant cannot take part, or None."""
-    begun = time.monotonic()
+def attempt(call: Callable[[], Any], strict: bool) -> tuple[str | None, Any]:
+    """What the call returns; or why it failed, in a sentence. In a smoke run a failure is one."""
     try:
-        contestant.run()
+        return None, call()
     except Unavailable as problem:
-        left_out[key] = str(problem)
-        return str(problem)
+        return str(problem), None
     except Exception as problem:
+        if strict:
+            raise
         traceback.print_exc()
-        left_out[key] = f"{type(problem).__name__}: {problem}"
-        return left_out[key]
-    taken = time.monotonic() - begun
-    if taken > SHARE * budget.seconds and taken > 2.0:
-        left_out[key] = f"took {taken:.1f} s in a lighter case, longer than there is time for"
-    return None
+        return f"{type(problem).__name__}: {problem}"[:500], None
 
 
 def _left_out(label: Mapping[str, Any], contestant: str, why: str) -> dict[str, Any]:
