@@ -9,8 +9,8 @@ from bench.harness.experiment import Experiment
 MODULES = (
     "sase",
     "sase_plus",
-    # "lazy",
-    # "time",
+    "lazy",
+    "time",
     # "ayac",
     # "rivals",
     #     "spark_batch",

@@ -82,14 +82,14 @@ def stacks_case(events: int, domain: int, window: int) -> Sequence[Contestant]:
 
 def domains_1(size: str) -> Sequence[Case]:
     """Figure 8: V1 from 100 to 10,000, light first."""
-    events = sized(size, 2_000, 50_000, 500_000)
+    events = sized(size, 2_000, 50_000, 200_000)
     domains = points(size, (10_000, 5_000, 2_000, 1_000, 500, 200, 100), (10_000, 1_000, 100))
     return [Case(v, lambda v=v: stacks_case(events, v, 10_000)) for v in domains]
 
 
 def windows_2(size: str) -> Sequence[Case]:
     """Figure 9: W from 10,000 to 100,000 with V1 = 10,000."""
-    events = sized(size, 2_000, 50_000, 500_000)
+    events = sized(size, 2_000, 50_000, 200_000)
     windows = points(size, (10_000, 20_000, 40_000, 60_000, 80_000, 100_000), (10_000, 100_000))
     return [Case(w, lambda w=w: stacks_case(events, 10_000, w)) for w in windows]
 

@@ -81,6 +81,7 @@ class Experiment:
     cases: Callable[[str], Sequence[Case]]
     judge: Callable[[Summary], Verdict]
     y: str = "events_per_second"
+    also: tuple[str, ...] = ()
     log_x: bool = False
     log_y: bool = True
     cores: int = 1

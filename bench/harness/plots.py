@@ -18,14 +18,16 @@ def plot(experiment: Experiment, summary: Summary, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    panels = summary.series()
+    panels = [(series, y) for y in (experiment.y, *experiment.also) for series in summary.series()]
     if not panels:
         return
     columns = min(3, len(panels))
+    if len(summary.series()) in (2, 3):
+        columns = len(summary.series())
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 3.4 * rows), dpi=110, squeeze=False)
-    for place, series in enumerate(panels):
-        panel(axes[place // columns][place % columns], experiment, summary, series)
+    for place, (series, y) in enumerate(panels):
+        panel(axes[place // columns][place % columns], experiment, summary, series, y)
     for place in range(len(panels), rows * columns):
         axes[place // columns][place % columns].set_visible(False)
     figure.suptitle(f"{experiment.source}: {experiment.title}", fontsize=10)
@@ -34,14 +36,14 @@ def plot(experiment: Experiment, summary: Summary, path: Path) -> None:
     plt.close(figure)
 
 
-def panel(axes: Any, experiment: Experiment, summary: Summary, series: str) -> None:
-    """One series."""
+def panel(axes: Any, experiment: Experiment, summary: Summary, series: str, y: str) -> None:
+    """One series and one number of it."""
     xs = summary.xs(series=series)
     words = any(isinstance(x, str) for x in xs)
     names = summary.contestants(series)
     for number, name in enumerate(names):
         places = summary.xs(name, series)
-        values = [summary.value(name, x, series, experiment.y) for x in places]
+        values = [summary.value(name, x, series, y) for x in places]
         if words:
             width = 0.8 / len(names)
             axes.bar([xs.index(x) + number * width for x in places], values, width, label=name)
@@ -53,6 +55,6 @@ def panel(axes: Any, experiment: Experiment, summary: Summary, series: str) -> N
         axes.set_xscale("log")
     if experiment.log_y:
         axes.set_yscale("log")
-    axes.set(title=series, xlabel=experiment.x, ylabel=LABELS.get(experiment.y, experiment.y.replace("_", " ")))
+    axes.set(title=series, xlabel=experiment.x, ylabel=LABELS.get(y, y.replace("_", " ")))
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=7)

@@ -71,17 +71,9 @@ def section(experiment: Experiment, facts: dict[str, Any], summary: Summary, fol
     if (folder / f"{experiment.name}.png").exists():
         place = (folder / f"{experiment.name}.png").relative_to(base) if folder.is_relative_to(base) else folder
         text += [f"![{experiment.title}]({place})", ""]
-    unit = {"events_per_second": "events/s"}.get(experiment.y, experiment.y.replace("_", " "))
-    for series in summary.series():
-        names = summary.contestants(series)
-        text += [f"{series}, {unit}:" if series else f"{unit}:", ""]
-        text += [f"| {experiment.x} | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-        for x in summary.xs(series=series):
-            cells = [cell(summary, name, x, series, experiment.y) for name in names]
-            text.append(
-                f"| {x:,} | {' | '.join(cells)} |" if not isinstance(x, str) else f"| {x} | {' | '.join(cells)} |"
-            )
-        text.append("")
+    for y in (experiment.y, *experiment.also):
+        for series in summary.series():
+            text += number_table(experiment, summary, series, y)
     widest = max((row.spread for row in summary.rows), default=0.0)
     rounds = [row.runs for row in summary.rows]
     text.append(
@@ -90,6 +82,18 @@ def section(experiment: Experiment, facts: dict[str, Any], summary: Summary, fol
     if facts.get("left_out"):
         text += ["Left out:", *(f"- {why}" for why in facts["left_out"][:12])]
     return text
+
+
+def number_table(experiment: Experiment, summary: Summary, series: str, y: str) -> list[str]:
+    """One number of all contestants along the axis."""
+    unit = {"events_per_second": "events/s", "peak_mb": "peak memory, MB"}.get(y, y.replace("_", " "))
+    names = summary.contestants(series)
+    text = [f"{series}, {unit}:" if series else f"{unit}:", ""]
+    text += [f"| {experiment.x} | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for x in summary.xs(series=series):
+        cells = " | ".join(cell(summary, name, x, series, y) for name in names)
+        text.append(f"| {x if isinstance(x, str) else f'{x:,}'} | {cells} |")
+    return [*text, ""]
 
 
 def cell(summary: Summary, name: str, x: float | str, series: str, of: str) -> str:

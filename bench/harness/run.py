@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.harness.clock import timed, use_cores
@@ -40,13 +39,13 @@ def run_experiment(experiment: Experiment, size: str, seconds: float, again: boo
         progress_file(experiment.name, size).unlink(missing_ok=True)
     cases = experiment.cases(size)
     deadline = time.monotonic() + seconds
-    left_out: dict[tuple[str, str], str] = {}
+    course = Course()
     for number, case in enumerate(cases):
         if case.key in done:
             continue
         allowed = max(1.0, (deadline - time.monotonic()) / (len(cases) - number))
         budget = Budget(allowed, ROUNDS[size], LEAST_ROUNDS[size], size != "smoke")
-        done[case.key] = run_case(experiment, case, budget, left_out)
+        done[case.key] = run_case(experiment, case, budget, course)
         add_progress(experiment.name, size, facts["commit"], case.key, done[case.key])
         print_case(experiment, case, done[case.key])
     runs = [run for case in cases for run in done[case.key]]
@@ -66,71 +65,84 @@ def run_experiment(experiment: Experiment, size: str, seconds: float, again: boo
     return summary
 
 
-def run_case(
-    experiment: Experiment, case: Case, budget: Budget, left_out: dict[tuple[str, str], str]
-) -> list[dict[str, Any]]:
+@dataclass
+class Course:
+    """What is known of contestants from lighter cases of their series: why they are out, how long a run took."""
+
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+def run_case(experiment: Experiment, case: Case, budget: Budget, course: Course) -> list[dict[str, Any]]:
     """All rounds of a case. What fails, or was too slow in a lighter case, is noted and left out."""
-    label = {"series": case.series, "x": case.x}
-    runs: list[dict[str, Any]] = []
     begun = time.monotonic()
     try:
         contestants = list(case.make())
     except Unavailable as problem:
-        return [_left_out(label, "all", str(problem))]
-    taking_part: list[Contestant] = []
-    for contestant in contestants:
-        why = left_out.get((case.series, contestant.name))
-        if why is None and budget.warm_up:
-            why = attempt(contestant.run, strict=False)[0]
-        if why is None:
-            taking_part.append(contestant)
-        else:
-            left_out[case.series, contestant.name] = why
-            runs.append(_left_out(label, contestant.name, f"{contestant.name} at {case.x}: {why}"))
-    for turn in range(1, budget.rounds + 1):
+        return [left_out_row(case, "all", str(problem))]
+    runs: list[dict[str, Any]] = []
+    for turn in range(0 if budget.warm_up else 1, budget.rounds + 1):
         # In turns, forwards and backwards, so that a drift of the machine falls on all alike.
-        for contestant in list(taking_part if turn % 2 else reversed(taking_part)):
-            if turn > (contestant.most_repeats or budget.rounds):
-                continue
-            asked = time.monotonic()
-            why, run = attempt(partial(timed, contestant), not budget.warm_up)
-            if run is None:
-                taking_part.remove(contestant)
-                left_out[case.series, contestant.name] = str(why)
-                runs.append(_left_out(label, contestant.name, f"{contestant.name} at {case.x}: {why}"))
-                continue
-            runs.append({**label, "round": turn, **run.row()})
-            taken = time.monotonic() - asked
-            if budget.warm_up and taken > max(2.0, SHARE * budget.seconds):
-                left_out[case.series, contestant.name] = f"took {taken:.1f} s in a lighter case, which is too long"
+        for contestant in contestants if turn % 2 else reversed(contestants):
+            if may_run(contestant, case, course, turn, begun, budget):
+                run_once(contestant, case, course, turn, budget, runs)
         if turn >= budget.least_rounds and time.monotonic() - begun > budget.seconds:
             break
+    for contestant in contestants:
+        key = (case.series, contestant.name)
+        if key in course.left_out and not any(run["contestant"] == contestant.name for run in runs):
+            runs.append(left_out_row(case, contestant.name, f"{contestant.name} at {case.x}: {course.left_out[key]}"))
+        elif course.seconds.get(key, 0.0) > max(2.0, SHARE * budget.seconds) and budget.warm_up:
+            course.left_out[key] = f"took {course.seconds[key]:.1f} s in a lighter case, which is too long"
     wrong = disagreement(runs, [contestant.name for contestant in contestants if contestant.agrees])
     if wrong:
         raise ResultsDiffer(f"{experiment.name}, {case.key}: {wrong}")
     return runs
 
 
+def may_run(contestant: Contestant, case: Case, course: Course, turn: int, begun: float, budget: Budget) -> bool:
+    """Has the contestant a turn? Slow ones warm up once in a series, and have one turn when there is time for no more."""
+    key = (case.series, contestant.name)
+    if key in course.left_out or turn > (contestant.most_repeats or budget.rounds):
+        return False
+    expected = course.seconds.get(key, 0.0)
+    if turn == 0:
+        return expected < 2.0
+    return turn == 1 or time.monotonic() - begun + expected < 1.2 * budget.seconds or expected < 0.1
+
+
+def run_once(
+    contestant: Contestant, case: Case, course: Course, turn: int, budget: Budget, runs: list[dict[str, Any]]
+) -> None:
+    """A turn of a contestant. Turn 0 warms up and is not kept. In a smoke run a failure is one."""
+    key = (case.series, contestant.name)
+    begun = time.monotonic()
+    try:
+        run = timed(contestant)
+    except Unavailable as problem:
+        course.left_out[key] = str(problem)
+        return
+    except Exception as problem:
+        if not budget.warm_up:
+            raise
+        traceback.print_exc()
+        course.left_out[key] = f"{type(problem).__name__}: {problem}"[:500]
+        return
+    if turn == 0:
+        course.seconds.setdefault(key, 0.0)  # compiling is in it, so it tells nothing of the next run
+    else:
+        course.seconds[key] = time.monotonic() - begun
+        runs.append({"series": case.series, "x": case.x, "round": turn, **run.row()})
+
+
 class ResultsDiffer(AssertionError):
     """Contestants of one case found different matches, so their times say nothing."""
 
 
-def attempt(call: Callable[[], Any], strict: bool) -> tuple[str | None, Any]:
-    """What the call returns; or why it failed, in a sentence. In a smoke run a failure is one."""
-    try:
-        return None, call()
-    except Unavailable as problem:
-        return str(problem), None
-    except Exception as problem:
-        if strict:
-            raise
-        traceback.print_exc()
-        return f"{type(problem).__name__}: {problem}"[:500], None
-
-
-def _left_out(label: Mapping[str, Any], contestant: str, why: str) -> dict[str, Any]:
+def left_out_row(case: Case, contestant: str, why: str) -> dict[str, Any]:
+    """A row that says why there is none."""
     nothing = {"round": 0, "events": 0, "seconds": 0.0, "peak_mb": 0.0, "matches": None, "digest": None, "metrics": {}}
-    return {**label, "contestant": contestant, **nothing, "error": why}
+    return {"series": case.series, "x": case.x, "contestant": contestant, **nothing, "error": why}
 
 
 def print_case(experiment: Experiment, case: Case, runs: Sequence[Mapping[str, Any]]) -> None:
