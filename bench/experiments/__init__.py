@@ -11,7 +11,7 @@ MODULES = (
     "sase_plus",
     "lazy",
     "time",
-    # "ayac",
+    "ayac",
     # "rivals",
     #     "spark_batch",
     #     "spark_stream",

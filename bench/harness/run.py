@@ -101,7 +101,7 @@ def run_case(experiment: Experiment, case: Case, budget: Budget, course: Course)
 
 
 def may_run(contestant: Contestant, case: Case, course: Course, turn: int, begun: float, budget: Budget) -> bool:
-    """Has the contestant a turn? Slow ones warm up once in a series, and have one turn when there is time for no more."""
+    """Has the contestant a turn? Slow ones warm up once in a series, and have one turn if time is short."""
     key = (case.series, contestant.name)
     if key in course.left_out or turn > (contestant.most_repeats or budget.rounds):
         return False
