@@ -12,7 +12,7 @@ MODULES = (
     "lazy",
     "time",
     "ayac",
-    # "rivals",
+    "rivals",
     #     "spark_batch",
     #     "spark_stream",
     "house",
