@@ -13,8 +13,8 @@ MODULES = (
     "time",
     "ayac",
     "rivals",
-    #     "spark_batch",
-    #     "spark_stream",
+    "spark_batch",
+    "spark_stream",
     "house",
 )
 

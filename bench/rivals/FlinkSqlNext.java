@@ -76,7 +76,9 @@ public final class FlinkSqlNext {
         for (int step = 0; step < length; step++) {
             String comma = step == 0 ? "" : ", ";
             measures.append(comma).append("E").append(step).append(".ts AS t").append(step);
-            pattern.append(step == 0 ? "" : " X" + step + "*? ").append("E").append(step);
+            // A gap holds no event of the step that it waits for: Flink may prefer a later one that ends the match as well.
+            pattern.append(step == 0 ? "" : " X" + step + "* ").append("E").append(step);
+            define.append(step == 0 ? "" : ", X" + step + " AS X" + step + ".kind <> " + step);
             define.append(comma).append("E").append(step).append(" AS E").append(step).append(".kind = ").append(step);
         }
         String interval = String.format("INTERVAL '%d.%03d' SECOND(6, 3)", window / 1000, window % 1000);
