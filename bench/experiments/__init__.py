@@ -11,6 +11,7 @@ MODULES = (
     "sase_plus",
     "lazy",
     "time",
+    "time_more",
     "ayac",
     "rivals",
     "spark_batch",

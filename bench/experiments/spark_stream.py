@@ -92,11 +92,65 @@ def judge_throughput(summary: Summary) -> Verdict:
     share = summary.ratio("Cepheid", "identity", x)
     state = summary.ratio("Cepheid", "count by key", x)
     number = (
-        f"{summary.value('Cepheid', x):,.0f} events/s in micro-batches of {x:,}: {share:.0%} of the stateless identity, "
+        f"{summary.value('Cepheid', x):,.0f} events/s in micro-batches of {x:,}: {share:.0%} of stateless identity, "
         f"{state:.0%} of Spark's own stateful count; micro-batches of {summary.xs('Cepheid')[0]:,}: "
         f"{summary.value('Cepheid', summary.xs('Cepheid')[0]):,.0f} events/s"
     )
     return Verdict(number, share > 0.3)
+
+
+# --- idle keys ----------------------------------------------------------------------------------------------------
+
+IDLE = (
+    "PATTERN SEQ(T0 a, T1 b, T2 c) WHERE [attr1] AND a.attr4 < 10 AND b.attr4 < 10 AND c.attr4 < 10"
+    " AND b.ts - a.ts < 2000 AND c.ts - b.ts < 2000 WITHIN {window} RETURN a.ts AS first, b.ts AS second, c.ts AS third"
+)
+
+
+def idle_files(batch: int, files: int, idle: int) -> Path:
+    """The stream with one event of each further key in front, which may begin a match, and nothing follows it."""
+    folder = Path(scratch()) / f"idle-{batch}-{files}-{idle}"
+    if folder.exists():
+        return folder
+    folder.mkdir()
+    for path in sorted(stream_files(batch, files).glob("*.parquet")):
+        table = pq.read_table(path)
+        if idle and path.name.startswith("0000."):
+            first = sase_events(idle, types=1, seed=99).events
+            zeros = np.zeros(idle, np.int64)
+            for name, values in {"ts": zeros, "attr1": np.arange(idle) + 1_000_000, "attr4": zeros}.items():
+                first = first.set_column(first.column_names.index(name), name, pa.array(values))
+            table = pa.concat_tables([first.cast(table.schema), table])
+        pq.write_table(table, folder / path.name)
+        os.utime(folder / path.name, (path.stat().st_mtime,) * 2)
+    return folder
+
+
+def idle_keys(size: str) -> Sequence[Case]:
+    """A thousand busy keys, and more and more in the state that nothing comes for."""
+    batch, files = {"smoke": (5_000, 2), "quick": (50_000, 6), "full": (200_000, 9)}[size]
+
+    def make(idle: int) -> Sequence[Contestant]:
+        spark = session(CORES)
+        spark.conf.set("spark.sql.shuffle.partitions", CORES)
+        place = idle_files(batch, files, idle)
+        schema = spark.read.parquet(str(place)).schema
+        frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(place))
+        text = IDLE.format(window=2 * files * batch)
+        counted = max(1, files - WARM_UP) * batch
+        run = Contestant("Cepheid", lambda: progress(cepheid.match(frame, text, delay=0)), counted, measured, False, 2)
+        return [run]
+
+    return [
+        Case(idle, lambda idle=idle: make(idle)) for idle in points(size, (0, 100_000, 1_000_000), (0, 100_000), (0,))
+    ]
+
+
+def judge_idle(summary: Summary) -> Verdict:
+    low, high = summary.xs()[0], summary.xs()[-1]
+    seconds = [summary.value("Cepheid", x, of="seconds_per_micro_batch") for x in (low, high)]
+    number = f"{seconds[0]:.2f} s a micro-batch without idle keys, {seconds[1]:.2f} s with {high:,}"
+    return Verdict(number, seconds[1] < 1.5 * seconds[0])
 
 
 # --- fixed rates --------------------------------------------------------------------------------------------------
@@ -206,6 +260,20 @@ EXPERIMENTS = (
         cores=2,
         weight=5.0,
         log_x=True,
+        needs=("spark",),
+    ),
+    Experiment(
+        "spark-idle",
+        "Spark: idle keys",
+        "Keys in the state that nothing comes for",
+        "they cost a stream nothing",
+        "idle keys",
+        idle_keys,
+        judge_idle,
+        y="seconds_per_micro_batch",
+        cores=2,
+        weight=3.0,
+        log_y=False,
         needs=("spark",),
     ),
     Experiment(
