@@ -164,19 +164,38 @@ def start(size: str) -> Sequence[Case]:
     return [Case("first result", contestants)]
 
 
+def spark(size: str) -> Sequence[Case]:
+    """A batch and a stream on Spark, two cores."""
+    from bench.experiments.spark_batch import KEYED, batch_contestants, event_files
+    from bench.experiments.spark_stream import throughput
+
+    events = sized(size, 20_000, 200_000, 2_000_000)
+
+    def batch() -> Sequence[Contestant]:
+        return batch_contestants(2, event_files("sase", events), KEYED, "attr1", events)[1:]
+
+    def stream() -> Sequence[Contestant]:
+        return throughput("smoke" if size == "smoke" else "quick")[0].make()[-1:]
+
+    return [Case("batch", batch), Case("stream", stream)]
+
+
 def nothing_claimed(summary: Summary) -> Verdict:
     """For comparisons only."""
     return Verdict(f"{len(summary.rows)} cases", None)
 
 
-EXPERIMENTS = tuple(
-    Experiment(f"house-{name}", "house", title, "", "case", cases, nothing_claimed)
-    for name, title, cases in (
-        ("sequences", "Sequence engine", sequences),
-        ("kleene", "Run engine", kleene),
-        ("lazy", "Lazy engines", lazy),
-        ("imprecise", "Imprecise times", imprecise),
-        ("missing", "Missing events", missing),
-        ("start", "First result", start),
-    )
+EXPERIMENTS = (
+    *tuple(
+        Experiment(f"house-{name}", "house", title, "", "case", cases, nothing_claimed)
+        for name, title, cases in (
+            ("sequences", "Sequence engine", sequences),
+            ("kleene", "Run engine", kleene),
+            ("lazy", "Lazy engines", lazy),
+            ("imprecise", "Imprecise times", imprecise),
+            ("missing", "Missing events", missing),
+            ("start", "First result", start),
+        )
+    ),
+    Experiment("house-spark", "house", "Spark", "", "case", spark, nothing_claimed, cores=2, needs=("spark",)),
 )

@@ -45,7 +45,8 @@ def event_files(
         table = sase_events(min(size, events - begin), seed=number, **more).events
         table = table.set_column(0, "ts", pa.array(table["ts"].to_numpy() + begin))
         if keys is not None:
-            drawn = keys(np.random.default_rng(number), table.num_rows)
+            # Not the seed of the events: keys drawn alike would follow from the types.
+            drawn = keys(np.random.default_rng(10_000 + number), table.num_rows)
             table = table.set_column(table.column_names.index("attr1"), "attr1", pa.array(drawn.astype(np.int64)))
         path = folder / f"{number:04}.parquet"
         pq.write_table(table, path)
