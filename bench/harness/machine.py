@@ -45,7 +45,13 @@ def package_version(name: str) -> str | None:
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit a checkout stands at, with a plus where files differ from it."""
-    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty=+", "--exclude=*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    """The commit a checkout stands at, with a plus where sources differ from it; results do not count."""
+    git = ["git", "-C", str(checkout)]
+    name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    measured = ["src", "bench", ":!bench/results", ":!bench/RESULTS.md"]
+    changed = subprocess.run(
+        [*git, "status", "--porcelain", "--", *measured], capture_output=True, text=True, check=False
+    )
+    if name.returncode != 0:
+        return "unknown"
+    return name.stdout.strip() + ("+" if changed.stdout.strip() else "")
