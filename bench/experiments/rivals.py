@@ -68,7 +68,13 @@ def flink_cep(name: str, table: pa.Table, workload: Any, slots: int = 1, agrees:
             raise Unavailable(str(problem)) from None
 
     return Contestant(
-        name, run, table.num_rows, lambda result: Outcome(result.matches, seconds=result.seconds), agrees, REPEATS
+        name,
+        run,
+        table.num_rows,
+        lambda result: Outcome(result.matches, seconds=result.seconds),
+        agrees,
+        REPEATS,
+        warms_itself=True,
     )
 
 

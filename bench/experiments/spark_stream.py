@@ -83,7 +83,7 @@ def throughput(size: str) -> Sequence[Case]:
             "count by key": lambda: progress(relevant.groupBy("attr1").count(), "update"),
             "Cepheid": lambda: progress(cepheid.match(frame, KEYED, delay=0)),
         }
-        return [Contestant(name, run, counted, measured, agrees=False, most_repeats=2) for name, run in makers.items()]
+        return [Contestant(name, run, counted, measured, False, 2, warms_itself=True) for name, run in makers.items()]
 
     return [Case(batch, lambda batch=batch: make(batch)) for batch in batches]
 
@@ -139,7 +139,9 @@ def idle_keys(size: str) -> Sequence[Case]:
         frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(place))
         text = IDLE.format(window=2 * files * batch)
         counted = max(1, files - WARM_UP) * batch
-        run = Contestant("Cepheid", lambda: progress(cepheid.match(frame, text, delay=0)), counted, measured, False, 2)
+        run = Contestant(
+            "Cepheid", lambda: progress(cepheid.match(frame, text, delay=0)), counted, measured, False, 2, True
+        )
         return [run]
 
     return [
@@ -220,8 +222,8 @@ def live_stream(rate: int, seconds: float) -> Outcome:
 
 def rates(size: str) -> Sequence[Case]:
     """Fixed rates, up to what two cores cannot keep up with; Flink CEP beside it at the same rates."""
-    chosen = points(size, (1_000, 10_000, 50_000, 200_000, 500_000), (1_000, 10_000), (1_000,))
-    seconds = {"smoke": 12.0, "quick": 20.0, "full": 40.0}[size]
+    chosen = points(size, (1_000, 10_000, 100_000, 400_000), (1_000, 10_000), (1_000,))
+    seconds = {"smoke": 12.0, "quick": 20.0, "full": 25.0}[size]
 
     def make(rate: int) -> Sequence[Contestant]:
         from bench.experiments.rivals import available
@@ -234,6 +236,7 @@ def rates(size: str) -> Sequence[Case]:
             lambda outcome: outcome,
             agrees=False,
             most_repeats=1,
+            warms_itself=True,
         )
         return [ours, *available([lambda: flink_at_rate(rate, seconds)])]
 

@@ -34,7 +34,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Contestant:
-    """One way to answer the case's query. `run` is timed, `inspect` looks at what it returned and is not."""
+    """One way to answer the case's query. `run` is timed, `inspect` looks at what it returned and is not.
+
+    One that warms up inside its run, before its own clock starts, is spared the run that does not count.
+    """
 
     name: str
     run: Callable[[], Any]
@@ -42,6 +45,7 @@ class Contestant:
     inspect: Callable[[Any], Outcome] = lambda result: Outcome()
     agrees: bool = True
     most_repeats: int | None = None
+    warms_itself: bool = False
 
 
 @dataclass(frozen=True)

@@ -50,4 +50,4 @@ def flink_at_rate(rate: int, seconds: float, slots: int = 2) -> Contestant:
         metrics["keeps_up"] = seconds / answer["seconds"]
         return Outcome(seconds=answer["seconds"], metrics=metrics)
 
-    return Contestant("Flink CEP", run, events, inspect, agrees=False, most_repeats=1)
+    return Contestant("Flink CEP", run, events, inspect, agrees=False, most_repeats=1, warms_itself=True)

@@ -61,4 +61,4 @@ def in_process(
             return Outcome(answer.get("matches"), answer.get("digest"), answer["seconds"])
         return Outcome(found.num_rows, match_digest(found), answer["seconds"])
 
-    return Contestant(name, run, table.num_rows, inspect, agrees, REPEATS)
+    return Contestant(name, run, table.num_rows, inspect, agrees, REPEATS, warms_itself=True)
