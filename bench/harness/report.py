@@ -25,8 +25,11 @@ def write_report(experiments: Iterable[Experiment], folder: Path, path: Path) ->
     """The report over the experiments that have results."""
     found = [(experiment, *kept) for experiment in experiments if (kept := read_results(experiment.name, folder))]
     text = [INTRODUCTION]
-    machines = dict.fromkeys(describe_machine(facts) for _, facts, _ in found)
-    text += [f"Machine: {machine}\n" for machine in machines]
+    machines: dict[str, list[str]] = {}
+    for _, facts, _ in found:
+        commits = machines.setdefault(describe_machine(facts), [])
+        commits += [commit] if (commit := facts["measured_on"]["commit"]) not in commits else []
+    text += [f"Machine: {machine}; commit {', '.join(commits)}\n" for machine, commits in machines.items()]
     text += ["| experiment | the claim | measured here | holds | why not |", "|---|---|---|---|---|"]
     for experiment, _, summary in found:
         verdict = judged(experiment, summary)
@@ -55,7 +58,7 @@ def describe_machine(facts: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}, "
-        f"Python {machine['python']}, {versions}; commit {machine['commit']}"
+        f"Python {machine['python']}, {versions}"
     )
 
 
