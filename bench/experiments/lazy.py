@@ -63,7 +63,7 @@ def judge_7(summary: Summary) -> Verdict:
     best = min(CHAINS, key=lambda chain: summary.value(f"chain {chain}", low, of="evaluations"))
     number = (
         f"at f_c = {low}: the tree makes x{ratio('eager (runs)', 'evaluations'):,.0f} fewer evaluations than eager in "
-        f"x{ratio('eager (runs)', 'seconds'):.1f} less time; beside `sequence` x{ratio('sequence', 'evaluations'):,.1f} "
+        f"x{ratio('eager (runs)', 'seconds'):.1f} less time; beside sequence x{ratio('sequence', 'evaluations'):,.1f} "
         f"fewer evaluations at x{ratio('sequence', 'seconds'):.2f} of its rate. Best chain: {best}. "
         f"auto runs at x{1 / ratio('auto', 'seconds'):.2f} of the tree's rate"
     )
