@@ -3,7 +3,9 @@
 # make test-all  the same with the slow tests and many more drawn examples
 # make lint      lint, types and layers only
 # make format    rewrite the sources in the project's format
-# make bench     run the benchmarks
+# make bench     run all experiments and publish them (MINUTES=30); goes on where it stopped
+# make bench-smoke    does every experiment work? No times are kept; what needs rivals is left out
+# make bench-rivals   set up the engines that are compared with, under build/rivals
 # make docs      build the documentation as a site in build/site
 # make clean     remove everything that was built
 
@@ -16,7 +18,9 @@ READY := .venv/.ready
 export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test test-all lint format bench docs clean tools kernels
+MINUTES ?= 30
+
+.PHONY: demo test test-all lint format bench bench-smoke bench-rivals docs clean tools kernels
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -53,7 +57,13 @@ docs: $(READY)
 	@echo "The site is in build/site: open build/site/index.html in a browser; its search works from disk."
 
 bench: tools
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench full --minutes $(MINUTES)
+
+bench-smoke: tools
+	$(BIN)/python -m bench smoke --without rivals
+
+bench-rivals: tools
+	$(BIN)/python -m bench rivals
 
 # One line that says which Python and which Java will be used.
 tools: $(READY)

@@ -9,10 +9,12 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.api.connector.source.util.ratelimit.RateLimiterStrategy;
 import org.apache.flink.cep.CEP;
 import org.apache.flink.cep.functions.PatternProcessFunction;
 import org.apache.flink.cep.pattern.Pattern;
@@ -46,6 +48,7 @@ public final class FlinkCep {
         public int type;
         public int price;
         public int volume;
+        public long handedOut;
     }
 
     // The mini cluster runs in this process, so its tasks see the same events and counters.
@@ -55,6 +58,9 @@ public final class FlinkCep {
     private static final LongAdder matches = new LongAdder();
     private static final LongAdder selected = new LongAdder();
     private static int slots;
+    // Events per second that the source hands out at most (0: as fast as it goes), and how long matches took then.
+    private static double rate;
+    private static final ConcurrentLinkedQueue<Long> latencies = new ConcurrentLinkedQueue<>();
 
     private FlinkCep() {}
 
@@ -85,14 +91,31 @@ public final class FlinkCep {
         } else {
             throw new IllegalArgumentException("no workload '" + workload + "': use sequence or kleene");
         }
+        double wanted = Double.parseDouble(options.getOrDefault("rate", "0"));
         int warmUp = Math.min(events.length, Integer.parseInt(options.get("warm_up")));
         if (warmUp > 0) {
             run(pattern, chosen, relevantTypes, warmUp);
         }
+        rate = wanted;
+        latencies.clear();
         run(pattern, chosen, relevantTypes, events.length);
         System.out.printf(
-                "{\"events\": %d, \"seconds\": %.6f, \"matches\": %d, \"selected\": %d}%n",
-                events.length, (endNanos - firstEventNanos) / 1e9, matches.sum(), selected.sum());
+                "{\"events\": %d, \"seconds\": %.6f, \"matches\": %d, \"selected\": %d%s}%n",
+                events.length, (endNanos - firstEventNanos) / 1e9, matches.sum(), selected.sum(), percentiles());
+    }
+
+    /** Latencies from the moment a match's last event was handed out, in milliseconds; only at a fixed rate. */
+    private static String percentiles() {
+        if (rate <= 0 || latencies.isEmpty()) {
+            return "";
+        }
+        long[] sorted = latencies.stream().mapToLong(Long::longValue).sorted().toArray();
+        StringBuilder text = new StringBuilder();
+        for (int percent : new int[] {50, 95, 99}) {
+            double value = sorted[(int) Math.min(sorted.length - 1, sorted.length * (long) percent / 100)] / 1e6;
+            text.append(String.format(", \"p%d_ms\": %.3f", percent, value));
+        }
+        return text.toString();
     }
 
     /** SASE: SEQ(type 0, type 1, ...) on one key, every combination (skip till any match). */
@@ -167,6 +190,15 @@ public final class FlinkCep {
         @Override
         public void processMatch(Map<String, List<Event>> match, Context context, Collector<Long> out) {
             matches.increment();
+            if (rate > 0) {
+                long last = 0;
+                for (List<Event> part : match.values()) {
+                    for (Event event : part) {
+                        last = Math.max(last, event.handedOut);
+                    }
+                }
+                latencies.add(System.nanoTime() - last);
+            }
             if (chosen.isEmpty() || chosen.equals("p1")) {
                 for (List<Event> part : match.values()) {
                     selected.add(part.size());
@@ -203,7 +235,13 @@ public final class FlinkCep {
         StreamExecutionEnvironment environment = StreamExecutionEnvironment.createLocalEnvironment(slots);
         environment.getConfig().enableObjectReuse();
         DataGeneratorSource<Event> source =
-                new DataGeneratorSource<>(FlinkCep::event, count, TypeInformation.of(Event.class));
+                rate > 0
+                        ? new DataGeneratorSource<>(
+                                FlinkCep::event,
+                                count,
+                                RateLimiterStrategy.perSecond(rate),
+                                TypeInformation.of(Event.class))
+                        : new DataGeneratorSource<>(FlinkCep::event, count, TypeInformation.of(Event.class));
         WatermarkStrategy<Event> clock =
                 WatermarkStrategy.<Event>forMonotonousTimestamps().withTimestampAssigner((event, unused) -> event.ts);
         DataStream<Event> stream = environment.fromSource(source, clock, "events").setParallelism(1);
@@ -220,6 +258,9 @@ public final class FlinkCep {
     private static Event event(long index) {
         if (index == 0) {
             firstEventNanos = System.nanoTime();
+        }
+        if (rate > 0) {
+            events[(int) index].handedOut = System.nanoTime();
         }
         return events[(int) index];
     }

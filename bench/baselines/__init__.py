@@ -1,0 +1,1 @@
+"""Algorithms that the papers compare with and that no user would want, written for the comparison only."""
