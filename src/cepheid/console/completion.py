@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from cepheid.language.functions import AGGREGATES, function_names
+from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.functions import function_names
 from cepheid.language.syntax import Strategy
 from cepheid.language.units import UNITS
 

@@ -1,51 +1,19 @@
-"""What the kernels of several engines share: candidates as arrays, stacks of them to bisect, arrays that grow."""
+"""What the kernels of several engines share: stacks of events to bisect, arrays that grow."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.candidates import WILD, Candidates
+from cepheid.engine.data.candidates import WILD
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.lean import lean
-
-NO_WINDOW, TIME_WINDOW, EVENT_WINDOW = 0, 1, 2
+from cepheid.engine.kernels.compile import borrowing
 
 
-class Events(NamedTuple):
-    """The candidates, as a kernel sees them."""
-
-    time: Int64s
-    instant: Int64s
-    position: Int64s
-    due: Int64s  # when a match that starts here is decided, if decisions wait for the window to pass
-    mask: Int64s
-    starts: Int64s
-    compared: npt.NDArray[np.int64]
-
-
-EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT64S, INT64S, INT64_ROWS), Events)
-
-
-def kernel_events(prepared: Candidates) -> Events:
-    """The candidates as arrays."""
-    return Events(
-        prepared.time,
-        prepared.instant,
-        prepared.position,
-        prepared.due,
-        prepared.mask,
-        prepared.starts,
-        prepared.compared,
-    )
-
-
-@lean(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64))
+@borrowing(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64))
 def first_above(stack: Int64s, low: int, high: int, values: Int64s, bound: int) -> int:
     """The first index in stack[low:high] whose value exceeds the bound; values rise along the stack."""
     while low < high:
@@ -57,7 +25,7 @@ def first_above(stack: Int64s, low: int, high: int, values: Int64s, bound: int) 
     return low
 
 
-@lean(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64))
+@borrowing(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64))
 def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int, event: int) -> bool:
     """Does the event agree with at[low:high] on every compared attribute? A wild code agrees with all."""
     for row in range(compared.shape[0]):

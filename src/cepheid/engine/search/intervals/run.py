@@ -10,6 +10,7 @@ import numpy as np
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared, prepare
+from cepheid.engine.program.placing import Order
 from cepheid.engine.search.intervals.forward import search_forward
 from cepheid.engine.search.intervals.passes import any_state, sorted_pass
 from cepheid.engine.search.intervals.query import Query, compile_conditions, compile_query
@@ -59,14 +60,16 @@ def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Que
     method = chosen_method(plan, prepared)
     order = tuple(search_order(plan, prepared, method))
     forward = order == tuple(range(positives)) and method not in ("any-state", "sorted")
-    asked = "any" if method in ("any-state", "sorted") else order
+    asked: Order = "any" if method in ("any-state", "sorted") else order
     placed: Any = query if forward else compile_conditions(plan, events, prepared, asked)
     events_and_query: Any = (prepared.timed, query.worth, prepared.stacks)
     judged: Any = (query.program, query.columns, query.predicate, query.nodes)
     searching: Any = (placed.program, placed.columns, placed.predicate)
+    kernel: Any
     match method:
         case "any-state":
-            return any_state(
+            kernel = any_state
+            return kernel(
                 *events_and_query,
                 prepared.starts,
                 *judged,
@@ -77,7 +80,8 @@ def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Que
                 limits.max_partial_matches,
             )
         case "sorted":
-            return sorted_pass(
+            kernel = sorted_pass
+            return kernel(
                 *events_and_query,
                 *judged,
                 *searching,
@@ -87,7 +91,8 @@ def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Que
                 limits.max_partial_matches,
             )
     shared = shares_events(prepared, positives)
-    return search(*events_and_query, *judged, np.array(order), shared, *searching, after, until, limits.max_matches)
+    kernel = search
+    return kernel(*events_and_query, *judged, np.array(order), shared, *searching, after, until, limits.max_matches)
 
 
 def shares_events(prepared: Prepared, positives: int) -> bool:
