@@ -22,7 +22,8 @@ from cepheid.model.loss_model import (
 )
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at, score_at
 from cepheid.model.score_tables import ScoreTable, join_tables, score_table
-from cepheid.model.scores import SCORINGS, Scoring, SegmentItem, score, score_limit
+from cepheid.model.scores import SCORINGS, Scoring, score, score_limit
+from cepheid.model.segments import Ends, SegmentItem
 from cepheid.model.trip_share import share_by_length
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ByAttribute",
     "ComponentModel",
     "Empirical",
+    "Ends",
     "Exponential",
     "FamilyFit",
     "Gamma",

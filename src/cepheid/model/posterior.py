@@ -1,0 +1,247 @@
+"""How probable is it, given everything that was seen, that a gap's missing events happened? Bayes over its histories.
+
+SEMANTICS 4.2: between two neighbours that were seen lie positive components m1..mk and negatives around them. A history
+says which of them happened, all unseen. Since each factor depends on the stretch between two positives of a history
+only, the sum over all histories is a chain: with `t` left until the next seen event q, after positive j happened,
+
+    rest_j(t) = Π_{i>j} (1 - h_i) d_(j,q)(t) + Σ_{r>j} Π_{j<i<r} (1 - h_i) ε_r ∫ d_(j,r)(s) rest_r(t - s) ds
+
+where d_(j,r)(s) is the density that r comes s after j and nothing is seen of the negatives between them. The history of
+the match itself (every positive happened, no negative did) is the same chain without the other terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from cepheid.model.chain import Landmarks, Step, density_breaks, landmarks_of, sum_landmarks
+from cepheid.model.convolution import convolve
+from cepheid.model.gap import Floats, GapDistribution
+from cepheid.model.piecewise import Function, Piecewise, resolve, seed_breaks
+from cepheid.model.segments import Ends, SegmentItem, group_landmarks, split
+
+# Every history is given so small a chance of any length at all. It speaks only where no history explains the length,
+# beyond the longest gap of a histogram, say: there the shares alone decide.
+UNEXPLAINED = 1e-24
+# Histograms have many kinks; each sum of two of them is one more. Beyond this the precision is a table's, not a test's.
+_MANY_KINKS = 24
+_COARSE = 1e-5
+_MOST_PANELS = 300
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior as a function of the gap's length on [0, W], as `SegmentScore` wants it."""
+
+    fast: Function
+    direct: Function
+    breaks: Floats
+    error: float
+
+
+@dataclass(frozen=True)
+class _Density:
+    """A density, or a survival at the end, with where it is not smooth."""
+
+    value: Function
+    landmarks: Landmarks
+
+
+@dataclass(frozen=True)
+class _Level:
+    """rest_j as polynomials, and as a function that computes the integrals anew."""
+
+    fast: Piecewise
+    direct: Function
+    landmarks: Landmarks
+
+
+@dataclass(frozen=True)
+class _Histories:
+    """What the chain is made of: the gap's positives, the negatives around them, its ends and its length."""
+
+    missing: tuple[SegmentItem, ...]
+    groups: tuple[tuple[SegmentItem, ...], ...]
+    ends: Ends
+    window: float
+    tolerance: float
+    floor: float
+
+
+def posterior(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> Posterior:
+    """The share of the match's own history in all histories, for every length of the gap up to `window`."""
+    missing, groups = split(items)
+    chances = [each.loss * each.gap.happens for each in missing]
+    own = math.prod(chances) * math.prod(1.0 - n.gap.happens for group in groups for n in group)
+    every = math.prod(c + 1.0 - m.gap.happens for c, m in zip(chances, missing, strict=True))
+    every *= math.prod(n.loss * n.gap.happens + 1.0 - n.gap.happens for group in groups for n in group)
+    small = UNEXPLAINED if ends.following is None else UNEXPLAINED / window
+    kinks = {k for each in items for k in each.gap.kinks()} | set(ends.following.kinks() if ends.following else ())
+    if len(kinks) > _MANY_KINKS:
+        tolerance = max(tolerance, _COARSE)
+    histories = _Histories(
+        tuple(missing), tuple(tuple(group) for group in groups), ends, window, tolerance, small * 1e-3
+    )
+    happened, unseen = _level(histories, 0, True), _level(histories, 0, False)
+
+    def ratio(numerator: Function, denominator: Function) -> Function:
+        def value(t: Floats) -> Floats:
+            most = np.maximum(denominator(t), 0.0) + small * every
+            return np.clip((np.maximum(numerator(t), 0.0) + small * own) / np.maximum(most, 1e-300), 0.0, 1.0)
+
+        return value
+
+    return Posterior(
+        ratio(happened.fast, unseen.fast),
+        ratio(happened.direct, unseen.direct),
+        np.unique(np.concatenate([happened.fast.breaks, unseen.fast.breaks])),
+        2.0 * (len(missing) + 1) * tolerance,
+    )
+
+
+def _level(histories: _Histories, place: int, own: bool) -> _Level:
+    """rest_j for j = place; of the match's own history alone, or of all."""
+    # The chain from a positive on is the same in every gap that ends alike, so its levels are computed once.
+    tail = _Histories(
+        histories.missing[place:],
+        histories.groups[place:],
+        histories.ends if place == 0 else Ends(histories.ends.following),
+        histories.window,
+        histories.tolerance,
+        histories.floor,
+    )
+    return _solved(tail, own)
+
+
+@lru_cache(maxsize=512)
+def _solved(histories: _Histories, own: bool) -> _Level:
+    end = _end(histories, own)
+    steps: list[tuple[Step, Floats, _Level]] = []
+    landmarks = end.landmarks
+    bypassed = 1.0
+    for r, item in enumerate(histories.missing, start=1):
+        density = _density(histories, r, own)
+        weight = bypassed * item.loss
+        if weight > 0.0:
+            step = Step(density.value, weight, density.landmarks)
+            level = _level(histories, r, own)
+            breaks = density_breaks(step, histories.window, histories.floor * histories.window * 1e-3)
+            steps.append((step, breaks, level))
+            landmarks |= sum_landmarks(density.landmarks, level.landmarks, histories.window)
+        bypassed *= 1.0 - item.gap.happens
+        if own:
+            break
+
+    def direct(t: Floats) -> Floats:
+        total = end.value(t)
+        for step, breaks, level in steps:
+            total = total + step.weight * convolve(step.density, breaks, level.fast, t)
+        return np.asarray(total)
+
+    def allowed(points: Floats, values: Floats, widths: Floats) -> Floats:
+        return np.asarray(histories.tolerance * np.maximum(np.abs(values), histories.floor).min(axis=1))
+
+    seeds = seed_breaks(landmarks.kinks, landmarks.features, histories.window)
+    most = _MOST_PANELS if histories.tolerance >= _COARSE else 3000
+    return _Level(resolve(direct, seeds, allowed, most), direct, landmarks)
+
+
+def _end(histories: _Histories, own: bool) -> _Density:
+    """The case that none of the positives happens: the next seen event comes, or the deadline."""
+    missing, groups = histories.missing, histories.groups
+    if own and missing:
+        return _Density(np.zeros_like, Landmarks())
+    if histories.ends.following is not None:
+        share = math.prod(1.0 - each.gap.happens for each in missing)
+        density = _density(histories, len(missing) + 1, own)
+        return _Density(lambda t: share * density.value(t), density.landmarks)
+    negatives = [n for group in groups for n in group]
+    factor = _absent if own else _unseen
+    marks = group_landmarks([*negatives, *missing], histories.window)
+
+    def not_yet(t: Floats) -> Floats:
+        # Nothing is seen behind the deadline, so the next positive may also come later.
+        total, bypassed = np.zeros_like(t), 1.0
+        for item in missing:
+            total = total + bypassed * (item.gap.happens - item.gap.cdf(t))
+            bypassed *= 1.0 - item.gap.happens
+        return np.asarray((total + bypassed) * _product(factor, negatives, t))
+
+    return _Density(not_yet, marks)
+
+
+def _density(histories: _Histories, r: int, own: bool) -> _Density:
+    """d_(0,r): positive r (one behind the last: the next seen event) comes t after the gap's beginning."""
+    missing, window = histories.missing, histories.window
+    following = histories.ends.following
+    gap = missing[r - 1].gap if r <= len(missing) else following
+    assert gap is not None
+    before = [n for group in histories.groups[:r] for n in group]
+    waited = (
+        None if histories.ends.leading else next((n for n in histories.groups[r - 1] if n.onward is not None), None)
+    )
+    others = [n for n in before if n is not waited]
+    comes, marks = _arrival(gap, missing[0].gap if histories.ends.leading and missing else None, window)
+    factor = _absent if own else _unseen
+    marks = marks | group_landmarks(others, window)
+    if waited is None:
+        return _Density(lambda t: comes(t) * _product(factor, others, t), marks)
+    absent = 1.0 - waited.gap.happens
+    if own:
+        return _Density(lambda t: absent * comes(t) * _product(factor, others, t), marks)
+    through = through_middle(waited.gap, waited.onward or gap, window, histories.tolerance, histories.floor)
+
+    def density(t: Floats) -> Floats:
+        return (absent * comes(t) + waited.loss * through.fast(t)) * _product(factor, others, t)
+
+    return _Density(density, marks | through.landmarks)
+
+
+def _arrival(gap: GapDistribution, leading: GapDistribution | None, window: float) -> tuple[Function, Landmarks]:
+    """When an event comes. The first event of a trip comes when trips begin, whichever component it fills."""
+    if leading is None:
+        return lambda t: gap.pdf(np.nextafter(t, np.inf)), landmarks_of(gap, window)
+    share = gap.happens / max(leading.happens, 1e-300)
+    return lambda t: share * leading.pdf(np.nextafter(t, np.inf)), landmarks_of(leading, window)
+
+
+@lru_cache(maxsize=64)
+def through_middle(
+    first: GapDistribution, second: GapDistribution, window: float, tolerance: float, floor: float = 1e-20
+) -> _Level:
+    """The density of the sum of two gaps: an event that waits for another one."""
+    step = Step(first.pdf, 1.0, landmarks_of(first, window))
+    marks = landmarks_of(second, window)
+
+    def allowed(points: Floats, values: Floats, widths: Floats) -> Floats:
+        return np.asarray(tolerance * np.maximum(np.abs(values), floor).min(axis=1))
+
+    rest = resolve(second.pdf, seed_breaks(marks.kinks, marks.features, window), allowed)
+    breaks = density_breaks(step, window, floor * window * 1e-3)
+    landmarks = sum_landmarks(step.landmarks, marks, window)
+
+    def direct(t: Floats) -> Floats:
+        return convolve(step.density, breaks, rest, t)
+
+    seeds = seed_breaks(landmarks.kinks, landmarks.features, window)
+    return _Level(resolve(direct, seeds, allowed, _MOST_PANELS), direct, landmarks)
+
+
+def _absent(item: SegmentItem, t: Floats) -> Floats:
+    return item.gap.survival(t)
+
+
+def _unseen(item: SegmentItem, t: Floats) -> Floats:
+    return item.loss * item.gap.cdf(t) + item.gap.survival(t)
+
+
+def _product(factor: Callable[[SegmentItem, Floats], Floats], items: Sequence[SegmentItem], t: Floats) -> Floats:
+    result = np.ones_like(t)
+    for item in items:
+        result *= factor(item, t)
+    return result
