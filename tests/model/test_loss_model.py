@@ -118,7 +118,7 @@ def test_saved_models_come_back(model, tmp_path):
     path = tmp_path / "model.json"
     model.save(path)
     assert load_model(path) == model
-    assert json.loads(path.read_text())["version"] == 1
+    assert json.loads(path.read_text())["version"] == 2
 
 
 def test_models_that_cannot_be_read(tmp_path):
@@ -131,8 +131,12 @@ def test_models_that_cannot_be_read(tmp_path):
     good = model_to_json(EVERYTHING)
     with pytest.raises(ModelError, match="no model"):
         model_from_json({"format": "something else"})
-    with pytest.raises(ModelError, match="version 2, this package reads 1"):
-        model_from_json(good | {"version": 2})
+    with pytest.raises(ModelError, match="version 3, this package reads 2"):
+        model_from_json(good | {"version": 3})
+    with pytest.raises(ModelError, match="did you mean 'gaps'"):
+        model_from_json(good | {"gap": {}})
+    old = {key: value for key, value in good.items() if not key.startswith("happens")} | {"version": 1}
+    assert model_from_json(old) == EVERYTHING
     with pytest.raises(ModelError, match="damaged"):
         model_from_json({key: value for key, value in good.items() if key != "gaps"})
     with pytest.raises(ModelError, match="damaged"):

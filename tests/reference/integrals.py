@@ -7,11 +7,16 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 from scipy.integrate import quad
 
 from cepheid.model import GapDistribution
 
+Array = npt.NDArray[np.float64]
 Item = tuple[str, float, GapDistribution]  # "missing" or "negative", loss, gap
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 
 
 def integrated(
@@ -51,71 +56,71 @@ def _weight(
     positives = [place for place, item in enumerate(items) if item[0] == "missing"]
     stops = [place for place in positives if place in happened]
     entry = items[positives[0]][2] if leading and positives else None
+    gaps = [each[2] for each in items] + ([following] if following else []) + list(onward.values())
 
-    def arrives(place: int | None, s: float, begins: bool) -> float:
+    def arrives(place: int | None, s: Array, begins: bool) -> Array:
         gap = following if place is None else items[place][2]
         assert gap is not None
-        return float(entry.pdf(s)) / entry.happens * gap.happens if begins and entry else float(gap.pdf(s))
+        return entry.pdf(s) / entry.happens * gap.happens if begins and entry else gap.pdf(s)
 
-    def stretch(low: int, high: int | None, s: float, begins: bool) -> float:
+    def stretch(low: int, high: int | None, s: Array, begins: bool) -> Array:
         """The factors between two neighbours of the history: the negatives, and the positives that did not happen."""
         end = len(items) if high is None else high
         inside = range(low + 1, end)
-        total = math.prod(1.0 - items[place][2].happens for place in inside if items[place][0] == "missing")
+        absent = [items[place] for place in inside if items[place][0] == "missing"]
         last_group = [place for place in inside if all(items[p][0] == "negative" for p in range(place, end))]
-        ends_in_event = high is not None or following is not None
-        waited = next((place for place in last_group if place in onward and ends_in_event and not leading), None)
+        waited = next((place for place in last_group if place in onward and not leading), None)
+        if high is None and following is None:
+            waited, total = None, _not_yet(absent, s)
+        else:
+            total = np.full_like(s, math.prod(1.0 - gap.happens for _, _, gap in absent))
         for place in inside:
             kind, loss, gap = items[place]
             if kind == "negative" and place != waited:
-                total *= loss * float(gap.cdf(s)) if place in happened else 1.0 - float(gap.cdf(s))
+                total = total * (loss * gap.cdf(s) if place in happened else 1.0 - gap.cdf(s))
         if high is None and following is None:
-            return (
-                total
-                / max(math.prod(1 - items[p][2].happens for p in inside if items[p][0] == "missing"), 1e-300)
-                * (_not_yet([items[p] for p in inside if items[p][0] == "missing"], s))
-            )
+            return total
         if waited is None:
             return total * arrives(high, s, begins)
-        if waited not in happened:
-            return total * (1.0 - items[waited][2].happens) * arrives(high, s, begins)
         _, loss, gap = items[waited]
-        return total * loss * _quad(lambda u: float(gap.pdf(u) * onward[waited].pdf(s - u)), s, (gap, onward[waited]))
+        if waited not in happened:
+            return total * (1.0 - gap.happens) * arrives(high, s, begins)
+        return total * loss * _summed(lambda u, left: gap.pdf(u) * onward[waited].pdf(left), s, gaps)
 
-    def rest(index: int, left: float) -> float:
+    def rest(index: int, left: Array) -> Array:
         low = stops[index - 1] if index else -1
         if index == len(stops):
             return stretch(low, None, left, index == 0)
         high = stops[index]
-        gaps = [each[2] for each in items] + ([following] if following else [])
+        return items[high][1] * _summed(
+            lambda s, remains: stretch(low, high, s, index == 0) * rest(index + 1, remains), left, gaps
+        )
 
-        def inside(s: float) -> float:
-            value = stretch(low, high, s, index == 0)
-            return value * rest(index + 1, left - s) if value else 0.0
-
-        return items[high][1] * _quad(inside, left, gaps)
-
-    return rest(0, span)
+    return float(rest(0, np.array([span]))[0])
 
 
-def _not_yet(missing: Sequence[Item], s: float) -> float:
+def _not_yet(missing: Sequence[Item], s: Array) -> Array:
     """The next positive that happens at all comes later than s, or none does."""
-    total, bypassed = 0.0, 1.0
+    total, bypassed = np.zeros_like(s), 1.0
     for _, _, gap in missing:
-        total += bypassed * (gap.happens - float(gap.cdf(s)))
+        total = total + bypassed * (gap.happens - gap.cdf(s))
         bypassed *= 1.0 - gap.happens
     return total + bypassed
 
 
-def _quad(function: Callable[[float], float], span: float, gaps: Iterable[GapDistribution]) -> float:
-    kinks = {kink for gap in gaps for kink in gap.kinks()}
-    sums = kinks | {a + b for a in kinks for b in kinks}
-    edges = sorted({0.0, span} | {e for k in sums for e in (k, span - k) if 0.0 < e < span})
-    return math.fsum(
-        quad(function, low, high, epsabs=1e-13, epsrel=1e-9, limit=100)[0]
-        for low, high in itertools.pairwise(edges)
-        if high - low > 1e-12
-    )
+def _summed(function: Callable[[Array, Array], Array], spans: Array, gaps: Iterable[GapDistribution]) -> Array:
+    """∫ function(s, span - s) ds from 0 to each span: Gauss-Legendre between all kinks, finely near both ends."""
+    kinks = sorted({0.0} | {kink for gap in gaps for kink in gap.kinks()})
+    sums = np.unique([a + b for a in kinks for b in kinks])
+    column = spans[:, None]
+    near = np.array([0.0, 0.003, 0.03, 0.15, 0.4, 0.7, 0.9, 1.0])
+    cuts = np.concatenate([sums + 0.0 * column, column - sums, near * column], axis=1)
+    cuts = np.sort(np.clip(cuts, 0.0, column), axis=1)
+    row, place = np.nonzero(np.diff(cuts, axis=1) > 1e-12)
+    low, half = cuts[row, place], np.diff(cuts, axis=1)[row, place] / 2.0
+    s = low[:, None] + half[:, None] * (_NODES + 1.0)
+    values = function(s.ravel(), np.maximum(spans[row, None] - s, 0.0).ravel()).reshape(s.shape)
+    return np.bincount(row, half * (values @ _WEIGHTS), len(spans))
 
 
 def _over(items: Sequence[Item], span: float, factor, early: bool) -> float:  # type: ignore[no-untyped-def]

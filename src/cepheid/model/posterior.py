@@ -27,7 +27,7 @@ from cepheid.model.segments import Ends, SegmentItem, group_landmarks, split
 
 # Every history is given so small a chance of any length at all. It speaks only where no history explains the length,
 # beyond the longest gap of a histogram, say: there the shares alone decide.
-UNEXPLAINED = 1e-24
+UNEXPLAINED = 1e-14
 # Histograms have many kinks; each sum of two of them is one more. Beyond this the precision is a table's, not a test's.
 _MANY_KINKS = 24
 _COARSE = 1e-5
@@ -54,10 +54,9 @@ class _Density:
 
 @dataclass(frozen=True)
 class _Level:
-    """rest_j as polynomials, and as a function that computes the integrals anew."""
+    """rest_j as polynomials, and where it is not smooth."""
 
     fast: Piecewise
-    direct: Function
     landmarks: Landmarks
 
 
@@ -75,33 +74,43 @@ class _Histories:
 
 def posterior(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> Posterior:
     """The share of the match's own history in all histories, for every length of the gap up to `window`."""
+    histories, small = _histories(items, ends, window, tolerance)
+    happened, unseen = _solved(histories, True), _solved(histories, False)
+    return Posterior(
+        _ratio(items, small, happened.fast, unseen.fast),
+        posterior_at(items, ends, window, tolerance),
+        np.unique(np.concatenate([happened.fast.breaks, unseen.fast.breaks])),
+        2.0 * (len(histories.missing) + 1) * histories.tolerance,
+    )
+
+
+def posterior_at(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> Function:
+    """The same, computed anew for each length, which pays for a few lengths only."""
+    histories, small = _histories(items, ends, window, tolerance)
+    return _ratio(items, small, _direct(histories, True).value, _direct(histories, False).value)
+
+
+def _histories(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> tuple[_Histories, float]:
     missing, groups = split(items)
-    chances = [each.loss * each.gap.happens for each in missing]
-    own = math.prod(chances) * math.prod(1.0 - n.gap.happens for group in groups for n in group)
-    every = math.prod(c + 1.0 - m.gap.happens for c, m in zip(chances, missing, strict=True))
-    every *= math.prod(n.loss * n.gap.happens + 1.0 - n.gap.happens for group in groups for n in group)
     small = UNEXPLAINED if ends.following is None else UNEXPLAINED / window
     kinks = {k for each in items for k in each.gap.kinks()} | set(ends.following.kinks() if ends.following else ())
     if len(kinks) > _MANY_KINKS:
         tolerance = max(tolerance, _COARSE)
-    histories = _Histories(
-        tuple(missing), tuple(tuple(group) for group in groups), ends, window, tolerance, small * 1e-3
-    )
-    happened, unseen = _level(histories, 0, True), _level(histories, 0, False)
+    return _Histories(tuple(missing), tuple(map(tuple, groups)), ends, window, tolerance, small), small
 
-    def ratio(numerator: Function, denominator: Function) -> Function:
-        def value(t: Floats) -> Floats:
-            most = np.maximum(denominator(t), 0.0) + small * every
-            return np.clip((np.maximum(numerator(t), 0.0) + small * own) / np.maximum(most, 1e-300), 0.0, 1.0)
 
-        return value
+def _ratio(items: Sequence[SegmentItem], small: float, numerator: Function, denominator: Function) -> Function:
+    own = every = small
+    for item in items:
+        happens = item.gap.happens
+        own *= item.loss * happens if item.kind == "missing" else 1.0 - happens
+        every *= item.loss * happens + 1.0 - happens
 
-    return Posterior(
-        ratio(happened.fast, unseen.fast),
-        ratio(happened.direct, unseen.direct),
-        np.unique(np.concatenate([happened.fast.breaks, unseen.fast.breaks])),
-        2.0 * (len(missing) + 1) * tolerance,
-    )
+    def value(t: Floats) -> Floats:
+        all_histories = np.maximum(denominator(t), 0.0) + every
+        return np.clip((np.maximum(numerator(t), 0.0) + own) / np.maximum(all_histories, 1e-300), 0.0, 1.0)
+
+    return value
 
 
 def _level(histories: _Histories, place: int, own: bool) -> _Level:
@@ -120,6 +129,24 @@ def _level(histories: _Histories, place: int, own: bool) -> _Level:
 
 @lru_cache(maxsize=512)
 def _solved(histories: _Histories, own: bool) -> _Level:
+    found = _direct(histories, own)
+    return _Level(_resolved(found, histories.window, histories.tolerance, histories.floor), found.landmarks)
+
+
+def _resolved(found: _Density, window: float, tolerance: float, floor: float) -> Piecewise:
+    """Polynomials that are right to `tolerance` of the function itself, wherever it is above the floor."""
+
+    def allowed(points: Floats, values: Floats, widths: Floats) -> Floats:
+        sizes = np.abs(values)
+        return np.asarray(tolerance * np.maximum(sizes.min(axis=1), np.maximum(1e-3 * sizes.max(axis=1), floor)))
+
+    seeds = seed_breaks(found.landmarks.kinks, found.landmarks.features, window)
+    return resolve(found.value, seeds, allowed, _MOST_PANELS)
+
+
+@lru_cache(maxsize=512)
+def _direct(histories: _Histories, own: bool) -> _Density:
+    """rest_0 with its integrals, for any length."""
     end = _end(histories, own)
     steps: list[tuple[Step, Floats, _Level]] = []
     landmarks = end.landmarks
@@ -137,18 +164,13 @@ def _solved(histories: _Histories, own: bool) -> _Level:
         if own:
             break
 
-    def direct(t: Floats) -> Floats:
+    def value(t: Floats) -> Floats:
         total = end.value(t)
         for step, breaks, level in steps:
             total = total + step.weight * convolve(step.density, breaks, level.fast, t)
         return np.asarray(total)
 
-    def allowed(points: Floats, values: Floats, widths: Floats) -> Floats:
-        return np.asarray(histories.tolerance * np.maximum(np.abs(values), histories.floor).min(axis=1))
-
-    seeds = seed_breaks(landmarks.kinks, landmarks.features, histories.window)
-    most = _MOST_PANELS if histories.tolerance >= _COARSE else 3000
-    return _Level(resolve(direct, seeds, allowed, most), direct, landmarks)
+    return _Density(value, landmarks)
 
 
 def _end(histories: _Histories, own: bool) -> _Density:
@@ -212,24 +234,15 @@ def _arrival(gap: GapDistribution, leading: GapDistribution | None, window: floa
 
 @lru_cache(maxsize=64)
 def through_middle(
-    first: GapDistribution, second: GapDistribution, window: float, tolerance: float, floor: float = 1e-20
+    first: GapDistribution, second: GapDistribution, window: float, tolerance: float, floor: float
 ) -> _Level:
     """The density of the sum of two gaps: an event that waits for another one."""
     step = Step(first.pdf, 1.0, landmarks_of(first, window))
     marks = landmarks_of(second, window)
-
-    def allowed(points: Floats, values: Floats, widths: Floats) -> Floats:
-        return np.asarray(tolerance * np.maximum(np.abs(values), floor).min(axis=1))
-
-    rest = resolve(second.pdf, seed_breaks(marks.kinks, marks.features, window), allowed)
+    rest = _resolved(_Density(second.pdf, marks), window, tolerance, floor)
     breaks = density_breaks(step, window, floor * window * 1e-3)
-    landmarks = sum_landmarks(step.landmarks, marks, window)
-
-    def direct(t: Floats) -> Floats:
-        return convolve(step.density, breaks, rest, t)
-
-    seeds = seed_breaks(landmarks.kinks, landmarks.features, window)
-    return _Level(resolve(direct, seeds, allowed, _MOST_PANELS), direct, landmarks)
+    total = _Density(lambda t: convolve(step.density, breaks, rest, t), sum_landmarks(step.landmarks, marks, window))
+    return _Level(_resolved(total, window, tolerance, floor), total.landmarks)
 
 
 def _absent(item: SegmentItem, t: Floats) -> Floats:

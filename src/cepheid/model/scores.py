@@ -18,7 +18,7 @@ from cepheid.errors import ModelError, closest
 from cepheid.model.chain import Chain, Landmarks, Step, landmarks_of, solve, solve_at
 from cepheid.model.gap import Floats
 from cepheid.model.piecewise import Function, seed_breaks
-from cepheid.model.posterior import posterior
+from cepheid.model.posterior import posterior, posterior_at
 from cepheid.model.segments import OPEN_END, Ends, SegmentItem, group_landmarks, split
 
 Scoring = Literal["exact", "paper", "posterior"]
@@ -61,7 +61,7 @@ def score(items: Sequence[SegmentItem], span: float, scoring: Scoring = "exact",
     if closed is not None:
         return float(closed(np.array([span]))[0])
     if scoring == "posterior":
-        return float(posterior(items, ends, span, PRECISION).direct(np.array([span]))[0])
+        return float(posterior_at(items, ends, span, PRECISION)(np.array([span]))[0])
     return min(max(solve_at(_score_chain(items, span, scoring), span, PRECISION), 0.0), 1.0)
 
 
