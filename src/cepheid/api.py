@@ -123,8 +123,9 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
 def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
     """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
 
-    `loss` states known loss rates (a number, or one per variable); `negatives="em"` infers the loss of negated
-    components from the lengths of trips. All other options are those of `match`.
+    `loss` states known loss rates (a number, or one per variable) and `happens` how often components happen at all (a
+    share per variable); what is not stated is told from the lengths of trips. `negatives="em"` infers the loss of
+    negated components so, too. All other options are those of `match`.
     """
     from cepheid.runners.fit import fit_model
 

@@ -41,7 +41,8 @@ def integrated(
         for happened in itertools.combinations(places, size)
     }
     own = tuple(place for place in places if items[place][0] == "missing")
-    return weights[own] / math.fsum(weights.values())
+    total = math.fsum(weights.values())
+    return weights[own] / total if total > 1e-7 else math.nan  # no history explains the length
 
 
 def _weight(

@@ -1,7 +1,7 @@
 """Loss rates, gap distributions and the scores of incomplete matches."""
 
 from cepheid.model.distributions import Empirical, Exponential, Gamma, LogNormal, Uniform, Weibull
-from cepheid.model.em import TripFit, Trips, fit_trips
+from cepheid.model.em import TripFit, fit_trips
 from cepheid.model.fit import FamilyFit, compare_families, fit_from_statistics, fit_gap
 from cepheid.model.gap import (
     GapDistribution,
@@ -10,7 +10,7 @@ from cepheid.model.gap import (
     distribution_to_json,
     register_distribution,
 )
-from cepheid.model.gap_statistics import BINS_PER_OCTAVE, GapStatistics, gap_bin
+from cepheid.model.gap_statistics import BINS_PER_OCTAVE, GapStatistics, Trips, gap_bin
 from cepheid.model.loss_estimate import LossEstimate, estimate_loss
 from cepheid.model.loss_model import (
     ByAttribute,

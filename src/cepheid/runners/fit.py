@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -28,6 +28,7 @@ def fit_model(
     query: Any,
     *,
     loss: Any = None,
+    happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
     **keywords: Any,
 ) -> Model:
@@ -49,6 +50,7 @@ def fit_model(
         bound,
         seen,
         loss=loss,
+        happens=happens,
         negatives=negatives,
         unit=_unit(bound),
         resolution=seen.step * _scale(bound),

@@ -39,11 +39,10 @@ class ComponentHistory:
     gaps: GapStatistics = field(default_factory=GapStatistics)  # from the positive component before it
     seen: float = 0.0  # times it was seen where it must have happened...
     lost: float = 0.0  # ...and times it was not
-    # Of the first component: how long after the history's beginning the second one was seen, with and without it...
+    # Of the first component: how long after the history's beginning the second one was seen, with and without it.
     seen_since: GapStatistics = field(default_factory=GapStatistics)
     lost_since: GapStatistics = field(default_factory=GapStatistics)
-    rest: GapStatistics = field(default_factory=GapStatistics)  # ...and from it to the last one of the trip
-    # Of a negated component between two others: trips with it seen, by length, and what is known of all trips.
+    # Of a component between two others: trips with it seen, by length, and what is known of all trips.
     lengths: GapStatistics = field(default_factory=GapStatistics)
     trips: Trips = field(default_factory=lambda: Trips(GapStatistics(), GapStatistics(), GapStatistics()))
 
@@ -56,7 +55,6 @@ class ComponentHistory:
             self.lost + other.lost,
             self.seen_since.merge(other.seen_since),
             self.lost_since.merge(other.lost_since),
-            self.rest.merge(other.rest),
             self.lengths.merge(other.lengths),
             self.trips.merge(other.trips),
         )
@@ -106,21 +104,21 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             if component.negative or behind == NO_COMPONENT:
                 continue
             window = bound.window.length
-            seen, lost = proven_at_the_start(*arrays, target, behind, window, begins)
-            rest = until_the_end(*arrays, target, bits[bound.positives[-1].variable], window)
+            others = _other_positives(bound, bits, target, behind)
+            seen, lost = proven_at_the_start(*arrays, target, behind, others, window, begins)
             found[component.variable] = ComponentHistory(
                 count,
                 seen_since=GapStatistics.from_samples(seen * scale),
                 lost_since=GapStatistics.from_samples(lost * scale),
-                rest=GapStatistics.from_samples(rest * scale),
             )
             continue
+        others = _other_positives(bound, bits, source, target, behind)
         waits, cut, never, counts, trip_before, trip_after, trip_unseen = observe(
-            *arrays, source, target, behind, component.negative, before[-1].kleene, bound.window.length, ends
+            *arrays, source, target, behind, others, component.negative, before[-1].kleene, bound.window.length, ends
         )
         gaps = GapStatistics.from_samples(waits * scale, cut * scale, len(waits) + len(cut) + never)
         between: dict[str, Any] = {}
-        if component.negative and behind != NO_COMPONENT:
+        if behind != NO_COMPONENT:
             between["lengths"] = GapStatistics.from_samples((trip_before + trip_after) * scale)
             between["trips"] = Trips.from_samples(trip_before * scale, trip_after * scale, trip_unseen * scale)
         provable = not component.negative and behind != NO_COMPONENT
@@ -134,17 +132,32 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
     return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
 
 
+def _other_positives(bound: BoundQuery, bits: dict[str, int], *known: int) -> int:
+    """The positive components that end a trip when they are seen where others are expected, as a mask."""
+    return sum(1 << bits[c.variable] for c in bound.positives if bits[c.variable] not in known)
+
+
 def _bits(bound: BoundQuery) -> dict[str, int]:
     ordered = [*bound.positives, *(negation.component for negation in bound.negations)]
     return {component.variable: place for place, component in enumerate(ordered)}
 
 
 @numba.njit(
-    types.UniTuple(FLOAT64S, 2)(INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64, types.int64),
+    types.UniTuple(FLOAT64S, 2)(
+        INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64, types.int64, types.int64
+    ),
     cache=True,
 )
 def proven_at_the_start(
-    time: Int64s, instant: Int64s, mask: Int64s, starts: Int64s, target: int, behind: int, window: int, begins: int
+    time: Int64s,
+    instant: Int64s,
+    mask: Int64s,
+    starts: Int64s,
+    target: int,
+    behind: int,
+    others: int,
+    window: int,
+    begins: int,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """When the second component was seen, counted from the history's beginning: with the first one before it, without.
 
@@ -164,7 +177,7 @@ def proven_at_the_start(
                     if mask[earlier] & (1 << target) != 0:
                         seen = True
                         break
-                    if mask[earlier] & (1 << behind) != 0:
+                    if mask[earlier] & (others | (1 << behind)) != 0:
                         break  # an earlier trip
                 earlier -= 1
             if seen:
@@ -176,36 +189,13 @@ def proven_at_the_start(
     return seen_since[:n_seen], lost_since[:n_lost]
 
 
-@numba.njit(FLOAT64S(INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64), cache=True)
-def until_the_end(
-    time: Int64s, instant: Int64s, mask: Int64s, starts: Int64s, target: int, last: int, window: int
-) -> npt.NDArray[np.float64]:
-    """How long before each event of the last component the trip began, where its beginning was seen."""
-    waits = np.empty(len(mask), np.float64)
-    count = 0
-    for part in range(len(starts) - 1):
-        for event in range(starts[part], starts[part + 1]):
-            if mask[event] & (1 << last) == 0:
-                continue
-            earlier = event - 1
-            while earlier >= starts[part] and time[event] - time[earlier] < window:
-                if instant[earlier] < instant[event]:
-                    if mask[earlier] & (1 << target) != 0:
-                        waits[count] = max(np.float64(time[event] - time[earlier]), 0.5)
-                        count += 1
-                        break
-                    if mask[earlier] & (1 << last) != 0:
-                        break
-                earlier -= 1
-    return waits[:count]
-
-
 @numba.njit(
     types.Tuple((FLOAT64S, FLOAT64S, types.int64, INT64S, FLOAT64S, FLOAT64S, FLOAT64S))(
         INT64S,
         INT64S,
         INT64S,
         INT64S,
+        types.int64,
         types.int64,
         types.int64,
         types.int64,
@@ -224,6 +214,7 @@ def observe(
     source: int,
     target: int,
     behind: int,
+    others: int,
     negative: bool,
     grouped: bool,
     window: int,
@@ -231,7 +222,7 @@ def observe(
 ) -> tuple[Any, ...]:
     """All waits from one component for another: ended, cut off, in vain; and the trips on to the one behind.
 
-    Of a group of events (`grouped`) only the last one opens a wait.
+    A trip is over where any of the `others` is seen. Of a group of events (`grouped`) only the last one opens a wait.
     """
     count = 0
     for event in range(len(mask)):
@@ -264,8 +255,8 @@ def observe(
                     ):
                         over = True
                         arrived = later
-                    elif mask[later] & (1 << source) != 0:
-                        over = True
+                    elif mask[later] & (others | (1 << source)) != 0:
+                        over = True  # another trip, or this one went on without the one behind being seen
                         renewed = passed
                 later += 1
             if came >= 0 and arrived >= 0:
