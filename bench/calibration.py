@@ -24,7 +24,7 @@ from cepheid.simulate import Simulation, retail_visits, stop_visits
 from cepheid.simulate.gaps import Gap
 
 BINS = 10
-ENOUGH = 20_000
+LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,11 @@ def judge(world: World, tags: int) -> tuple[Judged, cepheid.Model, Simulation]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = cepheid.fit(past.events, query, **world.stated)
-        text = f"{query} THRESHOLD 0.01 OUTPUT MAXIMAL"
+        # A match is maximal among those reported, so nearly all are: those below LEAST are dropped afterwards.
+        text = f"{query} THRESHOLD 1e-9 OUTPUT MAXIMAL"
         found = cepheid.match(live.events, text, model=model, scoring="posterior", **world.match)
     judged = _shop(live, found) if query == SHOP else _stops(live, found)
-    kept = judged.missing >= world.fewest_missing
+    kept = (judged.missing >= world.fewest_missing) & (judged.said >= LEAST)
     return Judged(judged.said[kept], judged.true[kept], judged.missing[kept]), model, live
 
 

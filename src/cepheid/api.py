@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
@@ -15,6 +15,10 @@ from cepheid.language.check import check
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+
+if TYPE_CHECKING:
+    from cepheid.model import Model
+    from cepheid.model.check import Check
 
 
 class Explanation(str):
@@ -130,3 +134,10 @@ def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
     from cepheid.runners.fit import fit_model
 
     return fit_model(history, query(query_or_text, options.pop("parameters", None)), **options)
+
+
+def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -> Check:
+    """What a loss and gap model predicts of a table of events, beside what that shows: `model.check` calls it."""
+    from cepheid.runners.fit import check_model as compare
+
+    return compare(model, events, query(query_or_text, options.pop("parameters", None)), **options)

@@ -24,7 +24,7 @@ from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, 
 from cepheid.model.score_tables import ScoreTable, join_tables, score_table
 from cepheid.model.scores import SCORINGS, Scoring, score, score_limit
 from cepheid.model.segments import Ends, SegmentItem
-from cepheid.model.trip_share import share_by_length
+from cepheid.model.waiting import end_waits
 
 __all__ = [
     "BINS_PER_OCTAVE",
@@ -54,6 +54,7 @@ __all__ = [
     "compare_families",
     "distribution_from_json",
     "distribution_to_json",
+    "end_waits",
     "estimate_loss",
     "fit_from_statistics",
     "fit_gap",
@@ -70,5 +71,4 @@ __all__ = [
     "score_at",
     "score_limit",
     "score_table",
-    "share_by_length",
 ]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cepheid.errors import ModelError, closest
+from cepheid.model.check import Check
 from cepheid.model.distributions import Uniform, is_built_in
 from cepheid.model.gap import GapDistribution, check_distribution, distribution_from_json, distribution_to_json
 
@@ -136,6 +137,16 @@ class Model:
     ) -> ComponentModel:
         """Loss and gap of a component, or a ModelError that says which of them is absent."""
         return ComponentModel(self.loss_of(name, fixed), self.gap_of(name, leading_window))
+
+    def check(self, events: Any, query: Any, **options: Any) -> Check:
+        """What the model predicts of a table of events, beside what these show: shares seen, gaps, lengths of trips.
+
+        `str()` of the answer is a text with the deviations, `worst` the largest one, `fits` whether there is none.
+        Options are those of `match`, such as `time_unit`.
+        """
+        from cepheid.api import check_model  # the API knows models, not the other way round
+
+        return check_model(self, events, query, **options)
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, for `load_model`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cepheid.engine.fitting.history import ComponentHistory
-from cepheid.model import GapDistribution, estimate_loss, fit_from_statistics, fit_trips, share_by_length
+from cepheid.model import GapDistribution, end_waits, estimate_loss, fit_from_statistics, fit_trips
 from cepheid.model.fit import FEWEST_GAPS
 
 Interval = tuple[float, float]
@@ -76,11 +76,11 @@ def waited_for(name: str, seen: ComponentHistory, gap: GapDistribution, loss: fl
     """A negated component that the next one waits for; None if that comes when it likes, as AYAC has it.
 
     If the next component comes when it likes, the share of trips with the negated one grows with their length as the
-    gap says. Where it clearly does not, trips are of two kinds: through the negated component, or past it.
+    gap says. Where it does not, trips are of two kinds: through the negated component, or past it.
     """
-    if share_by_length(seen.lengths, seen.trips.unseen, gap) is None:
-        return None
     found = fit_trips(seen.trips, loss=loss, resolution=known.resolution, component=name)
+    if not end_waits(seen.lengths, seen.trips.unseen, gap, found):
+        return None
     share = known.happens.get(name, found.happens)
     return Learned(loss, None, share, found.happens_interval, found.gap, None, found.after, found.skip)
 

@@ -24,11 +24,14 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.worth.losses import leading_components
 from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import DataType
+from cepheid.language.units import convert
 from cepheid.model import GapStatistics, Trips
 from cepheid.plan.physical import Plan
 
 SEEN, LOST = range(2)
 NO_COMPONENT = -1
+HOURS = 24
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class ComponentHistory:
     # Of a component between two others: trips with it seen, by length, and what is known of all trips.
     lengths: GapStatistics = field(default_factory=GapStatistics)
     trips: Trips = field(default_factory=lambda: Trips(GapStatistics(), GapStatistics(), GapStatistics()))
+    # Of these trips, by the hour at which they began: with it seen, and not seen. Empty where days are not known.
+    seen_by_hour: tuple[float, ...] = ()
+    unseen_by_hour: tuple[float, ...] = ()
 
     def merge(self, other: ComponentHistory) -> ComponentHistory:
         """Both histories together."""
@@ -57,7 +63,15 @@ class ComponentHistory:
             self.lost_since.merge(other.lost_since),
             self.lengths.merge(other.lengths),
             self.trips.merge(other.trips),
+            _added(self.seen_by_hour, other.seen_by_hour),
+            _added(self.unseen_by_hour, other.unseen_by_hour),
         )
+
+
+def _added(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:
+    if not first or not second:
+        return first or second
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 @dataclass(frozen=True)
@@ -91,6 +105,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
     prepared = candidates(Plan(bound, "queues", partition=bound.equivalence), events)
     bits = _bits(bound)
     leading = leading_components(bound)
+    day = day_length(bound)
     found: dict[str, ComponentHistory] = {}
     for index, component in enumerate(bound.components):
         before = [c for c in bound.components[:index] if not c.negative]
@@ -113,7 +128,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             )
             continue
         others = _other_positives(bound, bits, source, target, behind)
-        waits, cut, never, counts, trip_before, trip_after, trip_unseen = observe(
+        waits, cut, never, counts, trip_before, trip_after, trip_unseen, seen_began, unseen_began = observe(
             *arrays, source, target, behind, others, component.negative, before[-1].kleene, bound.window.length, ends
         )
         gaps = GapStatistics.from_samples(waits * scale, cut * scale, len(waits) + len(cut) + never)
@@ -121,6 +136,8 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
         if behind != NO_COMPONENT:
             between["lengths"] = GapStatistics.from_samples((trip_before + trip_after) * scale)
             between["trips"] = Trips.from_samples(trip_before * scale, trip_after * scale, trip_unseen * scale)
+            between["seen_by_hour"] = _by_hour(seen_began, day)
+            between["unseen_by_hour"] = _by_hour(unseen_began, day)
         provable = not component.negative and behind != NO_COMPONENT
         found[component.variable] = ComponentHistory(
             count,
@@ -130,6 +147,19 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             **between,
         )
     return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
+
+
+def day_length(bound: BoundQuery) -> int | None:
+    """How many steps of the time column a day has, if that is known."""
+    schema = bound.schema
+    unit = "microseconds" if schema.type_of(schema.time) is DataType.TIME else schema.time_unit
+    return None if unit is None else int(convert(1, "days", unit))
+
+
+def _by_hour(began: Int64s, day: int | None) -> tuple[float, ...]:
+    if not day:
+        return ()
+    return tuple(np.bincount(began % day * HOURS // day, minlength=HOURS).astype(float).tolist())
 
 
 def _other_positives(bound: BoundQuery, bits: dict[str, int], *known: int) -> int:
@@ -190,7 +220,7 @@ def proven_at_the_start(
 
 
 @numba.njit(
-    types.Tuple((FLOAT64S, FLOAT64S, types.int64, INT64S, FLOAT64S, FLOAT64S, FLOAT64S))(
+    types.Tuple((FLOAT64S, FLOAT64S, types.int64, INT64S, FLOAT64S, FLOAT64S, FLOAT64S, INT64S, INT64S))(
         INT64S,
         INT64S,
         INT64S,
@@ -230,6 +260,7 @@ def observe(
             count += 1
     waits, cut = np.empty(count, np.float64), np.empty(count, np.float64)
     before, after, unseen = np.empty(count, np.float64), np.empty(count, np.float64), np.empty(count, np.float64)
+    seen_began, unseen_began = np.empty(count, np.int64), np.empty(count, np.int64)
     n_waits = n_cut = n_trips = n_unseen = 0
     never = np.int64(0)
     counts = np.zeros(2, np.int64)
@@ -263,10 +294,12 @@ def observe(
                 counts[SEEN] += 1
                 before[n_trips] = max(np.float64(time[came] - began), 0.5)
                 after[n_trips] = max(np.float64(time[arrived] - time[came]), 0.5)
+                seen_began[n_trips] = began
                 n_trips += 1
             elif arrived >= 0:
                 counts[LOST] += 1
                 unseen[n_unseen] = max(np.float64(time[arrived] - began), 0.5)
+                unseen_began[n_unseen] = began
                 n_unseen += 1
             if negative and behind >= 0:
                 # Only where the end of the trip was seen is it known how long the event had time to come.
@@ -290,4 +323,5 @@ def observe(
             elif ends > began:
                 cut[n_cut] = np.float64(ends - began)
                 n_cut += 1
-    return waits[:n_waits], cut[:n_cut], never, counts, before[:n_trips], after[:n_trips], unseen[:n_unseen]
+    began_at = seen_began[:n_trips], unseen_began[:n_unseen]
+    return waits[:n_waits], cut[:n_cut], never, counts, before[:n_trips], after[:n_trips], unseen[:n_unseen], *began_at

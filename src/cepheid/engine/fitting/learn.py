@@ -71,7 +71,7 @@ def learn(
     pool = _pooled(found)
     last = bound.positives[-1]
     for component in components:
-        if component.variable not in found and (component.negative or component is last):
+        if component.variable not in found and (component.negative or component in (bound.positives[0], last)):
             seen = history.of(component.variable)
             found |= _pooled_component(component, seen, known, pool, component.variable in leading)
     return _model(bound, history, found, unit, resolution)
@@ -120,7 +120,7 @@ def _pooled_component(
     else:
         loss, interval = pool.loss, (pool.low, pool.high)
     if leading:
-        share = known.happens.get(name)
+        share = known.happens.get(name, None if component.negative else 1.0)
         return {name: Learned(loss, interval, share, None, None)}
     gap = fit_from_statistics(seen.gaps, resolution=known.resolution, component=name, defective=True)
     if component.negative and seen.trips.after.count >= FEWEST_GAPS and seen.trips.unseen.count >= FEWEST_GAPS:
