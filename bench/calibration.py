@@ -49,7 +49,7 @@ class World:
 
 SHOP = "PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag_id] WITHIN 43200"
 WORLDS = (
-    World("route", 60_000, stop_visits, {"loss": 0.15}),
+    World("route", 70_000, stop_visits, {"loss": 0.15}),
     World("bypassed stops", 40_000, stop_visits, {"loss": 0.2, "bypass": (0.0, 0.3, 0.2, 0.0)}),
     World("several visits", 10_000, stop_visits, {"loss": 0.2, "bypass": 0.25, "visits": 4, "steps": 300.0}),
     World(
@@ -59,17 +59,17 @@ WORLDS = (
         {"loss": 0.2, "bypass": 0.25, "slow": 0.4, "slowness": 4.0},
         assumptions_hold=False,
     ),
-    World("loss by reader", 40_000, stop_visits, {"loss": (0.05, 0.35, 0.1, 0.2), "bypass": 0.25, "shape": 3.0}),
+    World("loss by reader", 45_000, stop_visits, {"loss": (0.05, 0.35, 0.1, 0.2), "bypass": 0.25, "shape": 3.0}),
     World(
         "loss in the evening",
-        40_000,
+        45_000,
         stop_visits,
         {"loss": 0.1, "bypass": 0.25, "evening_loss": 0.5, "arrivals": Gap("exponential", 20.0)},
         assumptions_hold=False,
     ),
     World(
         "exit waits for the payment",
-        60_000,
+        90_000,
         retail_visits,
         {
             "loss": 0.15,

@@ -129,7 +129,8 @@ def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
 
     `loss` states known loss rates (a number, or one per variable) and `happens` how often components happen at all (a
     share per variable); what is not stated is told from the lengths of trips. `negatives="em"` infers the loss of
-    negated components so, too. All other options are those of `match`.
+    negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss. All other
+    options are those of `match`.
     """
     from cepheid.runners.fit import fit_model
 

@@ -73,6 +73,14 @@ class Check:
         deviating = [each for each in self.comparisons if each.deviates]
         return max(deviating, key=lambda each: each.off, default=None)
 
+    def loss_by_hour(self, component: str, happens: float) -> dict[int, float]:
+        """The loss of a component in each hour of the day, given how often it happens: what is not lost is seen."""
+        return {
+            each.hour: min(max(1.0 - each.observed / happens, 0.0), 1.0)
+            for each in self.comparisons
+            if each.component == component and each.hour is not None
+        }
+
     def to_rows(self) -> list[dict[str, object]]:
         """The comparisons as rows of a table."""
         return [vars(each) | {"deviates": each.deviates} for each in self.comparisons]

@@ -32,6 +32,7 @@ def fit_model(
     loss: Any = None,
     happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
+    loss_by: str | None = None,
     **keywords: Any,
 ) -> Model:
     """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
@@ -54,6 +55,7 @@ def fit_model(
         loss=loss,
         happens=happens,
         negatives=negatives,
+        loss_by=loss_by,
         unit=_unit(bound),
         resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,

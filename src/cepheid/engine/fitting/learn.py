@@ -27,7 +27,7 @@ from cepheid.model import (
 from cepheid.model.chain import quantiles
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.model.gap_statistics import bin_edges
-from cepheid.model.loss_model import AFTER, EVERY_OTHER
+from cepheid.model.loss_model import AFTER, EVERY_OTHER, ByAttribute
 
 NEGATIVES = ("pooled", "em")
 _HARDLY_ANY = 0.999
@@ -40,6 +40,7 @@ def learn(
     loss: Any = None,
     happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
+    loss_by: str | None = None,
     unit: str | None = None,
     resolution: float,
     window: float,
@@ -51,6 +52,7 @@ def learn(
     that of the first component, which is taken to have happened always, with a warning; the last one's loss, and that
     of negated ones, is the rate of all that are known together. For negated components `negatives="em"` infers loss and
     `happens` from the lengths of trips instead. Kleene groups are never missing and need no loss.
+    With `loss_by`, components that the query fixes to the same value of that attribute (a reader) share one loss.
     `resolution` is the step of the clock, and the window's length is in the unit of the gaps, too.
     """
     if negatives not in NEGATIVES:
@@ -74,7 +76,31 @@ def learn(
         if component.variable not in found and (component.negative or component in (bound.positives[0], last)):
             seen = history.of(component.variable)
             found |= _pooled_component(component, seen, known, pool, component.variable in leading)
-    return _model(bound, history, found, unit, resolution)
+    model = _model(bound, history, found, unit, resolution)
+    return model if loss_by is None else _with_loss_by(bound, model, found, loss_by)
+
+
+def _with_loss_by(bound: BoundQuery, model: Model, found: Mapping[str, Learned], attribute: str) -> Model:
+    """One loss for each value of an attribute: components that the query fixes to the same value share theirs."""
+    by_value: dict[Any, list[tuple[float, float]]] = {}
+    for component in bound.components:
+        learned = found.get(component.variable)
+        value = fixed_attributes(bound, component).get(attribute)
+        if learned is not None and learned.counts is not None and value is not None:
+            by_value.setdefault(value, []).append(learned.counts)
+    if not by_value:
+        raise ModelError(
+            f"loss_by={attribute!r}: the query fixes it on no component whose losses the history tells",
+            hint=f"add conditions such as b.{attribute} = '...', or leave loss_by out",
+        )
+    losses = {
+        value: estimate_loss(sum(seen for seen, _ in counts), sum(lost for _, lost in counts)).loss
+        for value, counts in by_value.items()
+    }
+    pool = _pooled(found)
+    return replace(
+        model, loss=ByAttribute(attribute, losses, pool.loss if pool is not None else None), loss_intervals={}
+    )
 
 
 def _check_seen(components: Sequence[s.Component], history: History) -> None:
