@@ -97,8 +97,8 @@ def test_losses_by_reader() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = cepheid.fit(stream.events, QUERY, loss_by="type")
+        with pytest.raises(cepheid.ModelError, match="the query fixes it on no component"):
+            cepheid.fit(stream.events, QUERY, loss_by="tag")
     assert isinstance(model.loss, cepheid.ByAttribute)
     assert model.loss.losses["S1"] == pytest.approx(0.3, abs=0.04)
     assert model.loss.losses["S2"] == pytest.approx(0.1, abs=0.04)
-        with pytest.raises(cepheid.ModelError, match="the query fixes it on no component"):
-            cepheid.fit(stream.events, QUERY, loss_by="tag")

@@ -97,7 +97,7 @@ def _weight(
             lambda s, remains: stretch(low, high, s, index == 0) * rest(index + 1, remains), left, gaps
         )
 
-    return float(rest(0, np.array([span]))[0])
+    return float(rest(0, np.array([span], np.float64))[0])
 
 
 def _not_yet(missing: Sequence[Item], s: Array) -> Array:

@@ -23,7 +23,7 @@ GAPS: dict[str, GapDistribution] = {
     "n": Exponential(mean=3.0, happens=0.7),
     "m": Uniform(1.0, 6.0),
 }
-MODEL = Model(loss={"*": 0.2, "b": 0.3, "m": 0.1}, gaps=GAPS, happens={"a": 0.9})
+MODEL = Model(loss={"*": 0.2, "b": 0.3, "m": 0.1}, gaps=GAPS, happens={"a": 1.0})
 
 
 def items(written: str, leading: float | None = None) -> list[Item]:
