@@ -229,7 +229,7 @@ def main(quick: bool = False) -> dict[str, Any]:
         }
         for part, each in found.items():
             rows.append([world.name, part, each["matches"], each["said"], each["true"], each["calibration_error"]])
-        rows[-len(found)].append("" if check.fits else "no")
+        rows[-len(found)].append("yes" if check.fits else "no")
         for row in rows[1 - len(found) :] if len(found) > 1 else []:
             row.append("")
         middles = list((np.arange(BINS) + 0.5) / BINS)

@@ -76,7 +76,9 @@ def test_every_reader_of_a_route_has_its_own_loss_where_a_later_reading_proves_i
         gap = model.gaps[f"v{place}"]
         assert gap.mean == pytest.approx(600, rel=0.05)
         assert gap.happens == pytest.approx(1.0, abs=0.03)  # no stop is bypassed: where the next was seen, it happened
-    assert model.gaps["v4"].happens == pytest.approx(0.9, abs=0.03)  # but trips end
+    # But trips end: one in ten at every reader.
+    assert model.gaps["v4"].happens == pytest.approx(0.9 * (1 - losses[4]) / (1 - loss_of(model, "v4")), abs=0.03)
+    assert dict(model.goes_on) == {name: pytest.approx(0.9, abs=0.02) for name in ("v1", "v2", "v3")}
 
 
 def test_stops_that_are_bypassed_are_told_from_stops_that_were_lost() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -110,6 +111,9 @@ EVERYTHING = Model(
     },
     unit="seconds",
     loss_intervals={"z": (0.005, 0.02)},
+    happens={"x": 0.9},
+    happens_intervals={"x": (0.8, 0.95)},
+    goes_on={"z": 0.7},
 )
 
 
@@ -135,8 +139,8 @@ def test_models_that_cannot_be_read(tmp_path):
         model_from_json(good | {"version": 3})
     with pytest.raises(ModelError, match="did you mean 'gaps'"):
         model_from_json(good | {"gap": {}})
-    old = {key: value for key, value in good.items() if not key.startswith("happens")} | {"version": 1}
-    assert model_from_json(old) == EVERYTHING
+    old = {key: value for key, value in good.items() if not key.startswith(("happens", "goes"))} | {"version": 1}
+    assert model_from_json(old) == replace(EVERYTHING, happens={}, happens_intervals={}, goes_on={})
     with pytest.raises(ModelError, match="damaged"):
         model_from_json({key: value for key, value in good.items() if key != "gaps"})
     with pytest.raises(ModelError, match="damaged"):
@@ -154,7 +158,8 @@ def test_a_model_prints_as_a_table():
     assert "by reader: A 0.1, 7 0.2, else 0.05" in str(EVERYTHING)
     assert "0.01 [0.005, 0.02]" in str(EVERYTHING)
     assert any(line.startswith("f ") and line.endswith("Empirical(3 edges, 2 masses)") for line in lines)
-    assert lines[-1].split() == ["*", "0.03"]
+    assert lines[-2].split() == ["*", "0.03"]
+    assert lines[-1] == "share of trips that go on to: z 0.7"
 
 
 def test_a_model_can_be_drawn():

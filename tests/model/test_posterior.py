@@ -134,6 +134,17 @@ def test_nothing_seen_behind_it():
     assert score([last], 60.0, "posterior", Ends()) == pytest.approx(0.2 * come / (0.2 * come + 1 - come), abs=1e-9)
 
 
+def test_a_trip_of_which_nothing_more_is_seen_may_have_ended():
+    # Two lost, one lost and then ended, or ended at once; the deadline is so far away that nobody is still on his way.
+    two = [
+        SegmentItem("missing", 0.15, Exponential(1.0, happens), goes_on=g) for happens, g in ((1.0, 0.9), (0.9, 1.0))
+    ]
+    both, one, none = (0.9 * 0.15) * (0.9 * 0.15), (0.9 * 0.15) * 0.1, 0.1
+    assert score(two, 500.0, "posterior", Ends()) == pytest.approx(both / (both + one + none), abs=1e-6)
+    # Once a later event was seen, the trip did go on.
+    assert score(two[:1], 5.0, "posterior", Ends(Exponential(1.0))) == 1.0
+
+
 def test_whoever_waits_for_the_payment_takes_longer():
     pays = SegmentItem("negative", 0.2, Gamma(3, 20, 0.9), onward=Exponential(10))
     ends = Ends(Gamma(2, 10))

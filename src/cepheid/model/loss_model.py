@@ -69,9 +69,10 @@ class Model:
     components at the beginning of the pattern it runs from the opening of the window, and is uniform over the window
     unless given. A gap named "z after y" runs from the negated component y, where that happened: the exit waits for the
     payment. `happens` says how often a component without a gap happens at all, which `scoring="posterior"` must know
-    of the first one. `unit` says what the gaps count ("seconds"); without it they count what the time column counts,
-    and seconds for timestamps. `loss_intervals` and `happens_intervals` are confidence intervals from a fit, for
-    reading only.
+    of the first one. `goes_on` says how often trips go on to a component or past it: where the last events of a trip
+    are missing, it may have ended before (1 unless given). `unit` says what the gaps count ("seconds"); without it they
+    count what the time column counts, and seconds for timestamps. `loss_intervals` and `happens_intervals` are
+    confidence intervals from a fit, for reading only.
 
     >>> from cepheid.model.distributions import Exponential
     >>> model = Model(loss={"y": 0.1, "*": 0.05}, gaps={"y": Exponential(mean=60, happens=0.9)}, unit="seconds")
@@ -90,6 +91,7 @@ class Model:
     loss_intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     happens: Mapping[str, float] = field(default_factory=dict)
     happens_intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    goes_on: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", _checked_losses(self.loss))
@@ -98,7 +100,13 @@ class Model:
             raise ModelError(f"unit {self.unit!r} is no name of a unit", hint="use 'seconds', for example")
         object.__setattr__(self, "loss_intervals", _checked_intervals(self.loss_intervals, "loss"))
         object.__setattr__(self, "happens_intervals", _checked_intervals(self.happens_intervals, "share"))
-        object.__setattr__(self, "happens", _checked_shares(self.happens, self.gaps))
+        object.__setattr__(self, "happens", _checked_shares("happens", self.happens))
+        object.__setattr__(self, "goes_on", _checked_shares("goes_on", self.goes_on))
+        for name in self.happens.keys() & self.gaps.keys():
+            raise ModelError(
+                f"happens: the gap of {name!r} already says {self.gaps[name].happens:g}",
+                hint="state it in the gap alone",
+            )
 
     def loss_of(self, name: str, fixed: Mapping[str, Any] | None = None) -> float:
         """The loss of a component; `fixed` are the attributes that the query sets to a constant on it."""
@@ -183,7 +191,8 @@ class Model:
         rows, _ = self._rows()
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = ["   ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([self._title(), *lines])
+        ending = ", ".join(f"{name} {share:.4g}" for name, share in self.goes_on.items() if share < 1.0)
+        return "\n".join([self._title(), *lines, *([f"share of trips that go on to: {ending}"] if ending else [])])
 
     def _repr_html_(self) -> str:
         from cepheid.model.model_html import model_html
@@ -215,6 +224,7 @@ def model_to_json(model: Model) -> dict[str, Any]:
         "gaps": {name: distribution_to_json(gap) for name, gap in model.gaps.items()},
         "happens": dict(model.happens),
         "happens_intervals": {name: list(interval) for name, interval in model.happens_intervals.items()},
+        "goes_on": dict(model.goes_on),
     }
 
 
@@ -244,13 +254,25 @@ def model_from_json(value: Any) -> Model:
         intervals = {name: (each[0], each[1]) for name, each in value["loss_intervals"].items()}
         gaps = {name: distribution_from_json(each) for name, each in value["gaps"].items()}
         shares = {name: (each[0], each[1]) for name, each in value.get("happens_intervals", {}).items()}
-        return Model(loss, gaps, value["unit"], intervals, value.get("happens", {}), shares)
+        share_of = {key: value.get(key, {}) for key in ("happens", "goes_on")}
+        return Model(loss, gaps, value["unit"], intervals, happens_intervals=shares, **share_of)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise ModelError(f"the model is damaged: {error!r}", hint="fit or write it again") from error
 
 
 _KEYS = frozenset(
-    ["format", "version", "unit", "loss", "loss_of_all", "loss_intervals", "gaps", "happens", "happens_intervals"]
+    [
+        "format",
+        "version",
+        "unit",
+        "loss",
+        "loss_of_all",
+        "loss_intervals",
+        "gaps",
+        "happens",
+        "happens_intervals",
+        "goes_on",
+    ]
 )
 
 
@@ -304,18 +326,14 @@ def _checked_intervals(intervals: Mapping[str, tuple[float, float]], what: str) 
     return checked
 
 
-def _checked_shares(happens: Any, gaps: Mapping[str, GapDistribution]) -> dict[str, float]:
-    if not isinstance(happens, Mapping):
-        raise ModelError(f"happens={happens!r}: expected a share per variable", hint='as in {"a": 0.95}')
-    for name, share in happens.items():
+def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
+    if not isinstance(shares, Mapping):
+        raise ModelError(f"{argument}={shares!r}: expected a share per variable", hint='as in {"a": 0.95}')
+    for name, share in shares.items():
         is_number = isinstance(share, (int, float, np.integer, np.floating)) and not isinstance(share, bool)
         if not (is_number and 0.0 <= share <= 1.0):
-            raise ModelError(f"happens: {share!r} of {name!r} is no share", hint="use a number from 0 to 1")
-        if name in gaps:
-            raise ModelError(
-                f"happens: the gap of {name!r} already says {gaps[name].happens:g}", hint="state it in the gap alone"
-            )
-    return {name: float(share) for name, share in happens.items()}
+            raise ModelError(f"{argument}: {share!r} of {name!r} is no share", hint="use a number from 0 to 1")
+    return {name: float(share) for name, share in shares.items()}
 
 
 def _check_loss(loss: Any, where: str) -> None:

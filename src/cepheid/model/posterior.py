@@ -153,14 +153,14 @@ def _direct(histories: _Histories, own: bool) -> _Density:
     bypassed = 1.0
     for r, item in enumerate(histories.missing, start=1):
         density = _density(histories, r, own)
-        weight = bypassed * item.loss
+        weight = bypassed * item.goes_on * item.loss
         if weight > 0.0:
             step = Step(density.value, weight, density.landmarks)
             level = _level(histories, r, own)
             breaks = density_breaks(step, histories.window, histories.floor * histories.window * 1e-3)
             steps.append((step, breaks, level))
             landmarks |= sum_landmarks(density.landmarks, level.landmarks, histories.window)
-        bypassed *= 1.0 - item.gap.happens
+        bypassed *= item.goes_on * (1.0 - item.gap.happens)
         if own:
             break
 
@@ -179,7 +179,7 @@ def _end(histories: _Histories, own: bool) -> _Density:
     if own and missing:
         return _Density(np.zeros_like, Landmarks())
     if histories.ends.following is not None:
-        share = math.prod(1.0 - each.gap.happens for each in missing)
+        share = math.prod(each.goes_on * (1.0 - each.gap.happens) for each in missing)
         density = _density(histories, len(missing) + 1, own)
         return _Density(lambda t: share * density.value(t), density.landmarks)
     negatives = [n for group in groups for n in group]
@@ -187,11 +187,12 @@ def _end(histories: _Histories, own: bool) -> _Density:
     marks = group_landmarks([*negatives, *missing], histories.window)
 
     def not_yet(t: Floats) -> Floats:
-        # Nothing is seen behind the deadline, so the next positive may also come later.
+        # Nothing is seen behind the deadline, so the next positive may also come later, or the trip has ended.
         total, bypassed = np.zeros_like(t), 1.0
         for item in missing:
-            total = total + bypassed * (item.gap.happens - item.gap.cdf(t))
-            bypassed *= 1.0 - item.gap.happens
+            ended, later = 1.0 - item.goes_on, item.goes_on * (item.gap.happens - item.gap.cdf(t))
+            total = total + bypassed * (ended + later)
+            bypassed *= item.goes_on * (1.0 - item.gap.happens)
         return np.asarray((total + bypassed) * _product(factor, negatives, t))
 
     return _Density(not_yet, marks)

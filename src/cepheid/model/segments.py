@@ -17,13 +17,15 @@ class SegmentItem:
     """A component between two observed events: a missing positive or a negative, its loss and its gap.
 
     `onward` is the gap of the positive component behind a negative, counted from the negative where that happened: the
-    exit waits for the payment.
+    exit waits for the payment. `goes_on` is the chance that a trip goes on to a positive component or past it: where
+    nothing was seen behind a gap, it may have ended before.
     """
 
     kind: Literal["missing", "negative"]
     loss: float
     gap: GapDistribution
     onward: GapDistribution | None = None
+    goes_on: float = 1.0
 
     def __post_init__(self) -> None:
         if self.kind not in ("missing", "negative"):

@@ -29,8 +29,8 @@ SCENARIOS: dict[str, Callable[..., Simulation]] = {
     "stops": stop_visits,
     "supply-chain": supply_chain,
 }
-"""Every generator by name. The first argument is the size (events; tasks for cluster, tags for rfid and stops); all others are
-keyword arguments with defaults, `seed` among them."""
+"""Every generator by name. The first argument is the size (events; tasks for cluster, tags for rfid and stops); all
+others are keyword arguments with defaults, `seed` among them."""
 
 __all__ = [
     "SCENARIOS",

@@ -29,7 +29,7 @@ from cepheid.language.units import convert
 from cepheid.model import GapStatistics, Trips
 from cepheid.plan.physical import Plan
 
-SEEN, LOST = range(2)
+SEEN, LOST, NOTHING, RESOLVED = range(4)
 NO_COMPONENT = -1
 HOURS = 24
 
@@ -51,6 +51,10 @@ class ComponentHistory:
     # Of these trips, by the hour at which they began: with it seen, and not seen. Empty where days are not known.
     seen_by_hour: tuple[float, ...] = ()
     unseen_by_hour: tuple[float, ...] = ()
+    # Of all trips past the component before it whose window is over: how many there were, and after how many of them
+    # nothing of this or a later component was seen.
+    resolved: float = 0.0
+    nothing: float = 0.0
 
     def merge(self, other: ComponentHistory) -> ComponentHistory:
         """Both histories together."""
@@ -65,6 +69,8 @@ class ComponentHistory:
             self.trips.merge(other.trips),
             _added(self.seen_by_hour, other.seen_by_hour),
             _added(self.unseen_by_hour, other.unseen_by_hour),
+            self.resolved + other.resolved,
+            self.nothing + other.nothing,
         )
 
 
@@ -144,6 +150,8 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             gaps,
             seen=float(counts[SEEN]) if provable else 0.0,
             lost=float(counts[LOST]) if provable else 0.0,
+            resolved=float(counts[RESOLVED]),
+            nothing=float(counts[NOTHING]),
             **between,
         )
     return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
@@ -263,7 +271,7 @@ def observe(
     seen_began, unseen_began = np.empty(count, np.int64), np.empty(count, np.int64)
     n_waits = n_cut = n_trips = n_unseen = 0
     never = np.int64(0)
-    counts = np.zeros(2, np.int64)
+    counts = np.zeros(4, np.int64)
     for part in range(len(starts) - 1):
         for event in range(starts[part], starts[part + 1]):
             if mask[event] & (1 << source) == 0:
@@ -271,7 +279,7 @@ def observe(
             began = time[event]
             came = arrived = -1
             renewed = 0.0
-            over = False
+            over = went_on = False
             later = event + 1
             while later < starts[part + 1] and time[later] - began < window and not over:
                 if instant[later] > instant[event]:
@@ -289,7 +297,12 @@ def observe(
                     elif mask[later] & (others | (1 << source)) != 0:
                         over = True  # another trip, or this one went on without the one behind being seen
                         renewed = passed
+                        went_on = mask[later] & (1 << source) == 0
                 later += 1
+            if began + window <= ends and (renewed == 0.0 or went_on):
+                counts[RESOLVED] += 1
+                if came < 0 and arrived < 0 and not went_on:
+                    counts[NOTHING] += 1
             if came >= 0 and arrived >= 0:
                 counts[SEEN] += 1
                 before[n_trips] = max(np.float64(time[came] - began), 0.5)

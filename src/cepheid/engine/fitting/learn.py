@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -187,7 +188,26 @@ def _model(
         loss_intervals={name: i for name in order if (i := found[name].loss_interval) is not None},
         happens=shares,
         happens_intervals={name: i for name in order if (i := found[name].share_interval) is not None},
+        goes_on=_going_on(bound, history, found),
     )
+
+
+def _going_on(bound: BoundQuery, history: History, found: Mapping[str, Learned]) -> dict[str, float]:
+    """How often trips go on to each component or past it, from how often nothing more was seen of them.
+
+    With s the share of trips of which nothing is seen after a component, h and ε its share and loss: before it, that is
+    1 - g + g s (1 - h (1 - ε)), if trips go on to it with probability g. The last one's h says itself how many do.
+    """
+    shares: dict[str, float] = {}
+    for component, behind in pairwise(bound.positives[1:]):
+        learned, seen, later = found.get(component.variable), *map(history.of, (component.variable, behind.variable))
+        if learned is None or learned.share is None or min(seen.resolved, later.resolved) < FEWEST_GAPS:
+            continue
+        nothing, after = seen.nothing / seen.resolved, later.nothing / later.resolved
+        share = (1.0 - nothing) / (1.0 - after * (1.0 - learned.share * (1.0 - learned.loss)))
+        if share < _HARDLY_ANY:
+            shares[component.variable] = share
+    return shares
 
 
 def _stated_shares(components: Sequence[s.Component], happens: Mapping[str, float] | None) -> dict[str, float]:

@@ -64,7 +64,7 @@ def unseen_item(bound: BoundQuery, model: Model, component: s.Component, window:
     leading = window if component.variable in leading_components(bound) else None
     known = model.for_component(component.variable, fixed_attributes(bound, component), leading)
     if not component.negative:
-        return SegmentItem("missing", known.loss, known.gap)
+        return SegmentItem("missing", known.loss, known.gap, goes_on=model.goes_on.get(component.variable, 1.0))
     behind = bound.components[bound.components.index(component) + 1 :]
     waiting = next((each for each in behind if not each.negative), None)
     onward = None if waiting is None else model.gaps.get(f"{waiting.variable}{AFTER}{component.variable}")
