@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
@@ -17,6 +17,10 @@ from cepheid.language.check import check
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+
+if TYPE_CHECKING:
+    from cepheid.model import Model
+    from cepheid.model.check import Check
 
 _log = logging.getLogger("cepheid")
 
@@ -140,9 +144,18 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
 def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
     """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
 
-    `loss` states known loss rates (a number, or one per variable); `negatives="em"` infers the loss of negated
-    components from the lengths of trips. All other options are those of `match`.
+    `loss` states known loss rates (a number, or one per variable) and `happens` how often components happen at all (a
+    share per variable); what is not stated is told from the lengths of trips. `negatives="em"` infers the loss of
+    negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss. All other
+    options are those of `match`.
     """
     from cepheid.runners.fit import fit_model
 
     return fit_model(history, query(query_or_text, options.pop("parameters", None)), **options)
+
+
+def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -> Check:
+    """What a loss and gap model predicts of a table of events, beside what that shows: `model.check` calls it."""
+    from cepheid.runners.fit import check_model as compare
+
+    return compare(model, events, query(query_or_text, options.pop("parameters", None)), **options)

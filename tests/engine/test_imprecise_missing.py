@@ -248,7 +248,7 @@ def test_three_events_far_from_enumeration(width: int):
 # --- a store --------------------------------------------------------------------------------------------------------
 
 TO_EXIT = Gap("exponential", mean=20.0)
-STORE = Model(loss=0.1, gaps={"y": Gamma(shape=2.0, scale=10.0), "z": Exponential(mean=20.0)})
+STORE = Model(loss=0.1, gaps={"y": Gamma(shape=2.0, scale=10.0), "z": Exponential(mean=20.0)}, happens={"x": 1.0})
 
 
 def store(tags: int, half_width: int, **roles: str) -> tuple[BoundQuery, EventTable]:
