@@ -18,8 +18,8 @@ from cepheid.console.workspace import OpenTable
 from cepheid.draw.text import value_text
 from cepheid.errors import CepheidError
 from cepheid.files.input_files import find_files
+from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
-from cepheid.runners.durations import steps
 
 _STEPS = 4.0  # a second
 _LOOK = 0.5  # seconds between two looks into a directory
@@ -105,7 +105,7 @@ def delay_of(text: str, table: OpenTable) -> int:
     """How late events may come, in steps of the time column."""
     if not text.strip():
         return 0
-    return steps(text, Schema.from_arrow(table.events.schema, **table.roles.arguments()), "delay")
+    return whole_steps(text, Schema.from_arrow(table.events.schema, **table.roles.arguments()), "delay")
 
 
 def _guarded(target: Any, stream: Stream, *arguments: Any) -> None:
