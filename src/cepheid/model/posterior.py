@@ -2,7 +2,8 @@
 
 Between two neighbours that were seen lie positive components m1..mk and negatives around them (docs/semantics.md). A
 history says which of them happened, all unseen. Since each factor depends on the stretch between two positives of a
-history only, the sum over all histories is a chain: with `t` left until the next seen event q, after positive j happened,
+history only, the sum over all histories is a chain: with `t` left until q is seen, after
+positive j happened,
 
     rest_j(t) = Π_{i>j} (1 - h_i) d_(j,q)(t) + Σ_{r>j} Π_{j<i<r} (1 - h_i) ε_r ∫ d_(j,r)(s) rest_r(t - s) ds
 
