@@ -95,13 +95,8 @@ def ascending(column: pa.Array, sort: SortKey) -> list[Key]:
             keys.append((~unknown if sort.descending else unknown).astype(np.int8))
             values = np.where(unknown, 0.0, values)
         return [*keys, -values if sort.descending else values]
-    if (
-        pa.types.is_integer(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_timestamp(kind)
-        or pa.types.is_duration(kind)
-        or pa.types.is_date64(kind)
-    ):
+    times = pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_date64(kind)
+    if times or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         numbers = column.cast(pa.int64())
     elif pa.types.is_date32(kind):
         numbers = column.cast(pa.int32())

@@ -76,7 +76,7 @@ class Coder:
     labels: tuple[str, ...]
     text: str
     strings: dict[str, int]  # the rank of every string that a condition may see
-    code: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    code: list[list[int]] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
     real_constants: list[float] = field(default_factory=list)
     ints: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]] = field(default_factory=list)
@@ -86,8 +86,7 @@ class Coder:
     slots: dict[Bound, tuple[str, int]] = field(default_factory=dict)
 
     def emit(self, operation: int, *numbers: int) -> None:
-        padded = (*numbers, 0, 0, 0, 0, 0)[:5]
-        self.code.append((operation, *padded))
+        self.code.append([operation, *numbers, *[0] * (5 - len(numbers))])
 
     def group(self, labels: Labels) -> int:
         if labels not in self.sets:

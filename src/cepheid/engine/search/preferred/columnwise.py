@@ -20,6 +20,7 @@ from cepheid.language.match_recognize.bound import Apply, Bound, Constant
 from cepheid.language.match_recognize.evaluate import function_of
 from cepheid.language.match_recognize.functions import FUNCTIONS
 from cepheid.language.match_recognize.scalars import REAL, TEXT, WHOLE, type_parts
+from cepheid.language.schema import DataType
 
 Values: TypeAlias = Any  # a pyarrow Array or Scalar; pyarrow carries no types
 Resolve: TypeAlias = Callable[[Bound], Values]
@@ -328,7 +329,7 @@ def _result_type(node: Apply, types: list[pa.DataType]) -> pa.DataType:
 def _operator_type(name: str, types: list[pa.DataType]) -> pa.DataType:
     own = find_function(name)
     if own is not None and own.user:
-        return {"bool": pa.bool_(), "int": pa.int64()}.get(_kind_of(own.result), pa.float64())
+        return {DataType.BOOL: pa.bool_(), DataType.INT: pa.int64()}.get(own.result or DataType.FLOAT, pa.float64())
     if name in ("like", "rlike"):
         return pa.bool_()
     if name == "element":
@@ -342,12 +343,6 @@ def _operator_type(name: str, types: list[pa.DataType]) -> pa.DataType:
     if name in ("/", "whole /", "div", "%"):
         return pa.float64()
     return common_type(types)
-
-
-def _kind_of(result: Any) -> str:
-    return {"true or false": "bool", "boolean": "bool", "whole number": "int"}.get(
-        str(getattr(result, "value", "")), ""
-    )
 
 
 def flags(values: Values, length: int) -> np.ndarray[Any, np.dtype[np.uint8]]:

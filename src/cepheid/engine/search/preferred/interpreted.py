@@ -110,7 +110,7 @@ class _Search:
 
     def attempt(self, start: int, low: int, high: int, number: int) -> list[int] | None:
         """The steps that took the rows of the preferred match at `start`, or None."""
-        program, mode = self.program, self.mode
+        program = self.program
         path: list[int] = []
         registers = [-1] * program.registers
         choices: list[tuple[int, int, list[int]]] = []
@@ -163,14 +163,14 @@ class _Search:
 
 def search_interpreted(
     program: Program, rows: Rows, mode: Mode, clause: BoundClause, table: pa.Table, conditions: Conditions
-) -> tuple[Int64s, Int64s, Int32s, int, int]:
+) -> tuple[Int64s, Int64s, Int32s, int]:
     """The same as `kernel.search`."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     job = _Search(program, rows, mode, clause.labels, conditions, columns)
     starts: list[int] = []
     lengths: list[int] = []
     steps: list[int] = []
-    failure, failed_at = 0, -1
+    failure = 0
     for low, high in zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True):
         start, matched, number = low, low - 1, 1
         while start < high and not failure:
@@ -191,9 +191,9 @@ def search_interpreted(
             matched = max(matched, start + len(path) - 1)
             onward = _next_start(program, mode, path, start)
             if onward < 0:
-                failure, failed_at = -onward, start
+                failure = -onward
             start = onward
-    return np.array(starts, np.int64), np.array(lengths, np.int64), np.array(steps, np.int32), failure, failed_at
+    return np.array(starts, np.int64), np.array(lengths, np.int64), np.array(steps, np.int32), failure
 
 
 def _next_start(program: Program, mode: Mode, path: list[int], start: int) -> int:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
+
+from cepheid.engine.kernels.lean import lean
 
 # Steps of the stack machine. A step has an operation and up to five numbers.
 CONST_I, CONST_F, NOTHING, NAV_I, NAV_F, NAV_LABEL, NUMBER = range(7)
@@ -64,8 +65,8 @@ JUDGE = types.NamedTuple(
 INT = types.int64
 
 
-@numba.njit(types.void(JUDGE, INT, INT, INT, INT), cache=True)
-def extend(judge: Judge, label: int, start: int, row: int, number: int) -> None:
+@lean(types.void(JUDGE, INT, INT, INT))
+def extend(judge: Judge, label: int, start: int, row: int) -> None:
     """The path grows by a row: what is kept of it, at its new position."""
     position = row - start
     judge.labels[position] = label
@@ -76,7 +77,8 @@ def extend(judge: Judge, label: int, start: int, row: int, number: int) -> None:
             count += 1
         judge.counts[position, group] = count
     for index in range(judge.aggregates.shape[0]):
-        keep, group, slot, real = judge.aggregates[index]
+        row_of = judge.aggregates[index]
+        keep, group, slot, real = row_of[0], row_of[1], row_of[2], row_of[3]
         known, whole, fraction = 0, 0, 0.0
         if position > 0:
             known = judge.kept_n[position - 1, index]
@@ -105,16 +107,17 @@ def extend(judge: Judge, label: int, start: int, row: int, number: int) -> None:
         judge.kept_f[position, index] = fraction
 
 
-@numba.njit(INT(JUDGE, INT, INT, INT, INT), cache=True)
+@lean(INT(JUDGE, INT, INT, INT, INT))
 def place_of(judge: Judge, position: int, group: int, first: int, offset: int) -> int:
     """The position that FIRST or LAST means, -1 if there is none."""
     count = judge.counts[position, group]
     if offset >= count:
         return -1
-    return judge.places[group, offset] if first else judge.places[group, count - 1 - offset]
+    place: int = judge.places[group, offset] if first else judge.places[group, count - 1 - offset]
+    return place
 
 
-@numba.njit(types.void(JUDGE, INT, INT), cache=True)
+@lean(types.void(JUDGE, INT, INT))
 def combine_whole(judge: Judge, operation: int, top: int) -> None:
     """An operator on two whole numbers, at top - 1 and top: the result goes to top - 1. NULL has been seen to."""
     left, right = judge.stack_i[top - 1], judge.stack_i[top]
@@ -125,7 +128,7 @@ def combine_whole(judge: Judge, operation: int, top: int) -> None:
         result = left - right
     elif operation == MUL_I:
         result = left * right
-    elif operation == DIV_I or operation == MOD_I:
+    elif operation in (DIV_I, MOD_I):
         if right == 0:
             judge.stack_null[top - 1] = 1
         else:
@@ -148,7 +151,7 @@ def combine_whole(judge: Judge, operation: int, top: int) -> None:
     judge.stack_i[top - 1] = result
 
 
-@numba.njit(types.void(JUDGE, INT, INT), cache=True)
+@lean(types.void(JUDGE, INT, INT))
 def combine_real(judge: Judge, operation: int, top: int) -> None:
     """The same for numbers with a fraction; comparisons give a whole number."""
     left, right = judge.stack_f[top - 1], judge.stack_f[top]
@@ -158,7 +161,7 @@ def combine_real(judge: Judge, operation: int, top: int) -> None:
         judge.stack_f[top - 1] = left - right
     elif operation == MUL_F:
         judge.stack_f[top - 1] = left * right
-    elif operation == DIV_F or operation == MOD_F:
+    elif operation in (DIV_F, MOD_F):
         if right == 0.0:
             judge.stack_null[top - 1] = 1
         elif operation == DIV_F:
@@ -179,7 +182,7 @@ def combine_real(judge: Judge, operation: int, top: int) -> None:
         judge.stack_i[top - 1] = 1 if left >= right else 0
 
 
-@numba.njit(types.void(JUDGE, INT, INT), cache=True)
+@lean(types.void(JUDGE, INT, INT))
 def combine_logic(judge: Judge, operation: int, top: int) -> None:
     """AND and OR of SQL on top - 1 and top."""
     left_null, right_null = judge.stack_null[top - 1], judge.stack_null[top]
@@ -194,7 +197,7 @@ def combine_logic(judge: Judge, operation: int, top: int) -> None:
         judge.stack_i[top - 1] = 1 - decisive
 
 
-@numba.njit(types.void(JUDGE, INT, INT), cache=True)
+@lean(types.void(JUDGE, INT, INT))
 def move(judge: Judge, source: int, target: int) -> None:
     """Copies a value of the stack."""
     judge.stack_i[target] = judge.stack_i[source]
@@ -202,7 +205,7 @@ def move(judge: Judge, source: int, target: int) -> None:
     judge.stack_null[target] = judge.stack_null[source]
 
 
-@numba.njit(types.void(JUDGE, INT, INT, INT), cache=True)
+@lean(types.void(JUDGE, INT, INT, INT))
 def load_kept(judge: Judge, step: int, top: int, position: int) -> None:
     """An aggregate of the path so far onto the stack."""
     operation, index = judge.code[step, 0], judge.code[step, 1]
@@ -219,7 +222,7 @@ def load_kept(judge: Judge, step: int, top: int, position: int) -> None:
         judge.stack_f[top] = total / known
 
 
-@numba.njit(types.void(JUDGE, INT, INT, INT, INT, INT, INT), cache=True)
+@lean(types.void(JUDGE, INT, INT, INT, INT, INT, INT))
 def load_row(judge: Judge, step: int, top: int, start: int, row: int, low: int, high: int) -> None:
     """A value of another row, or its label, onto the stack."""
     operation, slot = judge.code[step, 0], judge.code[step, 1]
@@ -241,7 +244,7 @@ def load_row(judge: Judge, step: int, top: int, start: int, row: int, low: int, 
         judge.stack_null[top] = judge.float_nulls[slot, target]
 
 
-@numba.njit(INT(JUDGE, INT, INT), cache=True)
+@lean(INT(JUDGE, INT, INT))
 def combine(judge: Judge, operation: int, top: int) -> int:
     """An operator on what is on the stack; the new top."""
     if operation in (AND, OR):
@@ -279,10 +282,10 @@ def combine(judge: Judge, operation: int, top: int) -> int:
     return top - 1
 
 
-@numba.njit(types.boolean(JUDGE, INT, INT, INT, INT, INT, INT), cache=True)
+@lean(types.boolean(JUDGE, INT, INT, INT, INT, INT, INT))
 def holds_here(judge: Judge, label: int, start: int, row: int, low: int, high: int, number: int) -> bool:
     """May the row at hand have the label, after the path that led to it?"""
-    extend(judge, label, start, row, number)
+    extend(judge, label, start, row)
     top = -1
     for step in range(judge.entry[label, 0], judge.entry[label, 1]):
         operation = judge.code[step, 0]
@@ -317,4 +320,4 @@ def holds_here(judge: Judge, label: int, start: int, row: int, low: int, high: i
             judge.stack_f[top] = abs(judge.stack_f[top])
         else:
             top = combine(judge, operation, top)
-    return judge.stack_null[0] == 0 and judge.stack_i[0] == 1
+    return bool(judge.stack_null[0] == 0 and judge.stack_i[0] == 1)

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from cepheid.engine.kernels.lean import lean
 from cepheid.engine.search.preferred.judge import JUDGE, Judge, extend, holds_here
 from cepheid.engine.search.preferred.program import (
-    AT_END,
     AT_START,
+    DONE,
     JUMP,
     LOOP,
     REMEMBER,
@@ -32,7 +33,10 @@ PROGRAM = types.NamedTuple((INT32S,) * 7 + (types.int64, types.int64), Program)
 
 UNMATCHED = -1  # the length of a match that is none
 SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
+OUT_OF_ROOM = -2  # the attempt needs larger arrays
 NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
+TRAIL, MARKS, CUT = range(3)  # in Scratch.state
+ROOM = 1024  # choices and marks to begin with
 
 
 class Rows(NamedTuple):
@@ -53,28 +57,27 @@ class Mode(NamedTuple):
     unmatched: int  # also report rows that no match has taken
 
 
+class Scratch(NamedTuple):
+    """Room for one attempt; the next one overwrites it, except for what is known to lead to nothing."""
+
+    path: Int32s  # the step that took each row
+    choices: npt.NDArray[np.int64]  # ways that were not tried yet: step, row, length of the trail and of `undo`
+    trail: Int64s  # marks on the way that is being tried: they are no failures if it succeeds
+    marks: Int64s  # all marks of this attempt
+    undo: Int64s  # registers and what they held
+    registers: Int64s
+    state: Int64s  # the lengths of trail and marks, and whether the window cut something off
+    dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
+
+
 ROWS = types.NamedTuple((INT64S, INT64S, types.uint8[::1], BYTE_ROWS), Rows)
 MODE = types.NamedTuple((types.int64, types.int64, types.uint8[::1], types.int64), Mode)
-RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64, types.int64))
+SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, BYTE_ROWS), Scratch)
+RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
+INT = types.int64
 
 
-@numba.njit(INT64S(INT64S), cache=True)
-def grown(values: Int64s) -> Int64s:
-    """The same values with room for as many again."""
-    larger = np.empty(2 * len(values), np.int64)
-    larger[: len(values)] = values
-    return larger
-
-
-@numba.njit(INT32S(INT32S, types.int64), cache=True)
-def grown_path(values: Int32s, needed: int) -> Int32s:
-    """The same values with room for at least so many."""
-    larger = np.empty(max(2 * len(values), needed), np.int32)
-    larger[: len(values)] = values
-    return larger
-
-
-@numba.njit(types.int64(PROGRAM, MODE, INT32S, types.int64, types.int64), cache=True)
+@lean(INT(PROGRAM, MODE, INT32S, INT, INT))
 def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: int) -> int:
     """Where the search goes on after a match; -1 or -2 where AFTER MATCH SKIP cannot."""
     if mode.skip == SKIP_PAST_LAST:
@@ -92,129 +95,164 @@ def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: i
     return start + place if place > 0 else -NO_PROGRESS
 
 
-@numba.njit(RESULT(PROGRAM, ROWS, MODE, JUDGE), cache=True)
-def search(program: Program, rows: Rows, mode: Mode, judge: Judge) -> tuple[Int64s, Int64s, Int32s, int, int]:
+@lean(types.boolean(SCRATCH, INT, INT, INT))
+def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
+    """Is a split reached at a row for the first time? If so, it is marked."""
+    mask = np.uint8(1 << (bit & 7))
+    if scratch.dead[place, bit >> 3] & mask:
+        return False
+    scratch.dead[place, bit >> 3] |= mask
+    entry = place * bits + bit
+    scratch.trail[scratch.state[TRAIL]] = entry
+    scratch.state[TRAIL] += 1
+    scratch.marks[scratch.state[MARKS]] = entry
+    scratch.state[MARKS] += 1
+    return True
+
+
+@lean(types.void(PROGRAM, SCRATCH, INT))
+def settle(program: Program, scratch: Scratch, length: int) -> None:
+    """Takes back marks that are no failures: of the way that succeeded, and of all ways if the window cut one off."""
+    everything = scratch.state[CUT] or length == OUT_OF_ROOM
+    count = scratch.state[MARKS] if everything else scratch.state[TRAIL] if length >= 0 else 0
+    for index in range(count):
+        entry = scratch.marks[index] if everything else scratch.trail[index]
+        bit = entry % program.bits
+        scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+
+
+@lean(INT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH, INT, INT, INT))
+def attempt(
+    program: Program,
+    rows: Rows,
+    mode: Mode,
+    judge: Judge,
+    scratch: Scratch,
+    partition: int,
+    start: int,
+    number: int,
+) -> int:
+    """The length of the preferred match at a row; its steps are left in the path."""
+    low, high = rows.bounds[partition], rows.bounds[partition + 1]
+    scratch.state[:] = 0
+    step, row, depth, undone = 0, start, 0, 0
+    while True:
+        kind = program.kind[step]
+        failed = False
+        if kind == TAKE:
+            if row >= high:
+                failed = True
+            elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
+                failed = True
+                scratch.state[CUT] = 1
+            else:
+                label = program.label[step]
+                how = rows.always[label]
+                scratch.path[row - start] = step
+                if how != 1:
+                    failed = rows.holds[label, row] == 0
+                if how == 2 and not failed:
+                    failed = not holds_here(judge, label, start, row, low, high, number)
+                if not failed:
+                    if judge.active and how != 2:
+                        extend(judge, label, start, row)
+                    row += 1
+                    step += 1
+        elif kind == JUMP:
+            step = program.left[step]
+        elif kind in (SPLIT, LOOP):
+            bit = program.memory[step]
+            if kind == LOOP and program.label[step] >= 0 and scratch.registers[program.label[step]] == row:
+                step = program.exit[step]
+            elif depth >= len(scratch.choices) or scratch.state[MARKS] >= len(scratch.marks):
+                return OUT_OF_ROOM
+            elif bit >= 0 and not first_time(scratch, row + partition, bit, program.bits):
+                failed = True
+            else:
+                choice = scratch.choices[depth]
+                choice[0], choice[1], choice[2], choice[3] = program.right[step], row, scratch.state[TRAIL], undone
+                depth += 1
+                step = program.left[step]
+        elif kind == REMEMBER:
+            if 2 * undone + 2 > len(scratch.undo):
+                return OUT_OF_ROOM
+            register = program.label[step]
+            scratch.undo[2 * undone], scratch.undo[2 * undone + 1] = register, scratch.registers[register]
+            undone += 1
+            scratch.registers[register] = row
+            step += 1
+        elif kind == DONE:
+            return row - start
+        else:
+            failed = row != (low if kind == AT_START else high)
+            step += 1
+        if failed:
+            if depth == 0:
+                return UNMATCHED
+            depth -= 1
+            choice = scratch.choices[depth]
+            step, row, scratch.state[TRAIL] = choice[0], choice[1], choice[2]
+            while undone > choice[3]:
+                undone -= 1
+                scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
+
+
+@numba.njit(SCRATCH(SCRATCH), cache=True)
+def with_more_room(scratch: Scratch) -> Scratch:
+    """The same, with twice the room for choices and marks."""
+    room = 2 * len(scratch.marks)
+    return Scratch(
+        scratch.path,
+        np.empty((room, 4), np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(2 * room, np.int64),
+        scratch.registers,
+        scratch.state,
+        scratch.dead,
+    )
+
+
+@numba.njit(INT64S(INT64S), cache=True)
+def grown(values: Int64s) -> Int64s:
+    """The same values with room for as many again."""
+    larger = np.empty(2 * len(values), np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+@numba.njit(INT32S(INT32S, INT), cache=True)
+def grown_path(values: Int32s, needed: int) -> Int32s:
+    """The same values with room for at least so many."""
+    larger = np.empty(max(2 * len(values), needed), np.int32)
+    larger[: len(values)] = values
+    return larger
+
+
+@numba.njit(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH), cache=True)
+def search(
+    program: Program, rows: Rows, mode: Mode, judge: Judge, scratch: Scratch
+) -> tuple[Int64s, Int64s, Int32s, int]:
     """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
 
-    A length of 0 is an empty match, UNMATCHED a row that is in no match. The last two numbers say whether AFTER MATCH
-    SKIP failed, and at which row.
+    A length of 0 is an empty match, UNMATCHED a row that is in no match. The last number says whether AFTER MATCH SKIP
+    failed, and why.
     """
     starts, lengths = np.empty(64, np.int64), np.empty(64, np.int64)
     taken = np.empty(256, np.int32)
     found = used = 0
-    partitions = len(rows.bounds) - 1
-    total = rows.bounds[partitions]
-    width = (program.bits + 7) // 8
-    dead = np.zeros((total + partitions, max(width, 1)), np.uint8)
-    path = np.empty(64, np.int32)
-    stack = np.empty(256, np.int64)
-    trail = np.empty(128, np.int64)  # marks on the way that is being tried: they are no failures if it succeeds
-    marked = np.empty(128, np.int64)  # marks of this attempt
-    undo = np.empty(64, np.int64)
-    registers = np.full(max(program.registers, 1), -1, np.int64)
-    for partition in range(partitions):
+    for partition in range(len(rows.bounds) - 1):
         low, high = rows.bounds[partition], rows.bounds[partition + 1]
         start, matched, number = low, low - 1, 1
         while start < high:
-            pc, row, depth = 0, start, 0
-            trail_end = marks = undone = 0
-            cut = False
-            length = UNMATCHED
-            while True:
-                kind = program.kind[pc]
-                failed = False
-                if kind == TAKE:
-                    if row >= high:
-                        failed = True
-                    elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
-                        failed = True
-                        cut = True
-                    else:
-                        label = program.label[pc]
-                        how = rows.always[label]
-                        position = row - start
-                        if position >= len(path):
-                            path = grown_path(path, position + 1)
-                        path[position] = pc
-                        if how == 0:
-                            failed = rows.holds[label, row] == 0
-                        elif how == 2:
-                            failed = rows.holds[label, row] == 0 or not holds_here(
-                                judge, label, start, row, low, high, number
-                            )
-                        if not failed:
-                            if judge.active and how != 2:
-                                extend(judge, label, start, row, number)
-                            row += 1
-                            pc += 1
-                elif kind == SPLIT or kind == LOOP:
-                    only_out = kind == LOOP and program.label[pc] >= 0 and registers[program.label[pc]] == row
-                    if only_out:
-                        pc = program.exit[pc]
-                    else:
-                        bit = program.memory[pc]
-                        if bit >= 0:
-                            place = row + partition
-                            mask = np.uint8(1 << (bit & 7))
-                            if dead[place, bit >> 3] & mask:
-                                failed = True
-                            else:
-                                dead[place, bit >> 3] |= mask
-                                if trail_end >= len(trail):
-                                    trail = grown(trail)
-                                trail[trail_end] = place * program.bits + bit
-                                trail_end += 1
-                                if mode.within > 0:
-                                    if marks >= len(marked):
-                                        marked = grown(marked)
-                                    marked[marks] = place * program.bits + bit
-                                    marks += 1
-                        if not failed:
-                            if 4 * depth + 4 > len(stack):
-                                stack = grown(stack)
-                            stack[4 * depth] = program.right[pc]
-                            stack[4 * depth + 1] = row
-                            stack[4 * depth + 2] = trail_end
-                            stack[4 * depth + 3] = undone
-                            depth += 1
-                            pc = program.left[pc]
-                elif kind == JUMP:
-                    pc = program.left[pc]
-                elif kind == AT_START:
-                    failed = row != low
-                    pc += 1
-                elif kind == AT_END:
-                    failed = row != high
-                    pc += 1
-                elif kind == REMEMBER:
-                    register = program.label[pc]
-                    if 2 * undone + 2 > len(undo):
-                        undo = grown(undo)
-                    undo[2 * undone], undo[2 * undone + 1] = register, registers[register]
-                    undone += 1
-                    registers[register] = row
-                    pc += 1
-                else:  # DONE
-                    length = row - start
-                    break
-                if failed:
-                    if depth == 0:
-                        break
-                    depth -= 1
-                    pc, row = stack[4 * depth], stack[4 * depth + 1]
-                    trail_end = stack[4 * depth + 2]
-                    while undone > stack[4 * depth + 3]:
-                        undone -= 1
-                        registers[undo[2 * undone]] = undo[2 * undone + 1]
-            # What the window cut off may be found from a later start; what succeeded is no failure.
-            count = marks if cut else trail_end if length >= 0 else 0
-            for index in range(count):
-                entry = marked[index] if cut else trail[index]
-                bit = entry % program.bits
-                dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+            length = attempt(program, rows, mode, judge, scratch, partition, start, number)
+            settle(program, scratch, length)
+            if length == OUT_OF_ROOM:
+                scratch = with_more_room(scratch)
+                continue
             if found >= len(starts):
                 starts, lengths = grown(starts), grown(lengths)
-            if length < 0:
+            if length == UNMATCHED:
                 if mode.unmatched and start > matched:
                     starts[found], lengths[found] = start, UNMATCHED
                     found += 1
@@ -228,11 +266,26 @@ def search(program: Program, rows: Rows, mode: Mode, judge: Judge) -> tuple[Int6
                 continue
             if used + length > len(taken):
                 taken = grown_path(taken, used + length)
-            taken[used : used + length] = path[:length]
+            taken[used : used + length] = scratch.path[:length]
             used += length
             matched = max(matched, start + length - 1)
-            onward = next_start(program, mode, path, start, length)
+            onward = next_start(program, mode, scratch.path, start, length)
             if onward < 0:
-                return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), -onward, start
+                return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), -onward
             start = onward
-    return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0, -1
+    return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
+
+
+def scratch_for(program: Program, bounds: Int64s) -> Scratch:
+    """Room for a search over partitions."""
+    longest = int(np.diff(bounds).max()) if len(bounds) > 1 else 0
+    return Scratch(
+        np.empty(longest, np.int32),
+        np.empty((ROOM, 4), np.int64),
+        np.empty(ROOM, np.int64),
+        np.empty(ROOM, np.int64),
+        np.empty(2 * ROOM, np.int64),
+        np.full(max(program.registers, 1), -1, np.int64),
+        np.zeros(3, np.int64),
+        np.zeros((int(bounds[-1]) + len(bounds), max((program.bits + 7) // 8, 1)), np.uint8),
+    )

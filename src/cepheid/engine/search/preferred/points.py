@@ -197,7 +197,7 @@ def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.
 def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int64s, kind: pa.DataType) -> Any:
     """Common aggregates without Python's loops; None if it is not one of them."""
     value = values[0]
-    known = value.is_valid().to_numpy(zero_copy_only=False)
+    known = np.array(value.is_valid().to_numpy(zero_copy_only=False))
     if function == "count":
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
         return pa.array(before[last] - before[first])
@@ -213,10 +213,10 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         counts = np.empty(len(first), np.int64)
         if pa.types.is_integer(value.type):
             whole_numbers = pc.fill_null(value.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-            sums = whole_sums(np.ascontiguousarray(whole_numbers), known, first, last, counts)
+            sums: npt.NDArray[Any] = whole_sums(np.array(whole_numbers), known, first, last, counts)
         else:
             reals = pc.fill_null(value.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
-            sums = real_sums(np.ascontiguousarray(reals), known, first, last, counts)
+            sums = real_sums(np.array(reals), known, first, last, counts)
         if function == "sum":
             return pa.array(sums, kind, mask=counts == 0)
         return pa.array(sums.astype(np.float64) / np.maximum(counts, 1), mask=counts == 0)
@@ -225,9 +225,9 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         if pa.types.is_boolean(by.type) or pa.types.is_list(by.type):
             return None
         ranks = pc.rank(by, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()).to_numpy(zero_copy_only=False)
-        valid = by.is_valid().to_numpy(zero_copy_only=False)
+        valid = np.array(by.is_valid().to_numpy(zero_copy_only=False))
         largest = function.startswith("max")
-        chosen = extremes(np.ascontiguousarray(ranks), valid, first, last, largest)
+        chosen = extremes(np.array(ranks), valid, first, last, largest)
         return value.take(pa.array(chosen, mask=chosen < 0))
     return None
 

@@ -45,7 +45,6 @@ class _Steps:
     """The program while it is made: one row per step."""
 
     labels: dict[str, int]
-    text: str
     rows: list[list[int]] = field(default_factory=list)
     registers: int = 0
 
@@ -61,15 +60,13 @@ class _Steps:
         self.rows[at][4] = other
 
 
-def compile_pattern(
-    pattern: p.Pattern, labels: tuple[str, ...], path_labels: frozenset[str], text: str = ""
-) -> Program:
+def compile_pattern(pattern: p.Pattern, labels: tuple[str, ...], path_labels: frozenset[str]) -> Program:
     """The program of a pattern; `path_labels` are those whose condition looks at the path that led to a row.
 
     >>> compile_pattern(p.Repeat(p.Single("A"), 1, None), ("A",), frozenset()).kind.tolist()
     [0, 6, 7]
     """
-    steps = _Steps({label: number for number, label in enumerate(labels)}, text)
+    steps = _Steps({label: number for number, label in enumerate(labels)})
     _compile(pattern, steps, 0)
     steps.add(DONE)
     table = np.array(steps.rows, np.int32).T

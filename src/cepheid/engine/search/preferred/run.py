@@ -10,7 +10,7 @@ import pyarrow as pa
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
 from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare
 from cepheid.engine.search.preferred.interpreted import search_interpreted
-from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, search
+from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, scratch_for, search
 from cepheid.engine.search.preferred.points import Paths, Points
 from cepheid.engine.search.preferred.program import Program, compile_pattern
 from cepheid.errors import DataError
@@ -43,7 +43,7 @@ def needed_columns(clause: BoundClause) -> tuple[str, ...]:
 def match_table(clause: BoundClause, table: pa.Table) -> pa.Table:
     """The result of a clause over a whole table."""
     rows = arrange(clause, table, needed_columns(clause))
-    program = compile_pattern(clause.pattern, clause.labels, path_labels(clause), clause.text)
+    program = compile_pattern(clause.pattern, clause.labels, path_labels(clause))
     found = find_matches(clause, program, rows, prepare(clause, rows))
     return assemble(clause, program, rows, found)
 
@@ -58,16 +58,17 @@ def find_matches(clause: BoundClause, program: Program, rows: Arranged, conditio
     )
     inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds)
     if conditions.interpreted:
-        start, length, step, failure, row = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
+        start, length, step, failure = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
     else:
-        start, length, step, failure, row = search(program, inputs, mode, conditions.judge)
+        scratch = scratch_for(program, rows.bounds)
+        start, length, step, failure = search(program, inputs, mode, conditions.judge, scratch)
     if failure:
         why = "no row of a match has the label to skip to"
         if failure != NO_SUCH_LABEL:
             why = "it would go back to the first row of a match, and find it again"
         hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
         raise DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
-    return Found(start, length, step)
+    return Found(start, length, step.astype(np.int64))
 
 
 def assemble(clause: BoundClause, program: Program, rows: Arranged, found: Found) -> pa.Table:
