@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cepheid.api import Query, fit, match, query
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError
 from cepheid.language.functions import function
+from cepheid.row_query import RowQuery
 
 if TYPE_CHECKING:
     from cepheid.language.build import any_of, event, seq
@@ -45,6 +46,7 @@ __all__ = [
     "ModelError",
     "Query",
     "QueryError",
+    "RowQuery",
     "Uniform",
     "Weibull",
     "any_of",

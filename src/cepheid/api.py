@@ -12,9 +12,11 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.row_query import RowQuery, row_query
 
 
 class Explanation(str):
@@ -82,7 +84,7 @@ class Query:
         return hash(self.syntax)
 
 
-def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
+def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | RowQuery:
     """A query from its text, or from a pattern built in Python; a QueryError points at what is wrong.
 
     `parameters` gives values to bare words in the text, such as T in `WITHIN T`.
@@ -92,12 +94,16 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
     WHERE [tag]
     WITHIN 12 hours
     """
+    if isinstance(text, RowQuery):
+        return text
     if isinstance(text, Query):
         return Query(text.syntax, text.text, {**text.parameters, **(parameters or {})})
     if hasattr(text, "to_syntax"):
         return Query(text.to_syntax(), None, parameters)
     if not isinstance(text, str):
         raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
+    if is_clause(text):
+        return row_query(text)
     return Query(check(parse(text), text), text, parameters)
 
 
@@ -115,8 +121,13 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
     from cepheid.runners.dispatch import run
 
     parameters = options.pop("parameters", None)
+    if isinstance(query_or_text, RowQuery) or (isinstance(query_or_text, str) and is_clause(query_or_text)):
+        return query(query_or_text).match(events, **options)
     if isinstance(query_or_text, Mapping):
-        return run(events, {name: query(each, parameters) for name, each in query_or_text.items()}, **options)
+        queries = {name: query(each, parameters) for name, each in query_or_text.items()}
+        if any(isinstance(each, RowQuery) for each in queries.values()):
+            raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
+        return run(events, queries, **options)
     return run(events, query(query_or_text, parameters), **options)
 
 
@@ -128,4 +139,7 @@ def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
     """
     from cepheid.runners.fit import fit_model
 
-    return fit_model(history, query(query_or_text, options.pop("parameters", None)), **options)
+    fitted = query(query_or_text, options.pop("parameters", None))
+    if isinstance(fitted, RowQuery):
+        raise QueryError("a MATCH_RECOGNIZE clause has no losses to fit", code="row-pattern")
+    return fit_model(history, fitted, **options)

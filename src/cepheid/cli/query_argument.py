@@ -10,14 +10,18 @@ from typing import Any
 
 import cepheid
 from cepheid.cli.event_files import SUFFIXES
-from cepheid.errors import CepheidError, closest
+from cepheid.errors import CepheidError, QueryError, closest
 
 _SUFFIX = ".cepheid"
 
 
 def read_query(argument: str, parameters: Iterable[str] = ()) -> cepheid.Query:
     """The checked query."""
-    return cepheid.query(query_text(argument), parse_parameters(parameters))
+    query = cepheid.query(query_text(argument), parse_parameters(parameters))
+    if not isinstance(query, cepheid.Query):
+        hint = "run it with `cepheid sql`"
+        raise QueryError("a MATCH_RECOGNIZE clause is a part of a SELECT", hint=hint, code="row-pattern")
+    return query
 
 
 def query_text(argument: str) -> str:

@@ -133,4 +133,4 @@ def window_times(table: pa.Table, clause: BoundClause) -> Int64s:
     elif not pa.types.is_integer(kind):
         raise DataError(f"WITHIN needs a time or a whole number, not {kind}", column=name)
     values: Int64s = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return np.ascontiguousarray(values)
+    return np.array(values)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.search.preferred import judge as j
-from cepheid.engine.search.preferred.columnwise import evaluate, whole
+from cepheid.engine.search.preferred.columnwise import evaluate, plain, whole
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -313,7 +313,7 @@ def row_values(inner: Bound, table: pa.Table, text: str) -> pa.Array:
 
     def resolve(node: Bound) -> Any:
         if isinstance(node, Column):
-            return whole(table.column(node.name), table.num_rows)
+            return plain(table.column(node.name))
         raise UnfitError
 
     return whole(evaluate(inner, resolve, table.num_rows, text), table.num_rows)

@@ -84,11 +84,15 @@ def whole(values: Values, length: int) -> pa.Array:
 
 
 def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A table's column as expressions see it: in one piece, no dictionary."""
+    """A table's column as expressions see it: in one piece, no dictionary, one type of strings."""
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(column, pa.ChunkedArray):  # more than two billion characters
         raise QueryError("a string column is too large", hint="cut the table", code="too-large")
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        column = column.cast(pa.string())
+    return column
 
 
 def common_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -111,7 +115,7 @@ def common_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
     name = node.function
-    if name in _COMPARE:
+    if name in _COMPARE and not any(pa.types.is_nested(argument.type) for argument in arguments):
         return _COMPARE[name](*_alike(*arguments))
     if name in ("+", "-", "*"):
         return _arithmetic(node, arguments, length)
@@ -330,7 +334,7 @@ def _operator_type(name: str, types: list[pa.DataType]) -> pa.DataType:
     own = find_function(name)
     if own is not None and own.user:
         return {DataType.BOOL: pa.bool_(), DataType.INT: pa.int64()}.get(own.result or DataType.FLOAT, pa.float64())
-    if name in ("like", "rlike"):
+    if name in ("like", "rlike") or name in _COMPARE:
         return pa.bool_()
     if name == "element":
         if not pa.types.is_list(types[0]):

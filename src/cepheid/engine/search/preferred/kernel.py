@@ -134,7 +134,7 @@ def attempt(
 ) -> int:
     """The length of the preferred match at a row; its steps are left in the path."""
     low, high = rows.bounds[partition], rows.bounds[partition + 1]
-    scratch.state[:] = 0
+    scratch.state[TRAIL], scratch.state[MARKS], scratch.state[CUT] = 0, 0, 0
     step, row, depth, undone = 0, start, 0, 0
     while True:
         kind = program.kind[step]
@@ -169,8 +169,8 @@ def attempt(
             elif bit >= 0 and not first_time(scratch, row + partition, bit, program.bits):
                 failed = True
             else:
-                choice = scratch.choices[depth]
-                choice[0], choice[1], choice[2], choice[3] = program.right[step], row, scratch.state[TRAIL], undone
+                scratch.choices[depth, 0], scratch.choices[depth, 1] = program.right[step], row
+                scratch.choices[depth, 2], scratch.choices[depth, 3] = scratch.state[TRAIL], undone
                 depth += 1
                 step = program.left[step]
         elif kind == REMEMBER:
@@ -190,9 +190,9 @@ def attempt(
             if depth == 0:
                 return UNMATCHED
             depth -= 1
-            choice = scratch.choices[depth]
-            step, row, scratch.state[TRAIL] = choice[0], choice[1], choice[2]
-            while undone > choice[3]:
+            step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
+            scratch.state[TRAIL] = scratch.choices[depth, 2]
+            while undone > scratch.choices[depth, 3]:
                 undone -= 1
                 scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
 

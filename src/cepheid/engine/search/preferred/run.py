@@ -40,9 +40,14 @@ def needed_columns(clause: BoundClause) -> tuple[str, ...]:
     return tuple(name for name in clause.columns if name in read)
 
 
+def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
+    """The rows of a table in the order of the clause, with the columns it needs."""
+    return arrange(clause, table, needed_columns(clause))
+
+
 def match_table(clause: BoundClause, table: pa.Table) -> pa.Table:
     """The result of a clause over a whole table."""
-    rows = arrange(clause, table, needed_columns(clause))
+    rows = arranged(clause, table)
     program = compile_pattern(clause.pattern, clause.labels, path_labels(clause))
     found = find_matches(clause, program, rows, prepare(clause, rows))
     return assemble(clause, program, rows, found)
