@@ -1,0 +1,69 @@
+"""Row patterns on Spark: whole statements, clauses in all places, other systems' dialects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+import cepheid.sql
+from cepheid.errors import QueryError
+
+pytestmark = pytest.mark.spark
+
+TICKS = "(VALUES (1, 90), (2, 80), (3, 70), (4, 80), (5, 90), (6, 50), (7, 40), (8, 60)) t(id, value)"
+V_SHAPE = "PATTERN (A B+ C+) DEFINE B AS B.value < PREV(B.value), C AS C.value > PREV(C.value)"
+
+
+def rows(spark: Any, statement: str, dialect: str = "spark") -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in cepheid.sql.query(spark, statement, dialect).collect()]
+
+
+def test_a_statement_of_trino(spark: Any) -> None:
+    clause = f"MATCH_RECOGNIZE (ORDER BY id MEASURES MATCH_NUMBER() AS n, sum(value) / 7 AS s {V_SHAPE})"
+    assert rows(spark, f"SELECT n, s FROM {TICKS} {clause} AS m ORDER BY n", "trino") == [(1, 58), (2, 21)]
+
+
+def test_clauses_in_queries_before_the_select_and_in_joins(spark: Any) -> None:
+    statement = f"""
+    WITH ticks AS (SELECT * FROM {TICKS}),
+         falls AS (SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY id MEASURES FIRST(id) AS began {V_SHAPE}) AS f)
+    SELECT falls.began, m.top FROM falls
+    JOIN ticks MATCH_RECOGNIZE (ORDER BY id MEASURES LAST(id) AS ended, max(value) AS top {V_SHAPE}) m
+      ON m.ended > falls.began  -- MATCH_RECOGNIZE ( in a comment
+    WHERE 'MATCH_RECOGNIZE (' <> '' ORDER BY 1, 2"""
+    assert rows(spark, statement) == [(1, 60), (1, 90), (6, 60)]
+
+
+def test_a_clause_over_a_clause(spark: Any) -> None:
+    inner = f"(SELECT * FROM {TICKS} MATCH_RECOGNIZE (ORDER BY id MEASURES LAST(id) AS e, count(*) AS n {V_SHAPE}))"
+    outer = "MATCH_RECOGNIZE (ORDER BY e MEASURES array_agg(n) AS sizes PATTERN (A+) DEFINE A AS n > 0)"
+    assert rows(spark, f"SELECT sizes FROM {inner} {outer}") == [([5, 3],)]
+
+
+def test_queries_inside_of_a_clause(spark: Any) -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY id MEASURES count(*) AS n PATTERN (A+) DEFINE A AS value > (SELECT 65))"
+    assert rows(spark, f"SELECT n FROM {TICKS} {clause} m") == [(5,)]
+
+
+def test_partitions_of_a_table(spark: Any) -> None:
+    table = pa.table({"k": ["a", "b", None] * 40, "t": list(range(120)), "v": [i % 7 for i in range(120)]})
+    measures = "MEASURES sum(v) AS s, LAST(t) AS t"
+    clause = f"MATCH_RECOGNIZE (PARTITION BY k ORDER BY t {measures} PATTERN (A B+) DEFINE B AS v > PREV(v))"
+    expected = cepheid.match(table, clause, engine="reference")
+    found = cepheid.match(spark.createDataFrame(table.to_pandas()), clause, partitions=3)
+    assert found.columns == expected.column_names
+    key = str
+    assert sorted(map(tuple, found.collect()), key=key) == sorted(
+        zip(*(column.to_pylist() for column in expected.columns), strict=True), key=key
+    )
+
+
+def test_errors_point_into_the_statement(spark: Any) -> None:
+    statement = f"SELECT * FROM {TICKS} MATCH_RECOGNIZE (PATTERN (A B) DEFINE B AS B.valu > 1)"
+    with pytest.raises(QueryError) as caught:
+        rows(spark, statement)
+    assert caught.value.text is not None
+    assert caught.value.text[caught.value.start : caught.value.end] == "valu"
