@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,7 +34,7 @@ _Shown = Annotated[Shown | None, typer.Option(help="How rows are printed without
 _Master = Annotated[str, typer.Option(metavar="URL", help="Where Spark runs: local[*], spark://host:7077, ...")]
 _Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark's.")]
 
-_WORDS = ("SELECT", "FROM", "MATCH_RECOGNIZE", "PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW PER MATCH")
+_WORDS: tuple[str, ...] = ("SELECT", "FROM", "MATCH_RECOGNIZE", "PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW PER MATCH")
 _WORDS += ("ALL ROWS PER MATCH", "AFTER MATCH SKIP PAST LAST ROW", "PATTERN", "WITHIN", "SUBSET", "DEFINE")
 _WORDS += ("PREV", "NEXT", "FIRST", "LAST", "CLASSIFIER()", "MATCH_NUMBER()")
 
@@ -110,6 +111,7 @@ def print_rows(table: pa.Table, output: Path | None, show: Shown | None, limit: 
 def prompt(session: Any, tables: Sequence[str], run: Callable[[str], None]) -> None:
     """Reads statements that end with a semicolon until there are no more."""
     _complete(session, tables)
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # what it logs is said as a sentence below
     note(f"tables: {', '.join(tables) or 'none; give them with --table name=path'}. End a statement with ; or quit.")
     lines: list[str] = []
     while True:
