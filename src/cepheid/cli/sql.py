@@ -34,7 +34,15 @@ _Shown = Annotated[Shown | None, typer.Option(help="How rows are printed without
 _Master = Annotated[str, typer.Option(metavar="URL", help="Where Spark runs: local[*], spark://host:7077, ...")]
 _Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark's.")]
 
-_WORDS: tuple[str, ...] = ("SELECT", "FROM", "MATCH_RECOGNIZE", "PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW PER MATCH")
+_WORDS: tuple[str, ...] = (
+    "SELECT",
+    "FROM",
+    "MATCH_RECOGNIZE",
+    "PARTITION BY",
+    "ORDER BY",
+    "MEASURES",
+    "ONE ROW PER MATCH",
+)
 _WORDS += ("ALL ROWS PER MATCH", "AFTER MATCH SKIP PAST LAST ROW", "PATTERN", "WITHIN", "SUBSET", "DEFINE")
 _WORDS += ("PREV", "NEXT", "FIRST", "LAST", "CLASSIFIER()", "MATCH_NUMBER()")
 

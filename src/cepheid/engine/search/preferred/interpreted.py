@@ -14,6 +14,7 @@ from cepheid.engine.search.preferred.kernel import (
     SKIP_NEXT,
     SKIP_PAST_LAST,
     UNMATCHED,
+    UNSETTLED,
     Mode,
     Rows,
 )
@@ -108,8 +109,8 @@ class _Search:
     conditions: Conditions
     columns: dict[str, list[Any]]
 
-    def attempt(self, start: int, low: int, high: int, number: int) -> list[int] | None:
-        """The steps that took the rows of the preferred match at `start`, or None."""
+    def attempt(self, start: int, low: int, high: int, number: int, whole: bool) -> list[int] | int:
+        """The steps that took the rows of the preferred match at `start`, or UNMATCHED, or UNSETTLED."""
         program = self.program
         path: list[int] = []
         registers = [-1] * program.registers
@@ -117,6 +118,8 @@ class _Search:
         step = 0
         while True:
             kind, row, failed = program.kind[step], start + len(path), False
+            if kind == TAKE and self.unsettled(start, row, high):
+                return UNSETTLED
             if kind == TAKE:
                 if self.may_take(step, path, start, low, high, number):
                     path.append(step)
@@ -132,7 +135,7 @@ class _Search:
             elif kind == JUMP:
                 step = program.left[step]
             elif kind in (AT_START, AT_END):
-                failed = row != (low if kind == AT_START else high)
+                failed = row != (low if kind == AT_START else high) or (kind == AT_START and not whole)
                 step += 1
             elif kind == REMEMBER:
                 registers[program.label[step]] = row
@@ -141,9 +144,18 @@ class _Search:
                 return path
             if failed:
                 if not choices:
-                    return None
+                    return UNMATCHED
                 step, length, registers = choices.pop()
                 del path[length:]
+
+    def unsettled(self, start: int, row: int, high: int) -> bool:
+        """Does it depend on rows that are still to come whether the row can be taken?"""
+        mode, time = self.mode, self.rows.time
+        if not mode.open or row < high - mode.ahead:
+            return False
+        if row >= high:
+            return mode.within == 0 or mode.horizon < time[start] + mode.within - 1
+        return mode.within == 0 or time[row] - time[start] < mode.within
 
     def may_take(self, step: int, path: list[int], start: int, low: int, high: int, number: int) -> bool:
         row = start + len(path)
@@ -171,16 +183,21 @@ def search_interpreted(
     lengths: list[int] = []
     steps: list[int] = []
     failure = 0
-    for low, high in zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True):
-        start, matched, number = low, low - 1, 1
+    for partition, (low, high) in enumerate(zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True)):
+        start, matched = int(rows.begin[partition]), int(rows.matched[partition])
+        number = int(rows.number[partition])
         while start < high and not failure:
-            path = job.attempt(start, low, high, number)
-            if path is None:
+            path = job.attempt(start, low, high, number, bool(rows.whole[partition]))
+            if path == UNSETTLED:
+                break
+            if not isinstance(path, list):
                 if mode.unmatched and start > matched:
                     starts.append(start)
                     lengths.append(UNMATCHED)
                 start += 1
                 continue
+            if mode.open and path and start + len(path) + mode.shown_ahead > high:
+                break
             starts.append(start)
             lengths.append(len(path))
             steps += path
@@ -193,6 +210,7 @@ def search_interpreted(
             if onward < 0:
                 failure = -onward
             start = onward
+        rows.begin[partition], rows.matched[partition], rows.number[partition] = start, matched, number
     return np.array(starts, np.int64), np.array(lengths, np.int64), np.array(steps, np.int32), failure
 
 

@@ -34,6 +34,7 @@ PROGRAM = types.NamedTuple((INT32S,) * 7 + (types.int64, types.int64), Program)
 UNMATCHED = -1  # the length of a match that is none
 SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
 OUT_OF_ROOM = -2  # the attempt needs larger arrays
+UNSETTLED = -3  # rows that are still to come may decide
 NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
 TRAIL, MARKS, CUT = range(3)  # in Scratch.state
 ROOM = 1024  # choices and marks to begin with
@@ -46,6 +47,11 @@ class Rows(NamedTuple):
     time: Int64s  # the first sort key, if there is a window
     always: Bytes  # per label: 0 judged by a column of `holds`, 1 holds everywhere, 2 judged by the path
     holds: npt.NDArray[np.uint8]  # per label and row: may the row have the label?
+    # Per partition, where the search begins, and after it where it stopped: these are written.
+    begin: Int64s
+    number: Int64s  # of the next match
+    matched: Int64s  # the last row that a match has taken
+    whole: Bytes  # is its first row there?
 
 
 class Mode(NamedTuple):
@@ -55,6 +61,11 @@ class Mode(NamedTuple):
     skip: int
     skip_labels: Bytes  # per label
     unmatched: int  # also report rows that no match has taken
+    # Streams: more rows may come. What depends on them is left for later.
+    open: int
+    horizon: int  # all rows up to this time are there
+    ahead: int  # how many rows a condition looks ahead
+    shown_ahead: int  # how many rows a measure does
 
 
 class Scratch(NamedTuple):
@@ -70,8 +81,9 @@ class Scratch(NamedTuple):
     dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
 
 
-ROWS = types.NamedTuple((INT64S, INT64S, types.uint8[::1], BYTE_ROWS), Rows)
-MODE = types.NamedTuple((types.int64, types.int64, types.uint8[::1], types.int64), Mode)
+BYTES = types.uint8[::1]
+ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES), Rows)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 5), Mode)
 SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, BYTE_ROWS), Scratch)
 RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
 INT = types.int64
@@ -113,7 +125,7 @@ def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
 @lean(types.void(PROGRAM, SCRATCH, INT))
 def settle(program: Program, scratch: Scratch, length: int) -> None:
     """Takes back marks that are no failures: of the way that succeeded, and of all ways if the window cut one off."""
-    everything = scratch.state[CUT] or length == OUT_OF_ROOM
+    everything = scratch.state[CUT] or length in (OUT_OF_ROOM, UNSETTLED)
     count = scratch.state[MARKS] if everything else scratch.state[TRAIL] if length >= 0 else 0
     for index in range(count):
         entry = scratch.marks[index] if everything else scratch.trail[index]
@@ -141,10 +153,16 @@ def attempt(
         failed = False
         if kind == TAKE:
             if row >= high:
+                if mode.open:  # no row that this match could take is missing if its window has passed
+                    if mode.within == 0 or mode.horizon < rows.time[start] + mode.within - 1:
+                        return UNSETTLED
+                    scratch.state[CUT] = 1
                 failed = True
             elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
                 failed = True
                 scratch.state[CUT] = 1
+            elif mode.open and row >= high - mode.ahead:
+                return UNSETTLED
             else:
                 label = program.label[step]
                 how = rows.always[label]
@@ -184,7 +202,7 @@ def attempt(
         elif kind == DONE:
             return row - start
         else:
-            failed = row != (low if kind == AT_START else high)
+            failed = row != (low if kind == AT_START else high) or (kind == AT_START and not rows.whole[partition])
             step += 1
         if failed:
             if depth == 0:
@@ -242,14 +260,16 @@ def search(
     taken = np.empty(256, np.int32)
     found = used = 0
     for partition in range(len(rows.bounds) - 1):
-        low, high = rows.bounds[partition], rows.bounds[partition + 1]
-        start, matched, number = low, low - 1, 1
+        high = rows.bounds[partition + 1]
+        start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
         while start < high:
             length = attempt(program, rows, mode, judge, scratch, partition, start, number)
             settle(program, scratch, length)
             if length == OUT_OF_ROOM:
                 scratch = with_more_room(scratch)
                 continue
+            if length == UNSETTLED or (mode.open and length > 0 and start + length + mode.shown_ahead > high):
+                break
             if found >= len(starts):
                 starts, lengths = grown(starts), grown(lengths)
             if length == UNMATCHED:
@@ -273,6 +293,7 @@ def search(
             if onward < 0:
                 return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), -onward
             start = onward
+        rows.begin[partition], rows.matched[partition], rows.number[partition] = start, matched, number
     return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
 
 

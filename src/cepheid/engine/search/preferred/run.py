@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
@@ -49,19 +50,55 @@ def match_table(clause: BoundClause, table: pa.Table) -> pa.Table:
     """The result of a clause over a whole table."""
     rows = arranged(clause, table)
     program = compile_pattern(clause.pattern, clause.labels, path_labels(clause))
-    found = find_matches(clause, program, rows, prepare(clause, rows))
+    conditions = prepare(clause, rows)
+    found = find_matches(clause, program, rows, conditions, from_the_start(rows))
     return assemble(clause, program, rows, found)
 
 
-def find_matches(clause: BoundClause, program: Program, rows: Arranged, conditions: Conditions) -> Found:
-    """The matches of all partitions."""
+@dataclass(frozen=True)
+class Positions:
+    """Where the search of each partition begins; after it, where it stopped."""
+
+    begin: Int64s
+    number: Int64s
+    matched: Int64s
+    whole: npt.NDArray[np.uint8]
+
+
+def from_the_start(rows: Arranged) -> Positions:
+    """All partitions from their first row on."""
+    low = rows.bounds[:-1]
+    return Positions(low.copy(), np.ones(len(low), np.int64), low - 1, np.ones(len(low), np.uint8))
+
+
+@dataclass(frozen=True)
+class Openness:
+    """Streams: more rows may come, but none up to the horizon."""
+
+    horizon: int
+    ahead: int
+    shown_ahead: int
+
+
+def find_matches(
+    clause: BoundClause,
+    program: Program,
+    rows: Arranged,
+    conditions: Conditions,
+    positions: Positions,
+    openness: Openness | None = None,
+) -> Found:
+    """The matches of all partitions; `positions` are moved on to where the search stopped."""
+    ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
     mode = Mode(
         clause.within or 0,
         _SKIPS[clause.skip],
         np.array([label in (clause.skip_labels or ()) for label in clause.labels], np.uint8),
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
+        *ending,
     )
-    inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds)
+    where = (positions.begin, positions.number, positions.matched, positions.whole)
+    inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds, *where)
     if conditions.interpreted:
         start, length, step, failure = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
     else:
@@ -76,9 +113,11 @@ def find_matches(clause: BoundClause, program: Program, rows: Arranged, conditio
     return Found(start, length, step.astype(np.int64))
 
 
-def assemble(clause: BoundClause, program: Program, rows: Arranged, found: Found) -> pa.Table:
-    """The result's rows: one per match, or one per row of a match."""
-    paths, of, at, row = _places(clause, program, rows, found)
+def assemble(
+    clause: BoundClause, program: Program, rows: Arranged, found: Found, first_number: Int64s | None = None
+) -> pa.Table:
+    """The result's rows: one per match, or one per row of a match. Numbers go on from those of each partition."""
+    paths, of, at, row = _places(clause, program, rows, found, first_number)
     unmatched = of < 0
     seen = np.flatnonzero(~unmatched)
     points = Points(rows.table, clause.labels, paths, of[seen], at[seen], clause.text)
@@ -101,12 +140,14 @@ def assemble(clause: BoundClause, program: Program, rows: Arranged, found: Found
 
 
 def _places(
-    clause: BoundClause, program: Program, rows: Arranged, found: Found
+    clause: BoundClause, program: Program, rows: Arranged, found: Found, first_number: Int64s | None
 ) -> tuple[Paths, Int64s, Int64s, Int64s]:
     """The matches, and for each row of the result: its match (-1: none), its place in the paths, its row."""
     partition = np.searchsorted(rows.bounds, found.start, "right") - 1
     is_match = found.length >= 0
     numbers = _numbers(partition, is_match)
+    if first_number is not None:
+        numbers = numbers + first_number[partition] - 1
     length = np.maximum(found.length, 0)
     offset = np.concatenate([np.zeros(1, np.int64), np.cumsum(length)])
     label = program.label[found.step].astype(np.int64)
