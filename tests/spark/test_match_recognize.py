@@ -67,3 +67,21 @@ def test_errors_point_into_the_statement(spark: Any) -> None:
         rows(spark, statement)
     assert caught.value.text is not None
     assert caught.value.text[caught.value.start : caught.value.end] == "valu"
+
+
+def test_a_stream(spark: Any, tmp_path: Any) -> None:
+    """Files that come one after the other; a last row far ahead lets the watermark pass all others."""
+    clause = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(v) AS f, LAST(v) AS l, MATCH_NUMBER() AS n
+    PATTERN (A B+) WITHIN INTERVAL '1' MINUTE DEFINE B AS v > PREV(v))"""
+    made = "SELECT timestamp_seconds(id * 7) AS ts, IF(id % 3 = 0, 'a', 'b') AS k, id * 5 % 11 AS v FROM range({}, {})"
+    folder = str(tmp_path / "in")
+    batch = spark.sql(made.format(0, 60))
+    expected = sorted(map(tuple, cepheid.match(batch, clause).collect()))
+    for low, high in ((0, 13), (13, 40), (40, 60), (100_000, 100_001)):
+        spark.sql(made.format(low, high)).coalesce(1).write.mode("append").parquet(folder)
+    source = spark.readStream.schema(batch.schema).option("maxFilesPerTrigger", 1).parquet(folder)
+    found = cepheid.match(source, clause, delay="20 seconds", shards=2)
+    writer = found.writeStream.format("memory").queryName("row_stream").outputMode("append")
+    query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert sorted(map(tuple, spark.sql("SELECT * FROM row_stream").collect())) == expected

@@ -18,7 +18,7 @@ from cepheid.runners.dispatch import is_spark
 from cepheid.runners.local import as_local
 
 ENGINES = ("auto", "preferred", "reference")
-OPTIONS = ("engine", "partitions")
+OPTIONS = ("engine", "partitions", "delay", "shards", "max_rows")  # the last three are for streams
 
 
 def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
@@ -34,7 +34,7 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     if is_spark(events):
         from cepheid.runners.spark.rows import match_spark_rows
 
-        return match_spark_rows(events, clause, engine, options.get("partitions"))
+        return match_spark_rows(events, clause, engine, options)
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")

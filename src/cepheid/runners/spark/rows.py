@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,15 +18,19 @@ from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 BATCH = 100_000  # rows of the result that go back to Spark at a time
 
 
-def match_spark_rows(df: DataFrame, clause: Clause, engine: str, partitions: int | None) -> DataFrame:
+def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mapping[str, Any]) -> DataFrame:
     """The rows that a clause makes of a Spark table."""
-    if df.isStreaming:
-        hint = "run it over a table, or write the pattern as PATTERN SEQ(...) for streams"
-        raise DataError("MATCH_RECOGNIZE over a stream is not possible yet", hint=hint)
     bound = bound_to(clause, arrow_schema(df))
     columns = needed_columns(bound)
     rows = df.select(*[quoted(name) for name in columns])
     bound = bound_to(clause, arrow_schema(rows))
+    if df.isStreaming:
+        from cepheid.runners.spark.row_stream import match_row_stream
+
+        delay = _delay(df, bound, options.get("delay"))
+        limit = options.get("max_rows")
+        return match_row_stream(rows, bound, arrow_schema(rows), delay, options.get("shards"), limit)
+    partitions = options.get("partitions")
     keys = [quoted(name) for name in bound.partition_by]
     if not keys:
         rows = rows.coalesce(1)
@@ -36,6 +41,18 @@ def match_spark_rows(df: DataFrame, clause: Clause, engine: str, partitions: int
     rows = rows.toDF(*[f"_{number}" for number in range(len(columns))])  # names that mapInArrow can resolve
     matched = rows.mapInArrow(_worker(bound, columns, unique, engine), spark_schema(unique))
     return matched.toDF(*result.names)
+
+
+def _delay(df: DataFrame, clause: BoundClause, given: str | None) -> str:
+    """How late rows may come: as was passed, or as the stream's own withWatermark says."""
+    if given is not None:
+        return given
+    name = clause.order_by[0].column if clause.order_by else ""
+    told = df.schema[name].metadata.get("spark.watermarkDelayMs") if name in df.columns else None
+    if told is None:
+        hint = f"pass delay='10 seconds', for example, or call withWatermark('{name}', ...) before"
+        raise DataError("how much later than the newest row may others come?", hint=hint)
+    return f"{told} milliseconds"
 
 
 def _worker(

@@ -7,7 +7,7 @@ import struct
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.search.preferred.arrange import window_times
+from cepheid.engine.search.preferred.arrange import Int64s, window_times
 from cepheid.engine.search.preferred.released import Resume, Retained, check_stream, nothing_retained, step
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause
@@ -33,15 +33,20 @@ class RowStream:
         self.late = 0
 
     def send(self, rows: pa.Table) -> pa.Table:
-        """Takes in rows; those that come too late are counted and left out."""
+        """Takes in rows, and gives what is decided by them; those that come too late are counted and left out."""
+        times = self.keep(rows)
+        newest = int(times.max()) - self.delay if len(times) else self.watermark
+        return self.advance(newest) if newest is not None else self._decided(self.waiting.slice(0, 0), -(2**62))
+
+    def keep(self, rows: pa.Table) -> Int64s:
+        """Keeps rows until the watermark passes them; the times of those that are not too late."""
         times = window_times(rows, self.clause)
         if self.watermark is not None:
             timely = times >= self.watermark
             self.late += int((~timely).sum())
             rows, times = rows.filter(pa.array(timely)), times[timely]
         self.waiting = pa.concat_tables([self.waiting, rows])
-        newest = int(times.max()) - self.delay if len(times) else self.watermark
-        return self.advance(newest) if newest is not None else self._decided(self.waiting.slice(0, 0), -(2**62))
+        return times
 
     def advance(self, watermark: int) -> pa.Table:
         """Time has passed: no row before the watermark will come."""
@@ -77,7 +82,7 @@ class RowStream:
         columns = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
         columns += [pa.array([getattr(place, name) for place in places], kind) for name, kind in _PLACE.items()]
         resume = pa.Table.from_arrays(columns, names=[*names, *_PLACE])
-        parts = [_encoded(table) for table in (self.state.rows, self.waiting, resume)]
+        parts = [encoded(table) for table in (self.state.rows, self.waiting, resume)]
         known = self.watermark is not None
         head = struct.pack(_HEAD, VERSION, self.watermark or 0, int(known), self.late, *(len(part) for part in parts))
         return head + b"".join(parts)
@@ -102,7 +107,8 @@ class RowStream:
 _PLACE = {"begin": pa.int64(), "number": pa.int64(), "matched": pa.int64(), "whole": pa.bool_()}
 
 
-def _encoded(table: pa.Table) -> bytes:
+def encoded(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -46,7 +46,7 @@ def merged(expression: Bound) -> Bound:
 
     >>> price = Navigate(Column("price"), frozenset({"A"}))
     >>> merged(Apply("*", (price, Constant(2))))
-    Navigate(inner=Apply(function='*', arguments=(Column(name='price'), Constant(value=2)), target=None), ...)
+    Navigate(inner=Apply(function='*', arguments=(Column(name='price'), Constant(value=2)), target=None, ...), ...)
     """
     if not isinstance(expression, Apply):
         return expression

@@ -13,6 +13,7 @@ from cepheid.engine.search.preferred.arrange import Arranged
 from cepheid.engine.search.preferred.code import Coder, UnfitError, merged, row_values
 from cepheid.engine.search.preferred.columnwise import evaluate, flags, plain
 from cepheid.engine.search.preferred.judge import Judge
+from cepheid.engine.search.preferred.points import aggregate_type
 from cepheid.errors import QueryError
 from cepheid.language.match_recognize.bound import (
     Aggregated,
@@ -152,8 +153,6 @@ def check_truth(clause: BoundClause, condition: Bound, table: pa.Table) -> None:
             case RowLabel():
                 return pa.array([], pa.string())
             case Aggregated():
-                from cepheid.engine.search.preferred.points import aggregate_type
-
                 kinds = [evaluate(argument, resolve, 0, clause.text).type for argument in node.arguments]
                 return pa.array([], aggregate_type(node, kinds, clause.text))
         return pa.array([], pa.int64())
