@@ -69,6 +69,18 @@ def test_errors_point_into_the_statement(spark: Any) -> None:
     assert caught.value.text[caught.value.start : caught.value.end] == "valu"
 
 
+def test_functions_that_only_spark_has(spark: Any) -> None:
+    clause = """MATCH_RECOGNIZE (ORDER BY id
+    MEASURES hex(LAST(B.value)) AS h, sum(bit_count(value)) AS bits, hex(A.value + 1) || '!' AS first,
+             hex(PREV(FIRST(value, 1), 1)) AS p
+    PATTERN (A B+) DEFINE B AS crc32(string(B.value)) > 0 AND soundex('x') = soundex('x') OR value < PREV(value))"""
+    with pytest.raises(QueryError, match="soundex"):  # it concerns no row at all
+        rows(spark, f"SELECT * FROM {TICKS} {clause}")
+    clause = clause.replace("AND soundex('x') = soundex('x')", "")
+    bits = sum(value.bit_count() for value in (90, 80, 70, 80, 90, 50, 40, 60))
+    assert rows(spark, f"SELECT * FROM {TICKS} {clause}") == [("3C", bits, "5B!", "5A")]
+
+
 def test_a_stream(spark: Any, tmp_path: Any) -> None:
     """Files that come one after the other; a last row far ahead lets the watermark pass all others."""
     clause = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(v) AS f, LAST(v) AS l, MATCH_NUMBER() AS n

@@ -13,6 +13,7 @@ from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.runners.rows import bound_to, run_clause
 from cepheid.runners.spark.pushdown import quoted
+from cepheid.runners.spark.row_functions import with_spark_functions
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 
 BATCH = 100_000  # rows of the result that go back to Spark at a time
@@ -20,6 +21,7 @@ BATCH = 100_000  # rows of the result that go back to Spark at a time
 
 def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mapping[str, Any]) -> DataFrame:
     """The rows that a clause makes of a Spark table."""
+    df, clause, computed = with_spark_functions(df, clause)
     bound = bound_to(clause, arrow_schema(df))
     columns = needed_columns(bound)
     rows = df.select(*[quoted(name) for name in columns])
@@ -29,7 +31,8 @@ def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mappin
 
         delay = _delay(df, bound, options.get("delay"))
         limit = options.get("max_rows")
-        return match_row_stream(rows, bound, arrow_schema(rows), delay, options.get("shards"), limit)
+        found = match_row_stream(rows, bound, arrow_schema(rows), delay, options.get("shards"), limit)
+        return found.drop(*computed)
     partitions = options.get("partitions")
     keys = [quoted(name) for name in bound.partition_by]
     if not keys:
@@ -40,7 +43,8 @@ def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mappin
     unique = pa.schema([field.with_name(f"_{number}") for number, field in enumerate(result)])
     rows = rows.toDF(*[f"_{number}" for number in range(len(columns))])  # names that mapInArrow can resolve
     matched = rows.mapInArrow(_worker(bound, columns, unique, engine), spark_schema(unique))
-    return matched.toDF(*result.names)
+    shown = [f"_{number}" for number, name in enumerate(result.names) if name not in computed]
+    return matched.select(*shown).toDF(*[name for name in result.names if name not in computed])
 
 
 def _delay(df: DataFrame, clause: BoundClause, given: str | None) -> str:

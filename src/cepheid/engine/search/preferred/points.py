@@ -93,6 +93,9 @@ class Points:
         raise TypeError(f"{node} stands outside of any row")
 
     def occurrences(self, labels: Labels) -> Occurrences:
+        if labels is None and None not in self.known:
+            every = np.arange(len(self.paths.label) + 1)
+            self.known[None] = Occurrences(every[:-1], every)
         if labels not in self.known:
             wanted = np.array([labels is None or name in labels for name in self.labels], bool)
             taken = wanted[self.paths.label]
