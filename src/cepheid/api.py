@@ -122,7 +122,9 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     if isinstance(query_or_text, RowQuery) or (isinstance(query_or_text, str) and is_clause(query_or_text)):
-        return query(query_or_text).match(events, **options)
+        dialect = options.pop("dialect", "spark")
+        rows = query_or_text if isinstance(query_or_text, RowQuery) else row_query(query_or_text, dialect)
+        return rows.match(events, **options)
     if isinstance(query_or_text, Mapping):
         queries = {name: query(each, parameters) for name, each in query_or_text.items()}
         if any(isinstance(each, RowQuery) for each in queries.values()):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from cepheid.errors import DataError
-from rows.row_cases import matched, values
+from cepheid.engine.search.preferred.conditions import prepare
+from cepheid.engine.search.preferred.run import arranged
+from cepheid.errors import DataError, QueryError
+from rows.row_cases import bound, matched, values
 
 LABELLED = "ORDER BY id MEASURES match_number() AS match, LAST(value) AS val, classifier() AS label ALL ROWS PER MATCH"
 FALLING = "DEFINE B AS B.value < PREV(B.value), C AS C.value > PREV(C.value)"
@@ -153,8 +156,6 @@ def test_sums_in_balance() -> None:
 
 
 def test_columns_of_the_result() -> None:
-    from rows.row_cases import bound
-
     table = pa.table({"id": [1], "part": ["p"], "value": [9]})
     clause = "PARTITION BY part ORDER BY id MEASURES CLASSIFIER() AS label {} PATTERN (A) DEFINE A AS true"
     assert bound(clause.format("ONE ROW PER MATCH"), table).output_columns == ("part", "label")
@@ -189,3 +190,18 @@ def test_a_window() -> None:
     DEFINE B AS B.price > A.price - 10, C AS C.price < A.price - 10"""
     assert matched(clause, table, "flink") == []
     assert matched(clause.replace("'3'", "'5'"), table, "flink") == [(11,)]
+
+
+def test_decimals_on_the_way() -> None:
+    prices = [Decimal(text) for text in ("10.50", "10.49", "10.40", "10.41", "3.00")]
+    table = pa.table({"id": [1, 2, 3, 4, 5], "price": pa.array(prices, pa.decimal128(10, 2))})
+    clause = """ORDER BY id MEASURES min(price) AS low, sum(DOWN.price) AS total PATTERN (A DOWN+ UP)
+    DEFINE DOWN AS price < LAST(price, 1) AND price > 10, UP AS price > min(DOWN.price)"""
+    assert matched(clause, table) == [(Decimal("10.40"), Decimal("20.89"))]
+    assert not prepare(bound(clause, table), arranged(bound(clause, table), table)).interpreted
+
+
+def test_a_result_needs_a_column() -> None:
+    with pytest.raises(QueryError, match="no column"):
+        matched("PATTERN (A) DEFINE A AS true", values(1))
+    assert matched("MEASURES count(*) AS n PATTERN (A+) DEFINE A AS true", values(1, 2)) == [(2,)]

@@ -78,7 +78,11 @@ def query(spark: Session, statement: str, dialect: str = "spark") -> DataFrame:
 
 def translated(text: str, dialect: str) -> str:
     """A statement in Spark's SQL."""
-    if dialect in ("spark", "databricks"):
+    if dialect in (
+        "spark",
+        "databricks",
+        "flink",
+    ):  # sqlglot does not know Flink's; what surrounds a clause is standard
         return text
     try:
         import sqlglot
@@ -86,8 +90,7 @@ def translated(text: str, dialect: str) -> str:
         raise CepheidError(
             f"a statement of {dialect} needs sqlglot", hint="install it: pip install 'cepheid[sql]'"
         ) from None
-    # Flink's SQL is Calcite's, which sqlglot does not know by name; what surrounds the clause is mostly standard.
-    read = {"flink": "trino", "calcite": "trino", "risingwave": "postgres"}.get(dialect, dialect)
+    read = {"calcite": "trino"}.get(dialect, dialect)
     try:
         return str(sqlglot.transpile(text, read=read, write="spark")[0])
     except ValueError as error:

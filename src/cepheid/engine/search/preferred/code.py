@@ -32,6 +32,8 @@ from cepheid.language.match_recognize.scalars import OPERATORS
 
 # What a value is to the machine: a whole number, a number, a truth value, a time, a length of time, a string.
 WHOLE, REAL, TRUTH, TIME, LENGTH, STRING, NULL = "whole", "real", "truth", "time", "length", "string", "null"
+# Decimals of so few digits compare as their nearest floats do. Sums of them would not be exact, so there are none.
+DECIMAL, DIGITS = "decimal", 15
 _COMPARE = {"=": j.EQ_I, "!=": j.NE_I, "<": j.LT_I, "<=": j.LE_I, ">": j.GT_I, ">=": j.GE_I}
 _SUMS = {"+": j.ADD_I, "-": j.SUB_I, "*": j.MUL_I}
 _STRICT = frozenset(set(OPERATORS) - {"and", "or", "is null", "<=>", "in", "case"}) | {"cast"}
@@ -99,7 +101,7 @@ class Coder:
             values = row_values(inner, self.table, self.text)
             kind = kind_of_type(values.type)
             nulls = values.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
-            if kind == REAL:
+            if kind in (REAL, DECIMAL):
                 self.floats.append((pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False), nulls))
                 self.slots[inner] = (kind, len(self.floats) - 1)
             else:
@@ -146,7 +148,7 @@ class Coder:
         if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.inner)):
             raise UnfitError
         kind, slot = self.slot(node.inner)
-        self.emit(j.NAV_F if kind == REAL else j.NAV_I, slot, *place)
+        self.emit(j.NAV_F if kind in (REAL, DECIMAL) else j.NAV_I, slot, *place)
         return kind
 
     def aggregate(self, node: Aggregated) -> str:
@@ -159,7 +161,7 @@ class Coder:
         if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.arguments[0])):
             raise UnfitError
         kind, slot = self.slot(node.arguments[0])
-        real = int(kind == REAL)
+        real = int(kind in (REAL, DECIMAL))
         if node.function == "count":
             self.emit(j.COUNT, self.kept(j.KEEP_SUM, group, slot, real))
             return WHOLE
@@ -218,10 +220,10 @@ class Coder:
             return self.coalesce(arguments)
         if name in ("negative", "abs"):
             kind = self.add(arguments[0])
-            if kind not in (WHOLE, REAL, LENGTH):
+            if kind not in (WHOLE, REAL, LENGTH, DECIMAL):
                 raise UnfitError
             whole_step, real_step = (j.NEG_I, j.NEG_F) if name == "negative" else (j.ABS_I, j.ABS_F)
-            self.emit(real_step if kind == REAL else whole_step)
+            self.emit(real_step if kind in (REAL, DECIMAL) else whole_step)
             return kind
         raise UnfitError
 
@@ -230,10 +232,11 @@ class Coder:
             if self.add(argument) not in (TRUTH, NULL):
                 raise UnfitError
 
-    def numbers(self, arguments: tuple[Bound, Bound], real: bool) -> tuple[str, str]:
+    def numbers(self, arguments: tuple[Bound, Bound], real: bool, decimals: bool = False) -> tuple[str, str]:
         """Two operands; with `real`, or if one is a number with a fraction, both are such."""
-        left = self.add(arguments[0])
-        right = self.add(arguments[1])
+        left, right = self.add(arguments[0]), self.add(arguments[1])
+        if decimals:
+            left, right = (REAL if kind == DECIMAL else kind for kind in (left, right))
         if real or REAL in (left, right):
             for below, kind in ((1, left), (0, right)):
                 if kind not in (WHOLE, REAL, NULL):
@@ -244,7 +247,7 @@ class Coder:
         return left, right
 
     def compare(self, step: int, arguments: tuple[Bound, ...]) -> str:
-        left, right = self.numbers((arguments[0], arguments[1]), False)
+        left, right = self.numbers((arguments[0], arguments[1]), False, decimals=True)
         if left != right and NULL not in (left, right):
             raise UnfitError
         real = left == REAL
@@ -325,6 +328,7 @@ def kind_of_type(kind: pa.DataType) -> str:
         (pa.types.is_boolean, TRUTH),
         (pa.types.is_integer, WHOLE),
         (pa.types.is_floating, REAL),
+        (lambda each: pa.types.is_decimal(each) and each.precision <= DIGITS, DECIMAL),
         (pa.types.is_string, STRING),
         (pa.types.is_null, NULL),
         (pa.types.is_date32, TIME),

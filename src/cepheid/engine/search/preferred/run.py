@@ -14,7 +14,7 @@ from cepheid.engine.search.preferred.interpreted import search_interpreted
 from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, scratch_for, search
 from cepheid.engine.search.preferred.points import Paths, Points
 from cepheid.engine.search.preferred.program import Program, compile_pattern
-from cepheid.errors import DataError
+from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.language.match_recognize.syntax import SkipTo
@@ -38,7 +38,7 @@ def needed_columns(clause: BoundClause) -> tuple[str, ...]:
     read = {name for condition in clause.conditions.values() for name in columns_of(condition)}
     read |= {name for _, measure in clause.measures for name in columns_of(measure)}
     read |= {*clause.partition_by, *(key.column for key in clause.order_by)}
-    return tuple(name for name in clause.columns if name in read)
+    return tuple(name for name in clause.columns if name in read) or clause.columns[:1]
 
 
 def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
@@ -117,6 +117,9 @@ def assemble(
     clause: BoundClause, program: Program, rows: Arranged, found: Found, first_number: Int64s | None = None
 ) -> pa.Table:
     """The result's rows: one per match, or one per row of a match. Numbers go on from those of each partition."""
+    if not clause.output_columns:
+        hint = "name a measure: MEASURES count(*) AS rows"
+        raise QueryError("the result has no column", text=None, hint=hint, code="no-columns")
     paths, of, at, row = _places(clause, program, rows, found, first_number)
     unmatched = of < 0
     seen = np.flatnonzero(~unmatched)
