@@ -15,6 +15,7 @@ from cepheid.engine.search.preferred.columnwise import evaluate, flags, plain
 from cepheid.engine.search.preferred.judge import Judge
 from cepheid.engine.search.preferred.points import aggregate_type
 from cepheid.errors import QueryError
+from cepheid.language import pattern as p
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -66,6 +67,34 @@ def path_labels(clause: BoundClause) -> frozenset[str]:
     return frozenset(
         label for label, condition in clause.conditions.items() if not concerns_rows_alone(condition, label)
     )
+
+
+def start_labels(clause: BoundClause) -> frozenset[str]:
+    """Those of them whose condition looks at nothing of the path but where it began: not at which label a row got."""
+    pattern, first = clause.pattern, None
+    if isinstance(pattern, p.Sequence) and isinstance(pattern.parts[0], p.Single):
+        label = pattern.parts[0].label
+        if sum(isinstance(node, p.Single) and node.label == label for node in p.walk(pattern)) == 1:
+            first = label
+    return frozenset(label for label in path_labels(clause) if _sees_start(clause.conditions[label], label, first))
+
+
+def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
+    """Does a condition depend on the row, the first row of the match and its number alone?
+
+    `first` is a label that the first row of every match has, and no other row.
+    """
+    if any(isinstance(node, RowLabel) for node in walk(expression)):
+        return False
+    match expression:
+        case Navigate(labels=labels, first=from_start, offset=offset):
+            here = labels is not None and label in labels and not from_start and offset == 0
+            return labels is None or here or (first is not None and labels == {first})
+        case Aggregated(labels=labels):
+            return labels is None
+        case Apply(arguments=arguments):
+            return all(_sees_start(argument, label, first) for argument in arguments)
+    return True
 
 
 def prepare(clause: BoundClause, rows: Arranged) -> Conditions:

@@ -29,7 +29,7 @@ Bytes = npt.NDArray[np.uint8]
 INT32S = types.int32[::1]
 INT64S = types.int64[::1]
 BYTE_ROWS = types.uint8[:, ::1]
-PROGRAM = types.NamedTuple((INT32S,) * 7 + (types.int64, types.int64), Program)
+PROGRAM = types.NamedTuple((INT32S,) * 7 + (types.int64,) * 3, Program)
 
 UNMATCHED = -1  # the length of a match that is none
 SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
@@ -124,13 +124,22 @@ def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
 
 @lean(types.void(PROGRAM, SCRATCH, INT))
 def settle(program: Program, scratch: Scratch, length: int) -> None:
-    """Takes back marks that are no failures: of the way that succeeded, and of all ways if the window cut one off."""
+    """Takes back marks that are no failures, or none from another start.
+
+    Those of the way that succeeded; all of them if the window cut a way off; those that concern this start alone.
+    """
     everything = scratch.state[CUT] or length in (OUT_OF_ROOM, UNSETTLED)
-    count = scratch.state[MARKS] if everything else scratch.state[TRAIL] if length >= 0 else 0
-    for index in range(count):
-        entry = scratch.marks[index] if everything else scratch.trail[index]
-        bit = entry % program.bits
-        scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+    if everything or program.lasting < program.bits:
+        for index in range(scratch.state[MARKS]):
+            entry = scratch.marks[index]
+            bit = entry % program.bits
+            if everything or bit >= program.lasting:
+                scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+    if length >= 0 and not everything:
+        for index in range(scratch.state[TRAIL]):
+            entry = scratch.trail[index]
+            bit = entry % program.bits
+            scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
 
 
 @lean(INT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH, INT, INT, INT))

@@ -38,6 +38,7 @@ class Program(NamedTuple):
     memory: Int32s  # of SPLIT and LOOP: the number of the bit that says "nothing is found from here", -1 for none
     registers: int
     bits: int
+    lasting: int  # bits below this one hold for every start, the others only for the one they were set at
 
 
 @dataclass
@@ -60,8 +61,15 @@ class _Steps:
         self.rows[at][4] = other
 
 
-def compile_pattern(pattern: p.Pattern, labels: tuple[str, ...], path_labels: frozenset[str]) -> Program:
+def compile_pattern(
+    pattern: p.Pattern,
+    labels: tuple[str, ...],
+    path_labels: frozenset[str],
+    start_labels: frozenset[str] = frozenset(),
+) -> Program:
     """The program of a pattern; `path_labels` are those whose condition looks at the path that led to a row.
+
+    The conditions of `start_labels`, which are among them, look at nothing of the path but where it began.
 
     >>> compile_pattern(p.Repeat(p.Single("A"), 1, None), ("A",), frozenset()).kind.tolist()
     [0, 6, 7]
@@ -70,9 +78,15 @@ def compile_pattern(pattern: p.Pattern, labels: tuple[str, ...], path_labels: fr
     _compile(pattern, steps, 0)
     steps.add(DONE)
     table = np.array(steps.rows, np.int32).T
-    memory = _memory(steps, {steps.labels[label] for label in path_labels})
+    lasting = _forgetful(steps, {steps.labels[label] for label in path_labels})
+    brief = _forgetful(steps, {steps.labels[label] for label in path_labels - start_labels})
+    memory = np.full(len(steps.rows), -1, np.int32)
+    memory[lasting] = np.arange(len(lasting))
+    others = [number for number in brief if number not in lasting]
+    memory[others] = np.arange(len(lasting), len(lasting) + len(others))
     kind, left, right, label, exits, excluded = (np.ascontiguousarray(row) for row in table)
-    return Program(kind, left, right, label, exits, excluded, memory, steps.registers, int(memory.max()) + 1)
+    bits = len(lasting) + len(others)
+    return Program(kind, left, right, label, exits, excluded, memory, steps.registers, bits, len(lasting))
 
 
 def _compile(pattern: p.Pattern, steps: _Steps, excluded: int) -> None:
@@ -140,10 +154,10 @@ def _bounded(repeat: p.Repeat, steps: _Steps, excluded: int) -> None:
         steps.branch(split, split + 1, len(steps.rows), repeat.greedy)
 
 
-def _memory(steps: _Steps, path_labels: set[int]) -> Int32s:
-    """A bit for every split from which no step is reached whose condition looks at the path.
+def _forgetful(steps: _Steps, path_labels: set[int]) -> list[int]:
+    """The splits from which no step is reached whose condition looks at the path.
 
-    What is found from there depends on the row alone, so a second arrival at the same row need not be tried.
+    What is found from there does not depend on the path, so a second arrival at the same row need not be tried.
     """
     count = len(steps.rows)
     onward: list[tuple[int, ...]] = []
@@ -158,7 +172,4 @@ def _memory(steps: _Steps, path_labels: set[int]) -> Int32s:
         for number in range(count - 1, -1, -1):
             looks_back[number] |= any(looks_back[target] for target in onward[number])
         changed = int(looks_back.sum()) > before
-    memory = np.full(count, -1, np.int32)
-    remembered = [n for n, row in enumerate(steps.rows) if row[0] in (SPLIT, LOOP) and not looks_back[n]]
-    memory[remembered] = np.arange(len(remembered))
-    return memory
+    return [number for number, row in enumerate(steps.rows) if row[0] in (SPLIT, LOOP) and not looks_back[number]]

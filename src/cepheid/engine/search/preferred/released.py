@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.search.preferred.arrange import Arranged
-from cepheid.engine.search.preferred.conditions import path_labels, prepare
-from cepheid.engine.search.preferred.program import compile_pattern
+from cepheid.engine.search.preferred.conditions import prepare
 from cepheid.engine.search.preferred.run import (
     Openness,
     Positions,
@@ -22,6 +21,7 @@ from cepheid.engine.search.preferred.run import (
     assemble,
     find_matches,
     needed_columns,
+    program_of,
 )
 from cepheid.errors import CepheidError, LimitError, QueryError
 from cepheid.language import pattern as p
@@ -82,7 +82,7 @@ def step(
     keys = _keys(clause, rows)
     positions = _positions(rows, [state.resume.get(key, Resume()) for key in keys])
     numbers = positions.number.copy()
-    program = compile_pattern(clause.pattern, clause.labels, path_labels(clause))
+    program = program_of(clause)
     openness = None if last else Openness(horizon, reach(_conditions(clause))[1], reach(_measures(clause))[1])
     found = find_matches(clause, program, rows, prepare(clause, rows), positions, openness)
     result = assemble(clause, program, rows, found, numbers)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
-from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare
+from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare, start_labels
 from cepheid.engine.search.preferred.interpreted import search_interpreted
 from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, scratch_for, search
 from cepheid.engine.search.preferred.points import Paths, Points
@@ -49,7 +49,7 @@ def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
 def match_table(clause: BoundClause, table: pa.Table) -> pa.Table:
     """The result of a clause over a whole table."""
     rows = arranged(clause, table)
-    program = compile_pattern(clause.pattern, clause.labels, path_labels(clause))
+    program = program_of(clause)
     conditions = prepare(clause, rows)
     found = find_matches(clause, program, rows, conditions, from_the_start(rows))
     return assemble(clause, program, rows, found)
@@ -78,6 +78,11 @@ class Openness:
     horizon: int
     ahead: int
     shown_ahead: int
+
+
+def program_of(clause: BoundClause) -> Program:
+    """The program of the clause's pattern."""
+    return compile_pattern(clause.pattern, clause.labels, path_labels(clause), start_labels(clause))
 
 
 def find_matches(
