@@ -56,6 +56,7 @@ def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Fo
     """
     stages = Stages()
     query = cepheid.query(QUERY)
+    assert isinstance(query, cepheid.Query)
     with stages.timed("simulate"):
         day = simulated_day(tags, seed)
     assert day.truth is not None

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
+from cepheid.api import sase_query
 from cepheid.console.answers import error_of, matches_page, shown_of
 from cepheid.console.live import LiveQuery, Watched, replayed
 from cepheid.console.workspace import OpenTable
@@ -74,7 +75,7 @@ class Streams:
 
     def start(self, text: str, table: OpenTable, per_second: float, delay: str, watch: bool) -> Stream:
         """Begins to replay a table, or to watch the directory that it was read from."""
-        query = cepheid.query(text)
+        query = sase_query(text)
         live = LiveQuery(query, table, delay_of(delay, table), **self.given)
         stream = Stream(next(self.numbers))
         self.running[stream.number] = stream
