@@ -35,7 +35,7 @@ def test_parameters_are_recovered(happens, loss, seed):
 
 
 def bypassing(happens, loss, count, seed):
-    """Trips that take as long from the start as they would from the middle, if they leave it out (docs/semantics.md)."""
+    """Trips that take as long from the start as they would from the middle, if they leave it out (see semantics.md)."""
     random = np.random.default_rng(seed)
     happened, lost = random.random(count) < happens, random.random(count) < loss
     before, after = random.gamma(3.0, 20.0, count), random.gamma(4.0, 10.0, count)
