@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.candidates import WILD
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, widest
-from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
+from cepheid.engine.kernels.compile import kernel
+from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
@@ -34,33 +33,13 @@ from cepheid.engine.search.intervals.results import (
     put,
     with_room,
 )
+from cepheid.engine.search.intervals.sequences import judge_sequence, new_judging
 from cepheid.engine.search.intervals.steps import STEPS, Steps, begin_search, next_match
-from cepheid.engine.worth.confidence.order import counted, workspace
+from cepheid.engine.worth.confidence.order import counted
 from cepheid.engine.worth.confidence.rivals import has_rivals
-from cepheid.engine.worth.edges import CERTAIN
-from cepheid.engine.worth.judge import judge
 from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 Int64s = npt.NDArray[np.int64]
-
-
-@borrowing(types.void(PROGRAM, NODES, TIMED, INT64S), inline=True)
-def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
-    """Writes a complete match without groups as nodes, one for each place, for who judges it.
-
-    All of them hold all events: conditions of a place read none behind it.
-    """
-    for place in range(program.places):
-        nodes.entries[place, EVENT], nodes.entries[place, LEFT], nodes.entries[place, RIGHT] = (
-            at[place],
-            place - 1,
-            place,
-        )
-        for other in range(program.places):
-            nodes.at[place, other] = at[other]
-        for row in range(nodes.codes.shape[1]):
-            code = nodes.codes[place - 1, row] if place > 0 else WILD
-            nodes.codes[place, row] = timed.compared[row, at[place]] if code == WILD else code
 
 
 @kernel(
@@ -101,8 +80,7 @@ def search(
     """
     length, final = program.places, program.places - 1
     counters, results = np.zeros(COUNTERS, np.int64), no_results(length)
-    chain, table = np.arange(length), np.full(length + 1, CERTAIN)
-    room = workspace(widest(timed), length)
+    judging = new_judging(timed, program, columns, predicate, nodes)
     plain = not has_rivals(program)
     at, low, high = steps.at, steps.low, steps.high
     for part in range(stacks.begin.shape[1] - 1):
@@ -120,22 +98,8 @@ def search(
                     timed.lower, timed.upper, timed.share, timed.base, at, low, high, length, worth.window
                 )
             if confidence < 0.0:
-                as_nodes(program, nodes, timed, at)
-                _, confidence, earliest, latest, cost = judge(
-                    timed,
-                    worth,
-                    stacks,
-                    program,
-                    columns,
-                    predicate,
-                    nodes,
-                    part,
-                    chain,
-                    low[final],
-                    high[final],
-                    table,
-                    0,
-                    room,
+                confidence, earliest, latest, cost = judge_sequence(
+                    timed, worth, stacks, judging, part, at, low[final], high[final]
                 )
                 if cost > 0.0:
                     return results, counters, cost
@@ -146,7 +110,7 @@ def search(
                 return results, counters, 0.0
             if is_full(results, length):
                 results = with_room(results, length)
-            put(results, at, chain, length, known, 1.0, confidence, earliest, latest)
+            put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
             raise_bar(worth, confidence)
             counters[REPORTED] += 1
     return results, counters, 0.0

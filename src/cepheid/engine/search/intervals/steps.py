@@ -146,9 +146,9 @@ def passes_next(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int
     low, high = steps.low, steps.high
     passed = False
     if slot > 0 and places[step, slot - 1] == place - 1 and steps.simple[place] == 1:
-        passed = low[step, slot] > next_by(timed, stacks, part, place, high[step, slot - 1])
+        passed = low[step, slot] > next_by(stacks, timed.lower, part, place, high[step, slot - 1])
     if not passed and slot < step and places[step, slot + 1] == place + 1 and steps.simple[place + 1] == 1:
-        passed = low[step, slot + 1] > next_by(timed, stacks, part, place + 1, high[step, slot])
+        passed = low[step, slot + 1] > next_by(stacks, timed.lower, part, place + 1, high[step, slot])
     return passed
 
 
@@ -179,7 +179,7 @@ def go_deeper(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int, 
     if steps.contiguous and steps.forward:
         # In the row behind all components are the events of all.
         everyone = len(steps.at)
-        steps.nearest[step + 1] = next_by(timed, stacks, part, everyone, high[step, step])
+        steps.nearest[step + 1] = next_by(stacks, timed.lower, part, everyone, high[step, step])
     steps.step[0] = step + 1
 
 
