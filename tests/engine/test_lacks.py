@@ -1,4 +1,4 @@
-"""`lacks` in every engine: exactly the attributes that a call names hold where they are NULL, every other NULL is SQL's."""
+"""`lacks` in every engine: exactly what a call names holds where it is NULL, every other NULL is SQL's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def lacking_streams(draw: st.DrawFn) -> tuple[pa.Table, dict[str, list[str]]]:
     return pa.Table.from_pylist(rows, pa.schema([field.with_nullable(True) for field in table.schema])), lacks
 
 
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name in ("sequence", "runs", "lazy-chain", "lazy-tree")])
+@pytest.mark.parametrize(
+    "engine", [name for name in ENGINES if name in ("sequence", "runs", "lazy-chain", "lazy-tree")]
+)
 @settings(suppress_health_check=list(HealthCheck))
 @given(query=queries(output=False, returns=False, max_components=3), drawn=lacking_streams())
 def test_every_engine_agrees_with_the_reference(query: s.QuerySyntax, drawn: Any, engine: str) -> None:

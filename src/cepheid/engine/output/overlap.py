@@ -51,7 +51,7 @@ def find_non_overlapping(
         earliest = BEGINNING if waits and window is not None and window.events else earliest
     if earliest == BEGINNING and not ended:
         # An engine may leave out what is sure to overlap.
-        plan = replace(plan, match=replace(plan.match, options=replace(plan.options, apart=True)))
+        plan = replace(plan, match=replace(plan.match, options=replace(plan.options, non_overlapping=True)))
     matches = run(plan, events, earliest, until)
     first, last = _seen(matches, from_end=False), _seen(matches, from_end=True)
     matches = replace(matches, completion=_decided(plan, events, matches, last))
