@@ -42,16 +42,6 @@ LOADED_LATE = (
 # The command line answers `--help` at once, so everything else is loaded by the command that needs it.
 LOADS_LATE = ("cli/",)
 
-# Private names that still cross modules, each to become public or to move; nothing is to be added here.
-STILL_CROSSING = {
-    ("engine/data/timed.py", "_begins"),
-    ("engine/output/maximal.py", "_partitions"),
-    ("engine/output/overlap.py", "_codes"),
-    ("engine/output/overlap.py", "_deadlines"),
-    ("engine/retention.py", "_partitions"),
-    ("engine/search/runs/prepare.py", "_partitions"),
-}
-
 
 def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str, list[str]]]:
     """Every import with the module and the names taken from it."""
@@ -82,7 +72,7 @@ def test_no_private_name_crosses_modules() -> None:
         for name in names
         if module.startswith("cepheid") and name.startswith("_") and not name.startswith("__")
     }
-    assert crossing <= STILL_CROSSING
+    assert crossing == set()
 
 
 def test_imports_stand_on_top() -> None:

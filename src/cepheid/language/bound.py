@@ -149,6 +149,11 @@ class BoundQuery:
         return any(component.kleene for component in self.components)
 
     @property
+    def may_lack(self) -> bool:
+        """May events lack attributes that conditions name, so that a comparison holds where one is NULL?"""
+        return bool(self.schema.lacks) or any(component.any for component in self.components)
+
+    @property
     def contiguous(self) -> bool:
         """Does the strategy look at events that no component could take?"""
         return self.strategy in s.CONTIGUOUS

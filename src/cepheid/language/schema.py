@@ -61,6 +61,10 @@ class Schema:
         """Do events of this type not have the attribute, as the call said?"""
         return any(name == type and attribute in attributes for name, attributes in self.lacks)
 
+    def types_lacking(self, attribute: str) -> tuple[str, ...]:
+        """The event types that do not have the attribute, as the call said."""
+        return tuple(name for name, attributes in self.lacks if attribute in attributes)
+
     def type_of(self, name: str) -> DataType | None:
         """The type of a column, or None if there is no such column."""
         return self._by_name.get(name)

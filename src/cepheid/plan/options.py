@@ -231,7 +231,7 @@ class EngineOptions(SequenceOptions, RunsOptions, ChainOptions, TreeOptions, Int
     """All that engines read besides the plan. An engine reads its own part."""
 
     # Set by OUTPUT NON-OVERLAP, not by users: an engine may leave out what is sure to overlap.
-    apart: bool = False
+    non_overlapping: bool = False
 
     def get(self, name: str, default: Any = None) -> Any:
         """An option by its name; the default where it was not given."""

@@ -78,7 +78,7 @@ def judging_place(bound: BoundQuery, negation: Negation, branches: tuple[Branch,
     (Kleene groups complete), and no ANY: there a later event may still say what an absent attribute should be.
     """
     end = len(bound.positives)
-    if negation.after is None or negation.before is None or any(component.any for component in bound.components):
+    if negation.after is None or negation.before is None or bound.may_lack:
         return end
     if judged_by_branch(branches):
         return end

@@ -20,7 +20,7 @@ from cepheid.engine.data.keys import codes, combined, grouped, partition_numbers
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import Resolve, condition, lacking_by_type, value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.operators import Scan
@@ -62,13 +62,13 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
         rows = np.arange(len(events))
     elif len(table.column_names) and len(rows) < len(events):
         table = table.take(pa.array(rows))
-    mask = _mask(plan.scan, table, rows, type_codes, components)
+    lacking = lacking_by_type(table, bound.schema)
+    mask = _mask(plan.scan, table, rows, type_codes, components, lacking)
     partitioned, compared, wild = plan.partition, plan.compared, False
-    if bound.schema.lacks and any(component.any for component in components):
-        absent = _null_keys(table, bound.equivalence, len(rows))
-        declared = sum(1 << place for place, component in enumerate(components) if component.any)
-        wild = bool(np.any(absent & ((mask & declared) != 0)))
-        mask = np.where(absent, mask & declared, mask)
+    if lacking is not None:
+        absent, nowhere = _null_keys(table, bound.equivalence, lacking, len(rows))
+        mask = np.where(nowhere, 0, mask)
+        wild = bool(np.any(absent & (mask != 0)))
     if wild:
         partitioned, compared = (), bound.equivalence
     key, kept = partition_numbers(table, partitioned, mask != 0)
@@ -140,7 +140,8 @@ def _type_names(components: list[s.Component], kind: pa.DataType) -> pa.Array:
 
 
 def _columns_needed(bound: BoundQuery) -> list[str]:
-    return [name for name in bound.schema.names if name in bound.attributes()]
+    needed = set(bound.attributes()) | ({bound.schema.type} if bound.schema.lacks else set())
+    return [name for name in bound.schema.names if name in needed]
 
 
 def _some(table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
@@ -153,6 +154,7 @@ def _mask(
     rows: Int64s,
     codes: npt.NDArray[np.int32] | None,
     components: list[s.Component],
+    lacking: Resolve | None,
 ) -> Int64s:
     columns: dict[str, Any] = {}
 
@@ -169,19 +171,26 @@ def _mask(
     mask: Int64s = of_type[codes] if codes is not None else np.full(len(rows), of_type[-1])
     for place, component in enumerate(components):
         for part in scan.conditions_of(component.variable):
-            passed = condition(part, resolve, component.any)
+            passed = condition(part, resolve, component.any, lacking)
             fits = passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
             mask = np.where(fits, mask, mask & ~(1 << place))
     return mask
 
 
-def _null_keys(table: pa.Table, names: tuple[str, ...], n: int) -> npt.NDArray[np.bool_]:
-    absent = np.zeros(n, bool)
+def _null_keys(
+    table: pa.Table, names: tuple[str, ...], lacking: Resolve, n: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which events are of every partition, since their type lacks an attribute of the equivalence test; and which are
+    of none, since one is NULL that their type has."""
+    absent, nowhere = np.zeros(n, bool), np.zeros(n, bool)
     for name in names:
         column = value_column(table.column(name))
         if column.null_count:
-            absent |= column.is_null().to_numpy()
-    return absent
+            null, said = column.is_null().to_numpy(), lacking(s.Attribute(s.Reference(""), name))
+            lacks = np.full(n, False) if isinstance(said, pa.Scalar) else said.to_numpy()
+            absent |= null & lacks
+            nowhere |= null & ~lacks
+    return absent, nowhere
 
 
 def _ordinals(bound: BoundQuery, events: EventTable) -> Int64s:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import types
 
-from cepheid.engine.values.columnwise import value, value_column
+from cepheid.engine.values.columnwise import lacking_by_type, value, value_column
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType, Schema
 
@@ -40,6 +40,8 @@ class Columns(NamedTuple):
 
 
 COLUMNS = types.NamedTuple((INT64_ROWS, FLOAT64_ROWS, UINT8_ROWS, INT64S, FLOAT64S, INT64_ROWS), Columns)
+
+LACKING = 2  # in `null`, of an attribute that the event's type does not have, as the call said; 1: another NULL
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,10 @@ def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], sch
     for row, (_, column) in enumerate(columns):
         if column.null_count:
             null[row] = column.is_null().to_numpy(zero_copy_only=False)
+    lacking = lacking_by_type(taken, schema)
+    for row, (name, _, expression) in enumerate(layout.attributes):
+        if lacking is not None and expression is None and schema.types_lacking(name):
+            null[row][lacking(s.Attribute(s.Reference(""), name)).to_numpy()] = LACKING
     dictionary = _dictionary([column for kind, column in columns if kind is DataType.STRING])
     whole = [_whole(kind, column, dictionary) for kind, column in columns if storage(kind) == "whole"]
     number = [pc.fill_null(column, 0.0).to_numpy() for kind, column in columns if storage(kind) == "number"]
@@ -109,6 +115,8 @@ def _needed(layout: ColumnLayout, schema: Schema) -> list[str]:
     for _, _, expression in layout.attributes:
         if expression is not None:
             names |= {node.name for node in s.walk(expression) if isinstance(node, s.Attribute)}
+    if schema.lacks and schema.type is not None:
+        names.add(schema.type)
     return [name for name in schema.names if name in names]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import condition, lacking_by_type, value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 
@@ -60,15 +62,21 @@ def beginnings(bound: BoundQuery, events: EventTable, found: Candidates) -> Int6
     for place, component in enumerate(bound.positives):
         for part in first_conditions(bound, component):
             needed = {node.name for node in s.walk(part) if isinstance(node, s.Attribute)}
-            table = events.table.select(sorted(needed)).take(pa.array(found.rows))
+            read = needed | ({bound.schema.type} if bound.schema.lacks and bound.schema.type else set())
+            table = events.table.select(sorted(read)).take(pa.array(found.rows))
             columns = {name: value_column(table.column(name)) for name in needed}
-            passed = condition(part, lambda node, known=columns: known[node.name], component.any)  # type: ignore[misc]
+            resolve = partial(_column_of, columns)
+            passed = condition(part, resolve, component.any, lacking_by_type(table, bound.schema))
             if isinstance(passed, pa.Scalar):
                 fits = np.full(len(found), passed.as_py())
             else:
                 fits = passed.to_numpy(zero_copy_only=False)
             begins = np.where(fits, begins, begins & ~(1 << place))
     return begins
+
+
+def _column_of(columns: Mapping[str, Any], node: Any) -> Any:
+    return columns[node.name]
 
 
 # --- contiguity -------------------------------------------------------------------------------------------------

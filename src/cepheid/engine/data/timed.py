@@ -329,9 +329,9 @@ def first_reaching(stacks: Stacks, low: int, high: int, bound: int) -> int:
     return low
 
 
-@borrowing(types.int64(TIMED, STACKS, types.int64, types.int64, types.int64))
-def next_by(timed: Timed, stacks: Stacks, part: int, place: int, instant: int) -> int:
+@borrowing(types.int64(STACKS, INT64S, types.int64, types.int64, types.int64))
+def next_by(stacks: Stacks, lower: Int64s, part: int, place: int, instant: int) -> int:
     """By when some event of a stack that begins after an instant has surely happened; NEVER if there is none."""
     end = stacks.begin[place, part + 1]
-    index = first_beyond(stacks, timed.lower, stacks.begin[place, part], end, instant)
+    index = first_beyond(stacks, lower, stacks.begin[place, part], end, instant)
     return stacks.ahead[index] if index < end else NEVER

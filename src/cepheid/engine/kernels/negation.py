@@ -46,7 +46,7 @@ def note_neighbours(program: Program, branch: int, negation: int, scratch: Scrat
     between[negation, LAST_EVENT] = at[program.place[program.places - 1, LAST_AT]]
 
 
-@borrowing(types.UniTuple(types.int64, 2)(QUERY, types.int64, SCRATCH))
+@borrowing(types.UniTuple(types.int64, 2)(QUERY, types.int64, SCRATCH), inline=True)
 def interval(query: Query, negation: int, scratch: Scratch) -> tuple[int, int]:
     """The part of its stack that a negated component looks at."""
     facts, stack, between = query.events.facts, query.absent.stacks[negation], scratch.between[negation]

@@ -142,7 +142,8 @@ def waits(program: Program, test: int, place: int, missing: int) -> bool:
         types.int64,
         types.boolean,
         types.int64,
-    )
+    ),
+    borrows=True,
 )
 def joins(
     begins_groups: Int64s,
@@ -198,7 +199,8 @@ def joins(
         types.int64,
         types.boolean,
         types.int64,
-    )
+    ),
+    borrows=True,
 )
 def add_node(
     compared: Int64Rows,
@@ -251,7 +253,7 @@ def see_later(program: Program, nodes: Nodes, last: int, place: int) -> None:
             nodes.scratch.at[column] = nodes.at[last, column]
 
 
-@called_by_address(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+@called_by_address(types.boolean(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64), borrows=True)
 def complete_holds(program: Program, columns: Columns, predicate: Any, nodes: Nodes, last: int, missing: int) -> bool:
     """Do the conditions hold for a complete match that had to wait until it was known which events are missing?"""
     nodes.scratch.missing[0] = missing
@@ -292,7 +294,7 @@ def holds_event(chosen: Int64s, length: int, event: int) -> bool:
     return False
 
 
-@called_by_address(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64))
+@called_by_address(types.int64(PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64), borrows=True)
 def standing(program: Program, columns: Columns, predicate: Any, nodes: Nodes, node: int, missing: int) -> int:
     """The disjuncts whose positive part a complete match satisfies, as bits."""
     if not program.judged:

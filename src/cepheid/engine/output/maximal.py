@@ -35,7 +35,7 @@ def find_maximal(
         earlier = after - window.length
     matches = maximal(run(plan, events, earlier, until))
     if plan.bound.positives[-1].kleene:
-        matches = replace(matches, completion=_deadlines(plan.bound, events, _first_rows(matches)))
+        matches = replace(matches, completion=deadlines(plan.bound, events, _first_rows(matches)))
     return matches.take(np.flatnonzero((matches.completion > after) & (matches.completion <= until)))
 
 
@@ -47,7 +47,7 @@ def _first_rows(matches: Matches) -> Int64s:
     return first
 
 
-def _deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> Int64s:
+def deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> Int64s:
     """When windows that open with these events have passed."""
     if bound.window is None:
         return np.full(len(rows), NEVER, np.int64)

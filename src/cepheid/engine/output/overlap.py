@@ -18,7 +18,7 @@ from cepheid.engine.data.keys import NULL_CODE, codes, combined
 from cepheid.engine.data.matches import MISSING, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.output.maximal import BEGINNING, _deadlines
+from cepheid.engine.output.maximal import BEGINNING, deadlines
 from cepheid.engine.values.columnwise import value_column
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, data_type
@@ -51,7 +51,7 @@ def find_non_overlapping(
         earliest = BEGINNING if waits and window is not None and window.events else earliest
     if earliest == BEGINNING and not ended:
         # An engine may leave out what is sure to overlap.
-        plan = replace(plan, match=replace(plan.match, options=replace(plan.options, apart=True)))
+        plan = replace(plan, match=replace(plan.match, options=replace(plan.options, non_overlapping=True)))
     matches = run(plan, events, earliest, until)
     first, last = _seen(matches, from_end=False), _seen(matches, from_end=True)
     matches = replace(matches, completion=_decided(plan, events, matches, last))
@@ -80,9 +80,9 @@ def _decided(plan: Plan, events: EventTable, matches: Matches, last: Int64s) -> 
     """When a match can be reported: once all that end before it are known, and those may wait for their windows."""
     missing = matches.chosen[-1].last() == MISSING if len(matches) else np.zeros(0, bool)
     if plan.bound.postponed:
-        return _deadlines(plan.bound, events, last)
+        return deadlines(plan.bound, events, last)
     if missing.any():
-        return np.where(missing, _deadlines(plan.bound, events, last), events.time[last])
+        return np.where(missing, deadlines(plan.bound, events, last), events.time[last])
     return events.time[last]
 
 

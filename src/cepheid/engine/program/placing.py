@@ -190,7 +190,7 @@ class _Placing:
         needs = self.needs(conjunct.expression for conjunct in self.negation_conjuncts(branch, index))
         needs |= sum(1 << place for place in ends | near)
         # Where attributes may be absent, a later event may still say what an absent one should be.
-        if self.judged or any(component.any for component in bound.components):
+        if self.judged or bound.may_lack:
             needs = self.everything
         group = linked[negation.component.variable]
         return PlacedNegation(negation, needs, judging_place(bound, negation, self.branches), group)

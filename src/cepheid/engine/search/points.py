@@ -317,7 +317,7 @@ def describe(
     goal = place + 1 if begins else place
     if program.strategy == CONTIGUOUS:
         everyone = program.places + program.negatives
-        known.nearest[node] = next_by(timed, stacks, part, everyone, timed.upper[event])
+        known.nearest[node] = next_by(stacks, timed.lower, part, everyone, timed.upper[event])
     if program.strategy == SKIP_NEXT and goal < program.places:
         end = stacks.begin[goal, part + 1]
         index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
-from cepheid.language.schema import DataType, data_type
+from cepheid.language.schema import DataType, Schema, data_type
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar; pyarrow carries no types
 Resolve = Callable[[s.Expression], Column]  # an attribute, length or aggregate -> its values, one per row
@@ -52,23 +52,39 @@ def value_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def condition(node: s.Expression, resolve: Resolve, any_null: bool = False) -> Column:
+def condition(node: s.Expression, resolve: Resolve, any_null: bool = False, lacking: Resolve | None = None) -> Column:
     """True where the condition holds; unknown counts as false.
 
-    With `any_null`, a comparison with a NULL attribute counts as true (components declared with ANY).
+    With `any_null`, a comparison with a NULL attribute counts as true (components declared with ANY); with `lacking`
+    where that says so, and nowhere else (see `lacking_by_type`).
     """
     match node:
         case s.And(operands=operands):
-            return _fold(pc.and_, [condition(operand, resolve, any_null) for operand in operands])
+            return _fold(pc.and_, [condition(operand, resolve, any_null, lacking) for operand in operands])
         case s.Or(operands=operands):
-            return _fold(pc.or_, [condition(operand, resolve, any_null) for operand in operands])
+            return _fold(pc.or_, [condition(operand, resolve, any_null, lacking) for operand in operands])
         case s.Not(operand=operand):
             return pc.fill_null(pc.invert(value(operand, resolve)), False)
-        case s.Comparison() | s.Membership() | s.Between() if any_null:
+        case s.Comparison() | s.Membership() | s.Between() if any_null or lacking is not None:
             known = pc.fill_null(value(node, resolve), False)
-            absent = [pc.is_null(resolve(inner)) for inner in s.walk(node) if isinstance(inner, s.Attribute)]
-            return _fold(pc.or_, [known, *absent])
+            attributes = [inner for inner in s.walk(node) if isinstance(inner, s.Attribute)]
+            return _fold(pc.or_, [known, *(lacking(a) if lacking else pc.is_null(resolve(a)) for a in attributes)])
     return pc.fill_null(value(node, resolve), False)
+
+
+def lacking_by_type(table: pa.Table, schema: Schema) -> Resolve | None:
+    """Where events have no such attribute, as a call said of their types with `lacks`; None if it said nothing."""
+    if not schema.lacks or schema.type is None:
+        return None
+    types = value_column(table.column(schema.type))
+
+    def lacking(node: Any) -> Column:
+        named = schema.types_lacking(node.name)
+        if not named:
+            return pa.scalar(False)
+        return pc.and_(pc.is_null(table.column(node.name)), pc.is_in(types, value_set=pa.array(named, types.type)))
+
+    return lacking
 
 
 def value(node: s.Expression, resolve: Resolve) -> Column:

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, storage
+from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
 from cepheid.engine.kernels.compile import NO_REFERENCES
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
@@ -153,16 +153,21 @@ class _Writer:
                 value, null = self.value(operand, case)
                 return f"(not ({null}) and not ({value}))"
             case s.Comparison() | s.Membership() | s.Between():
-                absent = [
-                    self.value(inner, case)[1]
-                    for inner in _attributes_at_hand(node)
-                    if inner.of.variable in self.any_variables
-                ]
+                absent = [test for inner in _attributes_at_hand(node) for test in self.absent(inner, case)]
                 return "(" + " or ".join([*absent, self.known(node, case)]) + ")"
             case s.Literal(value=truth):
                 return "True" if truth is True else "False"
         value, null = self.value(node, case)
         return f"(not ({null}) and ({value}) != 0)"
+
+    def absent(self, node: s.Attribute, case: Case) -> list[str]:
+        """Where an event has no such attribute: as the call said of its type, else where it is NULL on an ANY one."""
+        if not self.schema.lacks:
+            return [self.value(node, case)[1]] if node.of.variable in self.any_variables else []
+        if not self.schema.types_lacking(node.name):
+            return []
+        self.value(node, case)  # so that its column is there
+        return [f"null[{self.layout().null_row(node.name)}, {case.slot(node.of)}] == {LACKING}"]
 
     def known(self, node: s.Expression, case: Case) -> str:
         """A comparison that holds only where both sides are known."""

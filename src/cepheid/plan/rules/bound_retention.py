@@ -62,6 +62,6 @@ def _for_ever(plan: Plan) -> str | None:
         return "TOP k BY CONFIDENCE is known only at the end of the stream"
     if bound.window.events and plan.score.imprecise:
         return "with imprecise times, WITHIN n EVENTS never passes for certain"
-    if bound.window.events and bound.equivalence and any(component.any for component in bound.components):
+    if bound.window.events and bound.equivalence and bound.may_lack:
         return "WITHIN n EVENTS counts per partition, and an event of an ANY component may belong to every partition"
     return None

@@ -25,7 +25,7 @@ def recognise_equivalence(plan: Plan) -> Plan:
     bound = plan.bound
     if len(bound.branches) != 1 or len(bound.components) < 2 or bound.contiguous or bound.has_kleene:
         return plan
-    if any(component.any for component in bound.components) or plan.score.lossy:
+    if bound.may_lack or plan.score.lossy:
         return plan
     if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP or (bound.window is not None and bound.window.events):
         return plan  # there the equivalence test also says what a partition is

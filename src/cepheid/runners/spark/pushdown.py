@@ -48,14 +48,14 @@ def component_filter(bound: BoundQuery, takes: Takes, types: dict[str, Any]) -> 
     parts: list[Column] = []
     if component.types is not None and bound.schema.type is not None:
         parts.append(F.col(quoted(bound.schema.type)).isin(*component.types))
-    parts += conditions(takes.conditions, bound, types, component.any)
+    parts += conditions(takes.conditions, bound, types, component.any or bool(bound.schema.lacks))
     return reduce(lambda left, right: left & right, parts) if parts else None
 
 
 def fixed_keys(bound: BoundQuery, types: dict[str, Any]) -> Column | None:
     """True for events with the values that equivalence tests fix, which every event of a match must have."""
     tests = [s.Comparison("=", s.Attribute(s.Reference(""), name), value) for name, value in bound.fixed]
-    parts = conditions(tests, bound, types, any_null=any(component.any for component in bound.components))
+    parts = conditions(tests, bound, types, any_null=bound.may_lack)
     return reduce(lambda left, right: left & right, parts) if parts else None
 
 

@@ -35,7 +35,7 @@ def parting_attributes(plans: Sequence[Plan]) -> tuple[str, ...]:
 def can_sleep(plan: Plan) -> bool:
     """Does nothing become of a key's events, but that they expire, unless another event of that key comes?"""
     bound = plan.bound
-    if bound.schema.lower is not None or any(component.any for component in bound.components):
+    if bound.schema.lower is not None or bound.may_lack:
         return False
     if bound.syntax.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
         return False

@@ -154,7 +154,7 @@ def aim(
         bottom = first_reaching(stacks, bottom, top, low[depth - 1] + 1)
         if program.strategy == CONTIGUOUS:
             everyone = program.places + program.negatives
-            path.nearest[depth] = next_by(timed, stacks, part, everyone, high[depth - 1])
+            path.nearest[depth] = next_by(stacks, timed.lower, part, everyone, high[depth - 1])
     path.goal[depth], path.cursor[depth], path.stop[depth] = goal, bottom, top
     return True
 

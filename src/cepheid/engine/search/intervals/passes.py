@@ -14,18 +14,18 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, next_by, widest
-from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond
+from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.output.top import begin_partition, raise_bar
-from cepheid.engine.program.tables import CASE, NEEDS, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.search.intervals.joining import REFUSED, joins, likely_among, new_run
 from cepheid.engine.search.intervals.results import (
     COUNTERS,
-    EVALUATED,
     JUDGED,
     OVERFLOW,
     PARTIAL,
@@ -39,98 +39,11 @@ from cepheid.engine.search.intervals.results import (
     put,
     with_room,
 )
-from cepheid.engine.search.intervals.search import as_nodes
-from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.confidence.order import workspace
-from cepheid.engine.worth.edges import CERTAIN
-from cepheid.engine.worth.judge import judge
-from cepheid.engine.worth.worth import WORTH, Worth, completion_of, likely
+from cepheid.engine.search.intervals.sequences import judge_sequence, new_judging
+from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 Int64s = npt.NDArray[np.int64]
 Int64Rows = npt.NDArray[np.int64]
-
-
-@borrowing(types.boolean(PROGRAM, types.int64), inline=True)
-def untested(program: Program, place: int) -> bool:
-    """Can any event of a place's stack take it, whatever came before?"""
-    return bool(program.moments[3 * place] == program.moments[3 * place + 1])
-
-
-@called_by_address(
-    types.boolean(
-        TIMED,
-        WORTH,
-        STACKS,
-        PROGRAM,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        types.int64,
-        INT64S,
-        types.int64,
-        types.int64,
-        types.int64,
-        INT64S,
-        INT64S,
-        INT64S,
-        INT64S,
-    )
-)
-def joins(
-    timed: Timed,
-    worth: Worth,
-    stacks: Stacks,
-    program: Program,
-    placed: Program,
-    columns: Columns,
-    predicate: Any,
-    part: int,
-    at: Int64s,
-    filled: int,
-    place: int,
-    event: int,
-    places: Int64s,
-    low: Int64s,
-    high: Int64s,
-    counters: Int64s,
-) -> bool:
-    """Can the event take a place in a run that holds at[p] for the places p in `filled`? Leaves bounds in low, high."""
-    length = program.places
-    count, slot = 0, 0
-    for other in range(length):
-        if other == place:
-            slot = count
-            places[count], low[count], high[count] = other, timed.lower[event], timed.upper[event]
-            count += 1
-        elif filled & (1 << other) != 0:
-            if at[other] == event or not equal_codes(timed.compared, at, other, other + 1, event):
-                return False
-            places[count], low[count], high[count] = other, timed.lower[at[other]], timed.upper[at[other]]
-            count += 1
-    if not tighten(places, low, high, count, length, worth.window):
-        return False
-    at[place] = event
-    together = filled | (1 << place)
-    no_counts, no_sums = np.empty(0, np.int64), np.empty(0, np.float64)
-    for test in range(placed.moments[0], placed.moments[1]):
-        needs = placed.tests[test, NEEDS]
-        if (needs == 0 or needs & (1 << place) != 0) and needs & ~together == 0:
-            counters[EVALUATED] += 1
-            if not predicate(placed.tests[test, CASE], at, no_counts, no_sums, columns):
-                return False
-    if program.strategy == SKIP_NEXT and timed.compared.shape[0] == 0:
-        # What surely comes next leaves no room for what begins later (TIME's NELT).
-        adjoins = slot > 0 and places[slot - 1] == place - 1 and untested(program, place)
-        if adjoins and low[slot] > next_by(timed, stacks, part, place, high[slot - 1]):
-            return False
-        adjoins = slot + 1 < count and places[slot + 1] == place + 1 and untested(program, place + 1)
-        if adjoins and low[slot + 1] > next_by(timed, stacks, part, place + 1, high[slot]):
-            return False
-    if worth.least[0] > 0.0:
-        before = at[places[slot - 1]] if slot > 0 else -1
-        after = at[places[slot + 1]] if slot + 1 < count else -1
-        return likely(timed, worth, before, event, after)
-    return True
 
 
 @borrowing(types.int64(WORTH, INT64S, INT64S, types.int64))
@@ -143,6 +56,24 @@ def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
             last = min(last, int(high[index]) - 1)
         expected = places[index] + 1
     return last
+
+
+@borrowing(types.void(INT64_ROWS, INT64S, INT64S, types.int64, types.int64))
+def move_run(runs: Int64Rows, filled: Int64s, alive: Int64s, source: int, target: int) -> None:
+    """Puts a run into the row of another one."""
+    for place in range(runs.shape[1]):
+        runs[target, place] = runs[source, place]
+    filled[target], alive[target] = filled[source], alive[source]
+
+
+@borrowing(types.int64(types.int64))
+def ones(bits: int) -> int:
+    """How many bits are set."""
+    count = 0
+    while bits != 0:
+        bits &= bits - 1
+        count += 1
+    return count
 
 
 @kernel(
@@ -183,14 +114,13 @@ def any_state(
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions; partition k is starts[k]:starts[k + 1]."""
     length = program.places
-    steps, table = np.arange(length), np.full(length + 1, CERTAIN)
     everything = (1 << length) - 1
     counters = np.zeros(COUNTERS, np.int64)
     results = no_results(length)
-    room = workspace(widest(timed), length)
+    judging = new_judging(timed, program, columns, predicate, nodes)
+    joined = new_run(timed, worth, program, placed, counters)
+    at, places, low, high = joined.at, joined.places, joined.low, joined.high
     runs, filled, alive = np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64)
-    at = np.zeros(length + program.negatives, np.int64)
-    places, low, high = np.zeros(length, np.int64), np.zeros(length, np.int64), np.zeros(length, np.int64)
     for part in range(len(starts) - 1):
         begin_partition(worth)
         size = 0
@@ -201,10 +131,8 @@ def any_state(
             while run <= old:
                 if run < old and alive[run] < now:
                     # Over: the last run from before takes its place, and the last of the new ones takes that one's.
-                    for other, source in ((run, old - 1), (old - 1, size - 1)):
-                        for place in range(length):
-                            runs[other, place] = runs[source, place]
-                        filled[other], alive[other] = filled[source], alive[source]
+                    move_run(runs, filled, alive, old - 1, run)
+                    move_run(runs, filled, alive, size - 1, old - 1)
                     old -= 1
                     size -= 1
                     continue
@@ -214,47 +142,20 @@ def any_state(
                         continue
                     for other in range(length):
                         at[other] = runs[run, other] if held & (1 << other) != 0 else 0
-                    if not joins(
-                        timed,
-                        worth,
-                        stacks,
-                        program,
-                        placed,
-                        placed_columns,
-                        placed_predicate,
-                        part,
-                        at,
-                        held,
-                        place,
-                        event,
-                        places,
-                        low,
-                        high,
-                        counters,
-                    ):
+                    slot = joins(joined, stacks, placed_columns, placed_predicate, part, held, place, event)
+                    if slot == REFUSED:
                         continue
                     grown_to = held | (1 << place)
+                    count = ones(grown_to)
+                    if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, count):
+                        continue
                     if grown_to == everything:
                         known = completion_of(timed, worth, at[0], at[length - 1], True)
                         if known <= after or known > until:
                             continue
                         counters[JUDGED] += 1
-                        as_nodes(program, nodes, timed, at)
-                        _, confidence, earliest, latest, cost = judge(
-                            timed,
-                            worth,
-                            stacks,
-                            program,
-                            columns,
-                            predicate,
-                            nodes,
-                            part,
-                            steps,
-                            low,
-                            high,
-                            table,
-                            0,
-                            room,
+                        confidence, earliest, latest, cost = judge_sequence(
+                            timed, worth, stacks, judging, part, at, low, high
                         )
                         if cost > 0.0:
                             return results, counters, cost
@@ -265,13 +166,10 @@ def any_state(
                             return results, counters, 0.0
                         if is_full(results, length):
                             results = with_room(results, length)
-                        put(results, at, steps, length, known, 1.0, confidence, earliest, latest)
+                        put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
                         raise_bar(worth, confidence)
                         counters[REPORTED] += 1
                         continue
-                    count = 0
-                    for other in range(length):
-                        count += (grown_to >> other) & 1
                     last = lives_until(worth, places, high, count)
                     if last < now:
                         continue
@@ -365,16 +263,15 @@ def sorted_pass(
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, with events in query order."""
     length = program.places
-    steps, table = np.arange(length), np.full(length + 1, CERTAIN)
     counters = np.zeros(COUNTERS, np.int64)
     results = no_results(length)
-    room = workspace(widest(timed), length)
+    judging = new_judging(timed, program, columns, predicate, nodes)
+    joined = new_run(timed, worth, program, placed, counters)
+    at, low, high = joined.at, joined.low, joined.high
     # Runs that wait for place p: their events, and the last instant at which an event may begin that they can use.
     waiting = [np.empty((64, length), np.int64) for _ in range(length)]
     alive = [np.empty(64, np.int64) for _ in range(length)]
     sizes = np.zeros(length, np.int64)
-    at = np.zeros(length + program.negatives, np.int64)
-    places, low, high = np.zeros(length, np.int64), np.zeros(length, np.int64), np.zeros(length, np.int64)
     for part in range(stacks.begin.shape[1] - 1):
         events, goals, least = query_order(timed, stacks, length, part)
         sizes[:] = 0
@@ -395,24 +292,10 @@ def sorted_pass(
                     for other in range(place):
                         at[other] = pool[run, other]
                 run += 1
-                if not joins(
-                    timed,
-                    worth,
-                    stacks,
-                    program,
-                    placed,
-                    placed_columns,
-                    placed_predicate,
-                    part,
-                    at,
-                    (1 << place) - 1,
-                    place,
-                    event,
-                    places,
-                    low,
-                    high,
-                    counters,
-                ):
+                slot = joins(joined, stacks, placed_columns, placed_predicate, part, (1 << place) - 1, place, event)
+                if slot == REFUSED:
+                    continue
+                if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, place + 1):
                     continue
                 if place < length - 1:
                     size = sizes[place + 1]
@@ -431,23 +314,7 @@ def sorted_pass(
                 if known <= after or known > until:
                     continue
                 counters[JUDGED] += 1
-                as_nodes(program, nodes, timed, at)
-                _, confidence, earliest, latest, cost = judge(
-                    timed,
-                    worth,
-                    stacks,
-                    program,
-                    columns,
-                    predicate,
-                    nodes,
-                    part,
-                    steps,
-                    low,
-                    high,
-                    table,
-                    0,
-                    room,
-                )
+                confidence, earliest, latest, cost = judge_sequence(timed, worth, stacks, judging, part, at, low, high)
                 if cost > 0.0:
                     return results, counters, cost
                 if confidence <= 0.0 or confidence < worth.least[0]:
@@ -457,7 +324,7 @@ def sorted_pass(
                     return results, counters, 0.0
                 if is_full(results, length):
                     results = with_room(results, length)
-                put(results, at, steps, length, known, 1.0, confidence, earliest, latest)
+                put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
                 raise_bar(worth, confidence)
                 counters[REPORTED] += 1
             counters[PEAK] = max(counters[PEAK], sizes.sum())

@@ -5,19 +5,42 @@ A condition is tested once the search has come down to the place from which all 
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, Columns
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.kernels.conditions import EVENT, RIGHT, agrees_on_codes, gather_codes, holds, test_holds
+from cepheid.engine.kernels.conditions import (
+    EVENT,
+    FUNCTION,
+    RIGHT,
+    agrees_on_codes,
+    gather_codes,
+    holds,
+    holds_for_every,
+    passes_test,
+)
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, interval, kills
 from cepheid.engine.kernels.query import QUERY, Query
 from cepheid.engine.kernels.registers import Registers, absorb
-from cepheid.engine.program.tables import AFTER_PLACE, KLEENE, Rows
+from cepheid.engine.program.tables import (
+    AFTER_PLACE,
+    CURRENT_AT,
+    KEPT_FROM,
+    KLEENE,
+    PREVIOUS_AT,
+    PROGRAM,
+    SECOND,
+    WALKED,
+    WALKS_FROM,
+    Program,
+    Rows,
+)
 from cepheid.engine.search.queues.query import CONDITION, PATH, SCORE, Path, Score
 
 
-@borrowing(types.void(QUERY, PATH, types.int64))
+@borrowing(types.void(QUERY, PATH, types.int64), inline=True)
 def count_groups(query: Query, path: Path, depth: int) -> None:
     """Brings lengths and aggregates up to date: over the events of each group, in order of time."""
     program, scratch, entries = query.program, path.scratch, path.entries
@@ -31,8 +54,51 @@ def count_groups(query: Query, path: Path, depth: int) -> None:
             grouped = True
             scratch.counted[: program.walk_whole] = 0
             scratch.running[: program.walk_number] = 0.0
-        first = entry == depth or entries[entry + 1, RIGHT] != place
-        absorb(program, query.columns, place, entries[entry, EVENT], first, registers, 0)
+        if program.place[place, KEPT_FROM] == program.place[place + 1, KEPT_FROM]:
+            scratch.counted[place] += 1  # a length is all that is kept
+        else:
+            first = entry == depth or entries[entry + 1, RIGHT] != place
+            absorb(program, query.columns, place, entries[entry, EVENT], first, registers, 0)
+
+
+@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, PATH, types.int64))
+def holds_along(program: Program, columns: Columns, predicate: Any, test: int, path: Path, depth: int) -> bool:
+    """Does a condition hold for every element of the one group it goes over, of which no aggregates are kept?
+
+    The elements are read where they stand in the path, backwards: `holds_for_every` would collect them first.
+    """
+    scratch, entries = path.scratch, path.entries
+    walk = program.tests[test, WALKS_FROM]
+    place, second = program.walks[walk, WALKED], program.walks[walk, SECOND]
+    current, previous = program.place[place, CURRENT_AT], program.place[place, PREVIOUS_AT]
+    left = scratch.counted[place]
+    for entry in range(depth + 1):
+        if entries[entry, RIGHT] != place:
+            continue
+        left -= 1
+        if left < second:
+            return True
+        scratch.at[current] = entries[entry, EVENT]
+        if left > 0:
+            scratch.at[previous] = entries[entry + 1, EVENT]
+        scratch.counted[program.walk_whole + place] = left  # how many elements come before this one
+        if not passes_test(program, columns, predicate, test, scratch):
+            return False
+    return True
+
+
+@borrowing(types.boolean(PROGRAM, COLUMNS, FUNCTION, types.int64, PATH, types.int64), inline=True)
+def test_holds(program: Program, columns: Columns, predicate: Any, test: int, path: Path, depth: int) -> bool:
+    """Does a test hold for the events of a path?"""
+    walk, end = program.tests[test, WALKS_FROM], program.tests[test + 1, WALKS_FROM]
+    if walk == end:
+        return passes_test(program, columns, predicate, test, path.scratch)
+    place = program.walks[walk, WALKED]
+    missing = (path.scratch.missing[0] >> place) & 1 == 1
+    kept = program.place[place, KEPT_FROM] < program.place[place + 1, KEPT_FROM]
+    if end - walk > 1 or missing or kept:
+        return holds_for_every(program, columns, predicate, test, path.scratch, path.entries, 0)
+    return holds_along(program, columns, predicate, test, path, depth)
 
 
 @borrowing(types.void(QUERY, PATH, types.int64))
@@ -94,9 +160,7 @@ def passes(query: Query, score: Score, path: Path, missing: int, above: int, kno
     count_groups(query, path, depth)
     scratch.missing[0] = missing
     for test in range(program.moments[0], program.moments[1]):
-        if known <= score.known[test] < above and not test_holds(
-            program, columns, predicate, test, scratch, path.entries, 0
-        ):
+        if known <= score.known[test] < above and not test_holds(program, columns, predicate, test, path, depth):
             return False
     if program.negatives == 0:
         return True

@@ -105,7 +105,7 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
         Asked(
             mode,
             merging,
-            bool(prepared.plan.options.get("apart", False)) and _can_prune(prepared, mode, after),
+            bool(prepared.plan.options.get("non_overlapping", False)) and _can_prune(prepared, mode, after),
             after,
             until,
             limits.max_partial_matches,

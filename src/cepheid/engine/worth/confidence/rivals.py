@@ -29,7 +29,6 @@ from cepheid.engine.program.tables import (
     NEEDS,
     PROGRAM,
     SKIP_ANY,
-    SKIP_NEXT,
     Program,
 )
 from cepheid.engine.worth.worth import WORTH, Worth
@@ -184,9 +183,10 @@ def rivals(
     for index in range(length):
         chosen[index] = nodes.entries[chain[index], EVENT]
     found = 0
+    untied = missing == 0 and nodes.codes.shape[1] == 0
     first = 1 if program.strategy != SKIP_ANY else length
     for blocking in range(first, length + program.negatives):
-        negation, node = blocking - length, last
+        negation, node, selected = blocking - length, last, program.strategy == CONTIGUOUS
         if blocking < length:  # what could have been selected in this gap
             node = chain[blocking - 1]
             stack = nodes.entries[node, RIGHT]
@@ -194,6 +194,9 @@ def rivals(
                 stack = nodes.entries[chain[blocking], RIGHT]
             if program.strategy == CONTIGUOUS:
                 stack = program.places + program.negatives  # everyone
+            else:  # nothing to test: whatever lies in the stack could have been selected
+                untested = program.moments[3 * stack] == program.moments[3 * stack + 1]
+                selected = untied and untested and program.place[stack, KLEENE] == 0
             start, stop, gap = low[blocking - 1] + 1, high[blocking] - 1, blocking
         else:
             stack, gap = program.places + negation, length
@@ -213,12 +216,9 @@ def rivals(
             bits = 0
             if blocking >= length:
                 bits = killing(timed.compared, program, columns, predicate, nodes, last, negation, event, missing)
-            elif program.strategy == SKIP_NEXT:
-                if could_join(
-                    timed.begins, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
-                ):
-                    bits = -1
-            else:
+            elif selected or could_join(
+                timed.begins, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
+            ):
                 bits = -1
             if bits == 0:
                 continue
