@@ -29,7 +29,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import component_text, to_text
 from cepheid.language.schema import Schema
 from cepheid.plan.options import PlanOptions
-from cepheid.runners.local import as_local
+from cepheid.runners.tables import as_local
 from cepheid.runners.options import Options
 
 MOST_EVENTS = 2_000_000

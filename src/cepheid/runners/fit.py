@@ -19,7 +19,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, Schema
 from cepheid.model import Model
 from cepheid.runners.dispatch import is_spark
-from cepheid.runners.local import as_local
+from cepheid.runners.tables import as_local
 from cepheid.runners.options import Options
 
 
