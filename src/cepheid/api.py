@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
@@ -17,8 +17,23 @@ from cepheid.language.check import check
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
+from cepheid.runners.options import BatchOptions, Options, StreamOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from cepheid.diagnose.diagnosis import Diagnosis
+    from cepheid.language.build import Pattern
+    from cepheid.model import Model
+    from cepheid.runners.compressed import CompressedResult
+    from cepheid.runners.live import Live
 
 _log = logging.getLogger("cepheid")
+
+
+AnyQuery: TypeAlias = "Query | Pattern | str"
 
 
 class Explanation(str):
@@ -52,21 +67,44 @@ class Query:
         self.text = text
         self.parameters = dict(parameters or {})
 
+    @overload
+    def match(self, events: Any, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
+    @overload
+    def match(
+        self, events: Any, *, output: Literal["compressed"], **options: Unpack[MatchKeywords]
+    ) -> CompressedResult: ...
+    @overload
+    def match(
+        self, events: pd.DataFrame, *, output: Literal["rows"] = ..., **options: Unpack[MatchKeywords]
+    ) -> pd.DataFrame: ...
+    @overload
+    def match(
+        self, events: pl.DataFrame | pl.LazyFrame, *, output: Literal["rows"] = ..., **options: Unpack[MatchKeywords]
+    ) -> pl.DataFrame: ...
+    @overload
+    def match(self, events: Any, *, output: Literal["rows"] = ..., **options: Unpack[MatchKeywords]) -> Any: ...
+
     def match(self, events: Any, **options: Any) -> Any:
         """The matches of this query; see `cepheid.match`."""
         return match(events, self, **options)
 
-    def explain(self, events: Any = None, **options: Any) -> Explanation:
+    def explain(self, events: Any = None, *, analyze: bool = False, **options: Unpack[MatchKeywords]) -> Explanation:
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
         from cepheid.runners.dispatch import explain
 
-        return Explanation(explain(self, events, **options), self.syntax)
+        return Explanation(explain(self, events, analyze=analyze, **options), self.syntax)
 
-    def why(self, events: Any, **options: Any) -> Any:
+    def why(self, events: Any, **options: Unpack[PlanKeywords]) -> Diagnosis:
         """Why it finds nothing, or too little; see `cepheid.why`."""
         from cepheid.diagnose.diagnose import why
 
         return why(events, self, **options)
+
+    def live(
+        self, schema: Any, *, delay: Length = 0, state: bytes | None = None, **options: Unpack[PlanKeywords]
+    ) -> Live:
+        """The query over events as they come; see `cepheid.live`."""
+        return live(self, schema, delay=delay, state=state, **options)
 
     def svg(self) -> str:
         """The automaton as a drawing, in the colours of where it is shown."""
@@ -111,7 +149,39 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
     return Query(check(parse(text), text), text, parameters)
 
 
-def match(events: Any, query_or_text: Any, **options: Any) -> Any:
+@overload
+def match(events: Any, query: AnyQuery, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
+@overload
+def match(
+    events: Any, query: AnyQuery, *, output: Literal["compressed"], **options: Unpack[MatchKeywords]
+) -> CompressedResult: ...
+@overload
+def match(
+    events: pd.DataFrame,
+    query: AnyQuery | Mapping[str, AnyQuery],
+    *,
+    output: Literal["rows"] = ...,
+    **options: Unpack[MatchKeywords],
+) -> pd.DataFrame: ...
+@overload
+def match(
+    events: pl.DataFrame | pl.LazyFrame,
+    query: AnyQuery | Mapping[str, AnyQuery],
+    *,
+    output: Literal["rows"] = ...,
+    **options: Unpack[MatchKeywords],
+) -> pl.DataFrame: ...
+@overload
+def match(
+    events: Any,
+    query: AnyQuery | Mapping[str, AnyQuery],
+    *,
+    output: Literal["rows"] = ...,
+    **options: Unpack[MatchKeywords],
+) -> Any: ...
+
+
+def match(events: Any, query: Any, **options: Any) -> Any:
     """The matches of a query in a table of events, as a table of the same kind.
 
     `events` is a pyarrow, pandas, polars or PySpark table. Several queries, {"name": query, ...}, share one pass, and
@@ -126,18 +196,25 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
-    if isinstance(query_or_text, Mapping):
-        queries = {name: query(each, parameters) for name, each in query_or_text.items()}
+    if isinstance(query, Mapping):
+        queries = {name: as_query(each, parameters) for name, each in query.items()}
         result = run(events, queries, **options)
     else:
-        result = run(events, query(query_or_text, parameters), **options)
+        result = run(events, as_query(query, parameters), **options)
     if _log.isEnabledFor(logging.INFO):
         rows = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
         _log.info("match: %s in %.3f s", rows, time.perf_counter() - begin)
     return result
 
 
-def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
+def fit(
+    history: Any,
+    query: AnyQuery,
+    *,
+    loss: float | Mapping[str, float] | None = None,
+    negatives: Literal["pooled", "em"] = "pooled",
+    **options: Unpack[PlanKeywords],
+) -> Model:
     """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
 
     `loss` states known loss rates (a number, or one per variable); `negatives="em"` infers the loss of negated
@@ -145,4 +222,42 @@ def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
     """
     from cepheid.runners.fit import fit_model
 
-    return fit_model(history, query(query_or_text, options.pop("parameters", None)), **options)
+    keywords: dict[str, Any] = dict(options)
+    parameters = keywords.pop("parameters", None)
+    return fit_model(history, as_query(query, parameters), loss=loss, negatives=negatives, **keywords)
+
+
+def live(
+    query: AnyQuery | Mapping[str, AnyQuery],
+    schema: Any,
+    *,
+    delay: Length = 0,
+    state: bytes | None = None,
+    **options: Unpack[PlanKeywords],
+) -> Live:
+    """A query, or several with names, over events as they come: the streaming step without Spark.
+
+    `schema` says what events are like: a pyarrow schema, {"ts": int, "type": str, ...}, or a table with the same
+    columns. `delay` says how much older than the newest event others may be when they come. `state` is what `save()`
+    of an earlier one returned.
+
+    >>> doors = live("PATTERN SEQ(Shelf a, Exit b) WHERE [tag] WITHIN 9", {"ts": int, "type": str, "tag": int})
+    >>> doors.send({"ts": 1, "type": "Shelf", "tag": 7})
+    []
+    >>> doors.send([{"ts": 3, "type": "Exit", "tag": 7}, {"ts": 4, "type": "Exit", "tag": 8}])[0]["b"]
+    {'ts': 3, 'type': 'Exit', 'tag': 7}
+    """
+    from cepheid.runners.live import live_query
+
+    keywords: dict[str, Any] = dict(options)
+    parameters = keywords.pop("parameters", None)
+    chosen: Any
+    if isinstance(query, Mapping):
+        chosen = {name: as_query(each, parameters) for name, each in query.items()}
+    else:
+        chosen = as_query(query, parameters)
+    return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
+
+
+as_query = query  # where a parameter is called `query`
+match.__signature__ = signature_with(match, Options, BatchOptions, StreamOptions)  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +24,17 @@ _Loss = Annotated[
     str | None,
     typer.Option(metavar="P or NAME=P,...", help="Losses that are known: one number, or one for each variable."),
 ]
+
+class Negatives(StrEnum):
+    """How the loss of negated components is found."""
+
+    pooled = "pooled"
+    em = "em"
+
+
 _Negatives = Annotated[
-    str,
+    Negatives,
     typer.Option(
-        metavar="pooled|em",
         help="How the loss of negated components is found: like the others, or from trips' lengths.",
     ),
 ]
@@ -37,7 +45,7 @@ def fit(
     input: o.Inputs,
     output: _Target = None,
     loss: _Loss = None,
-    negatives: _Negatives = "pooled",
+    negatives: _Negatives = Negatives.pooled,
     format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
@@ -61,7 +69,7 @@ def fit(
     events = read_events(files, time=time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, None, None)
     with explaining_delay():
-        model = cepheid.fit(events, parsed, loss=parse_loss(loss), negatives=negatives, **roles.arguments())
+        model = cepheid.fit(events, parsed, loss=parse_loss(loss), negatives=negatives.value, **roles.arguments())
     out.print(str(model), soft_wrap=True)
     if output is not None:
         with replacing(output) as beside:

@@ -19,6 +19,7 @@ from cepheid.language.schema import DataType, data_type
 
 Mask = npt.NDArray[np.bool_]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WHOLE = r"^-?[0-9]{1,18}$"
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 
 
@@ -44,6 +45,10 @@ def read_times(column: pa.ChunkedArray, time_format: str | None = None) -> Readi
     kind = data_type(column.type)
     if kind is DataType.STRING:
         read = column.cast(pa.string()) if column.type != pa.string() else column
+        if time_format is None and _mostly_whole(read):  # numbers that became text because of a few that are none
+            fits = pc.fill_null(pc.match_substring_regex(read, _WHOLE), False)
+            whole = pc.if_else(fits, read, pa.scalar(None, pa.string())).cast(pa.int64())
+            return Reading(whole, _nulls(whole), "a whole number")
         parsed = _written(read, time_format) if time_format is not None else _iso(read)
         wanted = f"written as {time_format}" if time_format is not None else "a time, such as 2026-01-31T12:00:00"
         return Reading(parsed, _nulls(parsed), wanted)
@@ -54,6 +59,11 @@ def read_times(column: pa.ChunkedArray, time_format: str | None = None) -> Readi
         whole = np.where(bad, 0, values).astype(np.int64)
         return Reading(pa.chunked_array([pa.array(whole, mask=bad)]), bad, "a finite whole number")
     return Reading(column, _nulls(column), "a time")
+
+
+def _mostly_whole(column: pa.ChunkedArray) -> bool:
+    whole = pc.sum(pc.match_substring_regex(column, _WHOLE)).as_py() or 0
+    return bool(2 * whole > len(column) - column.null_count)
 
 
 def _nulls(column: pa.ChunkedArray) -> Mask:
@@ -80,9 +90,7 @@ def _iso(column: pa.ChunkedArray) -> pa.ChunkedArray:
     zoned = sum(count for time, count in zip(times, counts, strict=True) if time is not None and time.tzinfo)
     plain = sum(count for time, count in zip(times, counts, strict=True) if time is not None and not time.tzinfo)
     zone = "UTC" if zoned > plain else None
-    steps = [
-        None if time is None or bool(time.tzinfo) != (zone is not None) else _microseconds(time) for time in times
-    ]
+    steps = [None if time is None or bool(time.tzinfo) != (zone is not None) else _microseconds(time) for time in times]
     values = pa.array(steps, pa.int64()).cast(pa.timestamp("us", zone))
     return pa.chunked_array([values.take(coded.indices)])
 
@@ -150,9 +158,9 @@ def numeric_attributes(query: s.QuerySyntax) -> frozenset[str]:
                 found |= _names(operand)
             case s.Comparison(operator=operator, left=left, right=right):
                 sides = (left, right)
-                if operator in _ORDERS and not any(_is_text(side) for side in sides):
-                    found |= _names(left) | _names(right)
-                elif any(_is_number(side) for side in sides):
+                if (operator in _ORDERS and not any(_is_text(side) for side in sides)) or any(
+                    _is_number(side) for side in sides
+                ):
                     found |= _names(left) | _names(right)
             case s.Between(operand=operand, low=low) if not _is_text(low):
                 found |= _names(operand)

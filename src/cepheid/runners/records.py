@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -119,10 +119,11 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
             if not reading.bad.any():
                 continue  # binding says that it must be cast
         reading = read_times(column, options.time_format)
-        if text and reading.bad.all() and len(reading.bad) and options.bad_records in (None, "fail"):
+        unread = text and (reading.bad.all() or (pa.types.is_integer(reading.column.type) and not reading.bad.any()))
+        if unread and len(reading.bad) and options.bad_records in (None, "fail"):
             first = _shown(column, 0)
             told = f"column '{name}' holds the time and must be a whole number or a timestamp, but it is {column.type}"
-            hint = f"row 0 holds {first}, which is not {reading.wanted}; cast it, or say how it is written: time_format"
+            hint = f"row 0 holds {first}; cast it, or say how it is written, such as time_format='%d/%m/%Y %H:%M'"
             raise DataError(told, hint=hint)
         table = table.set_column(table.column_names.index(name), name, reading.column)
         nulls = column.is_null().to_numpy().astype(bool)
