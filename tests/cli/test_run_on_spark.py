@@ -15,8 +15,9 @@ import pytest
 
 from cepheid.cli.progress import StreamNumbers, stream_numbers
 from cepheid.cli.spark_session import in_our_words
-from cepheid.cli.spark_tables import java_pattern, kafka_topic
+from cepheid.cli.spark_tables import kafka_topic
 from cepheid.errors import CepheidError, DataError
+from cepheid.runners.spark.records import java_pattern
 from cepheid.simulate import retail_visits
 from cli.conftest import Cepheid
 
@@ -140,7 +141,7 @@ def test_topics_patterns_and_settings() -> None:
     with pytest.raises(CepheidError, match="write kafka://broker:9092/topic"):
         kafka_topic("kafka://broker:9092")
     assert java_pattern("%Y-%m-%dT%H:%M:%S.%f") == "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-    with pytest.raises(CepheidError, match="%Q is not known"):
+    with pytest.raises(CepheidError, match="%Q, which Spark does not know"):
         java_pattern("%Q")
 
 

@@ -25,6 +25,7 @@ _Loss = Annotated[
     typer.Option(metavar="P or NAME=P,...", help="Losses that are known: one number, or one for each variable."),
 ]
 
+
 class Negatives(StrEnum):
     """How the loss of negated components is found."""
 

@@ -116,9 +116,7 @@ class Live:
                 name = next(name for name in event if name not in names)
                 guess = closest(str(name), names)
                 hint = f"did you mean '{guess}'?" if guess else f"the schema has {', '.join(self._schema.names)}"
-                raise DataError(
-                    f"the event has '{name}', which the schema does not have", row=row, hint=hint
-                )
+                raise DataError(f"the event has '{name}', which the schema does not have", row=row, hint=hint)
         try:
             return pa.Table.from_pylist(events, self._schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

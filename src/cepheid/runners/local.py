@@ -23,7 +23,7 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
 from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
-from cepheid.runners.records import read_records, without_null_keys, write_aside
+from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
 from cepheid.runners.results import assemble
 
 
@@ -87,7 +87,10 @@ def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
 def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) -> pa.Table:
     """The matches of several queries with names, query by query, as one table."""
     check_names(queries)
+    bad: list[pa.Table] = []
+    where, options = options.aside, replace(options, aside=bad.append) if options.aside is not None else options
     results = {name: run_table(query, table, options) for name, query in queries.items()}
+    write_each_once(bad, where)
     schema = common_schema({name: result.schema for name, result in results.items()})
     batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]
     return pa.Table.from_batches(batches, schema)

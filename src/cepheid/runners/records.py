@@ -85,7 +85,7 @@ def without_null_keys(bound: BoundQuery, records: Records, options: Options) -> 
         problems.append(Problem(name, nulls, "is NULL, and it is a key of the query"))
     clean = _by_policy(records, problems, options, records.table)
     bad = [part for part in (records.bad, clean.bad) if part is not None]
-    return replace(clean, bad=pa.concat_tables(map(_as_text, bad)) if bad else None)
+    return replace(clean, bad=pa.concat_tables(map(_as_text, bad), promote_options="permissive") if bad else None)
 
 
 def known_types(query: s.QuerySyntax, table: pa.Table, options: Options) -> pa.Table:
@@ -242,6 +242,17 @@ _ROWS = "__row"
 
 
 # --- setting aside --------------------------------------------------------------------------------------------------
+
+
+def write_each_once(parts: Sequence[pa.Table], where: Path | str | Callable[[pa.Table], object] | None) -> None:
+    """The bad records of several queries over one table, each once."""
+    if not parts or where is None:
+        return
+    bad = pa.concat_tables(map(_as_text, parts), promote_options="permissive")
+    names = bad.column_names[:2]
+    numbered = bad.select(names).append_column(_ROWS, pa.array(np.arange(bad.num_rows)))
+    first = numbered.group_by(names, use_threads=False).aggregate([(_ROWS, "min")]).column(f"{_ROWS}_min")
+    write_aside(bad.take(pa.array(np.sort(first.to_numpy()))), where)
 
 
 def write_aside(bad: pa.Table | None, where: Path | str | Callable[[pa.Table], object] | None) -> None:

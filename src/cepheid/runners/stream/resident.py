@@ -8,6 +8,7 @@ only at the events of keys for which a last event has come.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -58,7 +59,7 @@ class Resident:
         self._kept = 0  # events that were left when it was last looked which have expired
         self._pieces: list[pa.Table] = []  # one after the other, all events that are kept, as they came
         self._times = self._keys = Growing(np.empty(0, np.int64))  # the time of each of them, and the code of its key
-        self._rows: dict[int, list[int]] = {}  # by the code of a key, where its events stand
+        self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by the code of a key, where its events stand
         self._waiting: Int64s = np.empty(0, np.int64)  # possible last events after `until`
         self._types = _types(step.plans)
         self._lay_down(schema.empty_table(), None)
@@ -143,15 +144,12 @@ class Resident:
         self._pieces.append(fresh)
         self._times.extend(begins)
         if self.step.keys:
-            keys = key_codes(fresh, self.step.keys).view(np.int64)
+            keys = _codes(fresh, self.step.keys)
             self._keys.extend(keys)
             self._waiting = np.concatenate([self._waiting, start + np.flatnonzero(ending)])
             rows = self._rows
             for row, key in enumerate(keys.tolist(), start):
-                if key in rows:
-                    rows[key].append(row)
-                else:
-                    rows[key] = [row]
+                rows[key].append(row)
 
     def _table(self) -> pa.Table:
         if len(self._pieces) > 1:
@@ -180,19 +178,19 @@ class Resident:
         self._pieces = [table]
         begins = self.step.begins(table)
         self._times, self._keys = Growing(begins), Growing(np.empty(0, np.int64))
-        self._rows = {}
+        self._rows = defaultdict(list)
         self._waiting = np.empty(0, np.int64)
         self._kept = table.num_rows
         if not self.step.keys or not table.num_rows:
             return
-        keys = key_codes(table, self.step.keys).view(np.int64)
+        keys = _codes(table, self.step.keys)
         self._keys = Growing(keys)
         ending = np.ones(table.num_rows, bool)
         if self._types is not None:
             ending = pc.is_in(table.column(self._types[2]), value_set=self._types[1]).to_numpy()
         self._waiting = np.flatnonzero(ending & (begins > until)) if until is not None else np.flatnonzero(ending)
         for row, key in enumerate(keys.tolist()):
-            self._rows.setdefault(key, []).append(row)
+            self._rows[key].append(row)
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -255,6 +253,16 @@ class Growing:
             self._values = larger
         self._values[self._length : length] = more
         self._length = length
+
+
+def _codes(table: pa.Table, attributes: Sequence[str]) -> Int64s:
+    """A number for each event, equal where all the attributes are; a whole number is its own."""
+    if len(attributes) == 1:
+        column = table.column(attributes[0])
+        if column.type == pa.int64() and not column.null_count:
+            values: Int64s = column.to_numpy()
+            return values
+    return key_codes(table, attributes).view(np.int64)
 
 
 def _types(plans: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
