@@ -42,19 +42,9 @@ def test_a_script_with_mistakes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + "\n".join(WRONG) + "\n")
     source = Path(cepheid.__file__).parent.parent
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--follow-imports=silent",
-        "--cache-dir",
-        str(tmp_path),
-        "script.py",
-    ]
-    ran = subprocess.run(
-        [*checker, "script.py"], capture_output=True, text=True, cwd=tmp_path, env={"MYPYPATH": str(source)}
-    )
+    checker = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", str(tmp_path)]
+    known = {"MYPYPATH": str(source)}
+    ran = subprocess.run([*checker, "script.py"], capture_output=True, text=True, cwd=tmp_path, env=known)
     first = SCRIPT.count("\n") + 1
     wrong = {int(line.split(":")[1]) for line in ran.stdout.splitlines() if ": error:" in line}
     assert wrong == set(range(first, first + len(WRONG))), ran.stdout + ran.stderr
