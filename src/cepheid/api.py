@@ -14,9 +14,11 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.row_query import RowQuery, row_query
 from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
 from cepheid.runners.options import BatchOptions, Options, StreamOptions
 
@@ -27,13 +29,14 @@ if TYPE_CHECKING:
     from cepheid.diagnose.diagnosis import Diagnosis
     from cepheid.language.build import Pattern
     from cepheid.model import Model
+    from cepheid.model.check import Check
     from cepheid.runners.compressed import CompressedResult
     from cepheid.runners.live import Live
 
 _log = logging.getLogger("cepheid")
 
 
-AnyQuery: TypeAlias = "Query | Pattern | str"
+AnyQuery: TypeAlias = "Query | Pattern | str"  # a text that is a MATCH_RECOGNIZE clause gives a RowQuery
 
 
 class Explanation(str):
@@ -130,7 +133,13 @@ class Query:
         return hash(self.syntax)
 
 
-def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
+@overload
+def query(text: AnyQuery, parameters: Mapping[str, Any] | None = None) -> Query: ...
+@overload
+def query(text: RowQuery, parameters: Mapping[str, Any] | None = None) -> RowQuery: ...
+
+
+def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | RowQuery:
     """A query from its text, or from a pattern built in Python; a QueryError points at what is wrong.
 
     `parameters` gives values to bare words in the text, such as T in `WITHIN T`.
@@ -140,13 +149,29 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
     WHERE [tag]
     WITHIN 12 hours
     """
+    if isinstance(text, RowQuery):
+        return text
     if isinstance(text, Query):
         return Query(text.syntax, text.text, {**text.parameters, **(parameters or {})})
     if hasattr(text, "to_syntax"):
         return Query(text.to_syntax(), None, parameters)
     if not isinstance(text, str):
         raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
+    if is_clause(text):
+        return row_query(text)
     return Query(check(parse(text), text), text, parameters)
+
+
+def sase_query(
+    text: Any,
+    parameters: Mapping[str, Any] | None = None,
+    refusal: str = "a MATCH_RECOGNIZE clause cannot be used here",
+) -> Query:
+    """The same for what takes no MATCH_RECOGNIZE clause."""
+    found: Query | RowQuery = query(text, parameters)
+    if isinstance(found, RowQuery):
+        raise QueryError(refusal, code="row-pattern")
+    return found
 
 
 @overload
@@ -196,14 +221,20 @@ def match(events: Any, query: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
-    if isinstance(query, Mapping):
+    if isinstance(query, RowQuery) or (isinstance(query, str) and is_clause(query)):
+        dialect = options.pop("dialect", "spark")
+        rows = query if isinstance(query, RowQuery) else row_query(query, dialect)
+        result = rows.match(events, **options)
+    elif isinstance(query, Mapping):
         queries = {name: as_query(each, parameters) for name, each in query.items()}
+        if any(isinstance(each, RowQuery) for each in queries.values()):
+            raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
         result = run(events, queries, **options)
     else:
         result = run(events, as_query(query, parameters), **options)
     if _log.isEnabledFor(logging.INFO):
-        rows = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
-        _log.info("match: %s in %.3f s", rows, time.perf_counter() - begin)
+        size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
+        _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)
     return result
 
 
@@ -212,19 +243,25 @@ def fit(
     query: AnyQuery,
     *,
     loss: float | Mapping[str, float] | None = None,
+    happens: Mapping[str, float] | None = None,
     negatives: Literal["pooled", "em"] = "pooled",
+    loss_by: str | None = None,
     **options: Unpack[PlanKeywords],
 ) -> Model:
     """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
 
-    `loss` states known loss rates (a number, or one per variable); `negatives="em"` infers the loss of negated
-    components from the lengths of trips. All other options are those of `match`.
+    `loss` states known loss rates (a number, or one per variable) and `happens` how often components happen at all (a
+    share per variable); what is not stated is told from the lengths of trips. `negatives="em"` infers the loss of
+    negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss. All other
+    options are those of `match`.
     """
     from cepheid.runners.fit import fit_model
 
     keywords: dict[str, Any] = dict(options)
     parameters = keywords.pop("parameters", None)
-    return fit_model(history, as_query(query, parameters), loss=loss, negatives=negatives, **keywords)
+    asked = sase_query(query, parameters, "a MATCH_RECOGNIZE clause has no losses to fit")
+    stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives, "loss_by": loss_by}
+    return fit_model(history, asked, **stated, **keywords)
 
 
 def live(
@@ -253,10 +290,22 @@ def live(
     parameters = keywords.pop("parameters", None)
     chosen: Any
     if isinstance(query, Mapping):
-        chosen = {name: as_query(each, parameters) for name, each in query.items()}
+        chosen = {name: sase_query(each, parameters) for name, each in query.items()}
     else:
-        chosen = as_query(query, parameters)
+        chosen = sase_query(query, parameters)
     return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
+
+
+def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -> Check:
+    """What a loss and gap model predicts of a table of events, beside what that shows: `model.check` calls it."""
+    from cepheid.runners.fit import check_model as compare
+
+    return compare(
+        model,
+        events,
+        sase_query(query_or_text, options.pop("parameters", None), "a MATCH_RECOGNIZE clause has no losses to fit"),
+        **options,
+    )
 
 
 as_query = query  # where a parameter is called `query`

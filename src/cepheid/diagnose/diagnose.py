@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.api import AnyQuery, as_query
+from cepheid.api import AnyQuery, sase_query
 from cepheid.diagnose.closest import closest_to_a_match
 from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
 from cepheid.diagnose.hints import Findings, find_hints
@@ -58,7 +58,7 @@ def why(
     WITHIN 5 is too short: the closest needs 21
     """
     keywords: dict[str, Any] = dict(options)
-    query = as_query(query, keywords.pop("parameters", None))
+    query = sase_query(query, keywords.pop("parameters", None))
     given = Options.from_keywords(keywords)
     local = as_local(events)
     if local is None:

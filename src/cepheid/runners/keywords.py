@@ -71,6 +71,7 @@ class PlanKeywords(RoleKeywords, total=False):
 class MatchKeywords(PlanKeywords, total=False):
     """The options of `match`, but for `output`, which decides what is returned."""
 
+    dialect: str  # of a MATCH_RECOGNIZE clause
     partitions: int | None  # Spark batches
     slices: int | None
     hot_keys: Literal["auto"] | Iterable[Any] | None
