@@ -141,9 +141,10 @@ def run_stream(
         check_outputs({"--output": task.output}, [*task.inputs, *task.reads])
         _check_other_place(task.output, task.inputs)
         _check_same_stream(task.output, options.checkpoint)
+    if options.checkpoint is not None:
+        _check_same_query(options.checkpoint, task)
     with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
         events = _source(session, task, options)
-        _check_same_query(folder, task)
         given = {**task.given, **({"delay": options.delay} if options.delay is not None else {})}
         matches = cepheid.match(events, task.query, **task.roles.arguments(), **given)
         if task.output is None:

@@ -151,7 +151,7 @@ def _with_time_parsed(table: pa.Table, time: str, time_format: str | None) -> pa
     if not len(wrong):
         return table.set_column(index, time, read.column)
     row = int(wrong[0])
-    if len(wrong) == len(column) - column.null_count:
+    if time_format is None and len(wrong) == len(column) - column.null_count:
         told = f"column '{time}' holds the time, but it is text such as '{column[row].as_py()}'"
         raise DataError(told, hint="say how it is written, for example --time-format '%d/%m/%Y %H:%M'")
     many = f" ({len(wrong):,} of {len(column):,} rows are like this)" if len(wrong) > 1 else ""
