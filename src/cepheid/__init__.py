@@ -10,7 +10,7 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from cepheid.api import Query, fit, match, query
+from cepheid.api import Query, fit, live, match, query
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
@@ -58,6 +58,7 @@ __all__ = [
     "event",
     "fit",
     "function",
+    "live",
     "load_model",
     "match",
     "query",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
@@ -19,12 +19,24 @@ from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.row_query import RowQuery, row_query
+from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
+from cepheid.runners.options import BatchOptions, Options, StreamOptions
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from cepheid.diagnose.diagnosis import Diagnosis
+    from cepheid.language.build import Pattern
     from cepheid.model import Model
     from cepheid.model.check import Check
+    from cepheid.runners.compressed import CompressedResult
+    from cepheid.runners.live import Live
 
 _log = logging.getLogger("cepheid")
+
+
+AnyQuery: TypeAlias = "Query | Pattern | str"  # a text that is a MATCH_RECOGNIZE clause gives a RowQuery
 
 
 class Explanation(str):
@@ -58,21 +70,44 @@ class Query:
         self.text = text
         self.parameters = dict(parameters or {})
 
+    @overload
+    def match(self, events: Any, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
+    @overload
+    def match(
+        self, events: Any, *, output: Literal["compressed"], **options: Unpack[MatchKeywords]
+    ) -> CompressedResult: ...
+    @overload
+    def match(
+        self, events: pd.DataFrame, *, output: Literal["rows"] = ..., **options: Unpack[MatchKeywords]
+    ) -> pd.DataFrame: ...
+    @overload
+    def match(
+        self, events: pl.DataFrame | pl.LazyFrame, *, output: Literal["rows"] = ..., **options: Unpack[MatchKeywords]
+    ) -> pl.DataFrame: ...
+    @overload
+    def match(self, events: Any, *, output: Literal["rows"] = ..., **options: Unpack[MatchKeywords]) -> Any: ...
+
     def match(self, events: Any, **options: Any) -> Any:
         """The matches of this query; see `cepheid.match`."""
         return match(events, self, **options)
 
-    def explain(self, events: Any = None, **options: Any) -> Explanation:
+    def explain(self, events: Any = None, *, analyze: bool = False, **options: Unpack[MatchKeywords]) -> Explanation:
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
         from cepheid.runners.dispatch import explain
 
-        return Explanation(explain(self, events, **options), self.syntax)
+        return Explanation(explain(self, events, analyze=analyze, **options), self.syntax)
 
-    def why(self, events: Any, **options: Any) -> Any:
+    def why(self, events: Any, **options: Unpack[PlanKeywords]) -> Diagnosis:
         """Why it finds nothing, or too little; see `cepheid.why`."""
         from cepheid.diagnose.diagnose import why
 
         return why(events, self, **options)
+
+    def live(
+        self, schema: Any, *, delay: Length = 0, state: bytes | None = None, **options: Unpack[PlanKeywords]
+    ) -> Live:
+        """The query over events as they come; see `cepheid.live`."""
+        return live(self, schema, delay=delay, state=state, **options)
 
     def svg(self) -> str:
         """The automaton as a drawing, in the colours of where it is shown."""
@@ -96,6 +131,12 @@ class Query:
 
     def __hash__(self) -> int:
         return hash(self.syntax)
+
+
+@overload
+def query(text: AnyQuery, parameters: Mapping[str, Any] | None = None) -> Query: ...
+@overload
+def query(text: RowQuery, parameters: Mapping[str, Any] | None = None) -> RowQuery: ...
 
 
 def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | RowQuery:
@@ -127,13 +168,45 @@ def sase_query(
     refusal: str = "a MATCH_RECOGNIZE clause cannot be used here",
 ) -> Query:
     """The same for what takes no MATCH_RECOGNIZE clause."""
-    found = query(text, parameters)
+    found: Query | RowQuery = query(text, parameters)
     if isinstance(found, RowQuery):
         raise QueryError(refusal, code="row-pattern")
     return found
 
 
-def match(events: Any, query_or_text: Any, **options: Any) -> Any:
+@overload
+def match(events: Any, query: AnyQuery, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
+@overload
+def match(
+    events: Any, query: AnyQuery, *, output: Literal["compressed"], **options: Unpack[MatchKeywords]
+) -> CompressedResult: ...
+@overload
+def match(
+    events: pd.DataFrame,
+    query: AnyQuery | Mapping[str, AnyQuery],
+    *,
+    output: Literal["rows"] = ...,
+    **options: Unpack[MatchKeywords],
+) -> pd.DataFrame: ...
+@overload
+def match(
+    events: pl.DataFrame | pl.LazyFrame,
+    query: AnyQuery | Mapping[str, AnyQuery],
+    *,
+    output: Literal["rows"] = ...,
+    **options: Unpack[MatchKeywords],
+) -> pl.DataFrame: ...
+@overload
+def match(
+    events: Any,
+    query: AnyQuery | Mapping[str, AnyQuery],
+    *,
+    output: Literal["rows"] = ...,
+    **options: Unpack[MatchKeywords],
+) -> Any: ...
+
+
+def match(events: Any, query: Any, **options: Any) -> Any:
     """The matches of a query in a table of events, as a table of the same kind.
 
     `events` is a pyarrow, pandas, polars or PySpark table. Several queries, {"name": query, ...}, share one pass, and
@@ -148,24 +221,33 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
-    if isinstance(query_or_text, RowQuery) or (isinstance(query_or_text, str) and is_clause(query_or_text)):
+    if isinstance(query, RowQuery) or (isinstance(query, str) and is_clause(query)):
         dialect = options.pop("dialect", "spark")
-        rows = query_or_text if isinstance(query_or_text, RowQuery) else row_query(query_or_text, dialect)
+        rows = query if isinstance(query, RowQuery) else row_query(query, dialect)
         result = rows.match(events, **options)
-    elif isinstance(query_or_text, Mapping):
-        queries = {name: query(each, parameters) for name, each in query_or_text.items()}
+    elif isinstance(query, Mapping):
+        queries = {name: as_query(each, parameters) for name, each in query.items()}
         if any(isinstance(each, RowQuery) for each in queries.values()):
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
         result = run(events, queries, **options)
     else:
-        result = run(events, query(query_or_text, parameters), **options)
+        result = run(events, as_query(query, parameters), **options)
     if _log.isEnabledFor(logging.INFO):
         size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
         _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)
     return result
 
 
-def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
+def fit(
+    history: Any,
+    query: AnyQuery,
+    *,
+    loss: float | Mapping[str, float] | None = None,
+    happens: Mapping[str, float] | None = None,
+    negatives: Literal["pooled", "em"] = "pooled",
+    loss_by: str | None = None,
+    **options: Unpack[PlanKeywords],
+) -> Model:
     """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
 
     `loss` states known loss rates (a number, or one per variable) and `happens` how often components happen at all (a
@@ -175,11 +257,43 @@ def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
     """
     from cepheid.runners.fit import fit_model
 
-    return fit_model(
-        history,
-        sase_query(query_or_text, options.pop("parameters", None), "a MATCH_RECOGNIZE clause has no losses to fit"),
-        **options,
-    )
+    keywords: dict[str, Any] = dict(options)
+    parameters = keywords.pop("parameters", None)
+    asked = sase_query(query, parameters, "a MATCH_RECOGNIZE clause has no losses to fit")
+    stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives, "loss_by": loss_by}
+    return fit_model(history, asked, **stated, **keywords)
+
+
+def live(
+    query: AnyQuery | Mapping[str, AnyQuery],
+    schema: Any,
+    *,
+    delay: Length = 0,
+    state: bytes | None = None,
+    **options: Unpack[PlanKeywords],
+) -> Live:
+    """A query, or several with names, over events as they come: the streaming step without Spark.
+
+    `schema` says what events are like: a pyarrow schema, {"ts": int, "type": str, ...}, or a table with the same
+    columns. `delay` says how much older than the newest event others may be when they come. `state` is what `save()`
+    of an earlier one returned.
+
+    >>> doors = live("PATTERN SEQ(Shelf a, Exit b) WHERE [tag] WITHIN 9", {"ts": int, "type": str, "tag": int})
+    >>> doors.send({"ts": 1, "type": "Shelf", "tag": 7})
+    []
+    >>> doors.send([{"ts": 3, "type": "Exit", "tag": 7}, {"ts": 4, "type": "Exit", "tag": 8}])[0]["b"]
+    {'ts': 3, 'type': 'Exit', 'tag': 7}
+    """
+    from cepheid.runners.live import live_query
+
+    keywords: dict[str, Any] = dict(options)
+    parameters = keywords.pop("parameters", None)
+    chosen: Any
+    if isinstance(query, Mapping):
+        chosen = {name: sase_query(each, parameters) for name, each in query.items()}
+    else:
+        chosen = sase_query(query, parameters)
+    return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
 
 
 def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -> Check:
@@ -192,3 +306,7 @@ def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -
         sase_query(query_or_text, options.pop("parameters", None), "a MATCH_RECOGNIZE clause has no losses to fit"),
         **options,
     )
+
+
+as_query = query  # where a parameter is called `query`
+match.__signature__ = signature_with(match, Options, BatchOptions, StreamOptions)  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from cepheid.errors import CepheidError, DataError
 from cepheid.report import charts
 from cepheid.report.matches import Shown, keys_of, numbers, truth_of
 from cepheid.report.matches import calibration as measured
-from cepheid.runners.local import as_local
+from cepheid.runners.tables import as_local
 
 __all__ = ["Chart", "calibration", "gaps", "over_time", "probabilities", "timeline"]
 

@@ -93,3 +93,16 @@ def test_a_long_kleene_group_is_cut_in_the_table(cepheid_command: Cepheid, tmp_p
     query = "PATTERN SEQ(S+ a[], E b) WHERE skip_till_next_match(a[], b) { a[1].price = 0 } WITHIN 10"
     ran = cepheid_command("run", query, "-i", path, "--show", "table", "--engine", "reference")
     assert "… 3 more …" in ran.out
+
+
+def test_bad_records(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    events = tmp_path / "events.csv"
+    rows = ['31/01/2026 12:00,A,7,"1,5"', 'soon,A,7,"2,5"', '31/01/2026 12:04,C,7,"3,5"', '31/01/2026 12:04,C,7,"3,5"']
+    events.write_text("ts,type,id,price\n" + "\n".join(rows) + "\n")
+    pair = "PATTERN SEQ(A a, C c) WHERE [id] AND a.price < c.price WITHIN 5 minutes"
+    flags = ("-i", events, "--time-format", "%d/%m/%Y %H:%M", "--decimal", ",", "--show", "jsonl", "--quiet")
+    assert "'soon' is not written as %d/%m/%Y" in cepheid_command("run", pair, *flags).err
+    assert len(cepheid_command("run", pair, *flags, "--bad-records", "drop").out.splitlines()) == 2
+    aside = ("--aside", tmp_path / "bad.csv", "--dedupe", "ts", "--dedupe", "type")
+    assert len(cepheid_command("run", pair, *flags, *aside).out.splitlines()) == 1
+    assert "soon" in (tmp_path / "bad.csv").read_text()

@@ -13,10 +13,14 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+import cepheid
 from cepheid.cli.progress import StreamNumbers, stream_numbers
+from cepheid.cli.spark_run import Task
 from cepheid.cli.spark_session import in_our_words
-from cepheid.cli.spark_tables import java_pattern, kafka_topic
+from cepheid.cli.spark_tables import kafka_topic
 from cepheid.errors import CepheidError, DataError
+from cepheid.files.roles import Roles
+from cepheid.runners.spark.records import java_pattern
 from cepheid.simulate import retail_visits
 from cli.conftest import Cepheid
 
@@ -140,7 +144,7 @@ def test_topics_patterns_and_settings() -> None:
     with pytest.raises(CepheidError, match="write kafka://broker:9092/topic"):
         kafka_topic("kafka://broker:9092")
     assert java_pattern("%Y-%m-%dT%H:%M:%S.%f") == "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
-    with pytest.raises(CepheidError, match="%Q is not known"):
+    with pytest.raises(CepheidError, match="%Q, which Spark does not know"):
         java_pattern("%Q")
 
 
@@ -185,6 +189,16 @@ def test_a_stream_goes_on_with_its_own_checkpoint_only(
     assert "was written by a stream with another checkpoint" in ran.err
     inside = (*flags[:-3], incoming / "found.parquet", *flags[-2:])
     assert "is watched for events" in cepheid_command("run", DAY.query, "-i", incoming, *inside).err
+
+
+def test_a_checkpoint_belongs_to_its_query(cepheid_command: Cepheid, incoming: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    task = Task(cepheid.query(DAY.query), [], Roles(), {})
+    (tmp_path / "state" / "cepheid.json").write_text(task.told())
+    flags = ("--stream", "--delay", "1 minute", "-o", tmp_path / "found.parquet", "--checkpoint", tmp_path / "state")
+    ran = cepheid_command("run", "PATTERN SEQ(Shelf a, Exit b) WITHIN 1 hour", "-i", incoming, *flags)
+    assert ran.code == 1
+    assert "belongs to another query" in ran.err
 
 
 @pytest.mark.slow

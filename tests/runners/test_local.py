@@ -135,3 +135,22 @@ def test_one_time_column_that_may_be_off() -> None:
     assert exact["confidence"].to_pylist() == [1.0]
     with pytest.raises(cepheid.DataError, match="either uncertainty, or the columns"):
         cepheid.match(table, "PATTERN A", uncertainty=1, lower="ts", upper="ts")
+
+
+def test_how_far_each_time_may_be_off() -> None:
+    columns = {"ts": [3, 4, 4, 6], "type": list("ACBC"), "id": [1, 2, 3, 4]}
+    text = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
+    by_type = cepheid.match(pa.table(columns), text, uncertainty={"A": 2, "B": 1, "C": 1})
+    table = pa.table({**columns, "sigma": [2, 1, 1, 1]})
+    assert cepheid.match(table, text, uncertainty="sigma")["confidence"].equals(by_type["confidence"])
+    start = datetime(2026, 1, 31, tzinfo=UTC)
+    stamped = {**columns, "ts": [start + timedelta(seconds=second) for second in columns["ts"]]}
+    seconds = pa.table({**stamped, "sigma": [2.0, 1.0, 1.0, 1.0]})
+    durations = pa.table({**stamped, "sigma": [timedelta(seconds=second) for second in (2, 1, 1, 1)]})
+    for each in (seconds, durations):
+        found = cepheid.match(each, text.replace("4", "4 s"), uncertainty="sigma", unit="1 s")
+        assert found["confidence"].equals(by_type["confidence"])
+    with pytest.raises(cepheid.DataError, match="column 'sigma', row 1: -1 is no length of time"):
+        cepheid.match(pa.table({**columns, "sigma": [2, -1, 1, 1]}), text, uncertainty="sigma")
+    with pytest.raises(cepheid.DataError, match="but it is string"):
+        cepheid.match(pa.table({**columns, "sigma": ["2"] * 4}), text, uncertainty="sigma")

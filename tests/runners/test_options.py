@@ -39,7 +39,7 @@ BOUNDS = {"lower": "ts", "upper": "ts"}
         ({"partitions": 3}, "partitions is an option of Spark batches"),
         ({"delay": 3}, "delay is an option of streams"),
         ({"mrge": False}, "no option 'mrge'; did you mean merge"),
-        ({"zzzz": False}, "no option 'zzzz'; there are confidence, engine"),
+        ({"zzzz": False}, "no option 'zzzz'; there are aside, bad_records"),
     ],
 )
 @pytest.mark.parametrize(

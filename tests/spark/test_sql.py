@@ -109,5 +109,10 @@ def test_errors_point_into_the_query(spark, events):
 def test_events_spread_at_random_are_refused(spark, events):
     with pytest.raises(Exception, match="without PARTITION BY"):
         spark.sql(f"SELECT * FROM match_events(TABLE(events), '{QUERY}')").count()
-    single = spark.sql(f"SELECT * FROM match_events(TABLE(events) WITH SINGLE PARTITION, '{QUERY}')")
+    # Under LIMIT Spark runs the first task alone, which must not pass for the whole.
+    with pytest.raises(Exception, match="without PARTITION BY"):
+        spark.sql(f"SELECT * FROM match_events(TABLE(events), '{QUERY}') LIMIT 1").collect()
+    with pytest.raises(Exception, match="without PARTITION BY"):
+        spark.sql(f"SELECT * FROM match_events(TABLE(events), '{QUERY}')").show()
+    single = spark.sql(f"SELECT * FROM match_table(TABLE(events), '{QUERY}')")
     assert single.count() == cepheid.match(events, QUERY).num_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -27,10 +28,18 @@ _Happens = Annotated[
     str | None,
     typer.Option(metavar="NAME=P,...", help="How often components happen at all, where that is known."),
 ]
+
+
+class Negatives(StrEnum):
+    """How the loss of negated components is found."""
+
+    pooled = "pooled"
+    em = "em"
+
+
 _Negatives = Annotated[
-    str,
+    Negatives,
     typer.Option(
-        metavar="pooled|em",
         help="How the loss of negated components is found: like the others, or from trips' lengths.",
     ),
 ]
@@ -42,7 +51,7 @@ def fit(
     output: _Target = None,
     loss: _Loss = None,
     happens: _Happens = None,
-    negatives: _Negatives = "pooled",
+    negatives: _Negatives = Negatives.pooled,
     format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
@@ -69,8 +78,9 @@ def fit(
         shares = parse_loss(happens)
         if isinstance(shares, float):
             raise CepheidError(f"--happens {happens}: a share per variable is needed", hint="as in x=0.95,y=1")
-        told = {"loss": parse_loss(loss), "happens": shares, "negatives": negatives}
-        model = cepheid.fit(events, parsed, **told, **roles.arguments())
+        model = cepheid.fit(
+            events, parsed, loss=parse_loss(loss), happens=shares, negatives=negatives.value, **roles.arguments()
+        )
         check = model.check(events, parsed, **roles.arguments())
     out.print(str(model), soft_wrap=True)
     out.print(str(check), soft_wrap=True)

@@ -109,6 +109,32 @@ MatchOptions: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="Any other option of cepheid.match. May be repeated."),
 ]
+_RECORDS = "Records"
+BadRecords: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POLICY",
+        help="What becomes of records that cannot be events: fail, drop, or 'set aside' (with --aside).",
+        rich_help_panel=_RECORDS,
+        autocompletion=lambda: ["fail", "drop", "set aside"],
+    ),
+]
+Aside: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH", help="Where bad records go, each with the reason: .parquet, .csv.", rich_help_panel=_RECORDS
+    ),
+]
+Dedupe: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Duplicates agree in these. May be repeated.", rich_help_panel=_RECORDS),
+]
+Decimal: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="MARK", help="The decimal mark of numbers in text.", rich_help_panel=_RECORDS)
+]
+Thousands: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="MARK", help="The mark between their thousands.", rich_help_panel=_RECORDS)
+]
 OutputPath: TypeAlias = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="PATH", help="Where to: .parquet, .csv, .jsonl, .arrow, or a directory."),

@@ -25,7 +25,7 @@ from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
-from cepheid.files.event_files import read_events
+from cepheid.files.event_files import UNIX, read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 from cepheid.report.facts import facts
@@ -140,6 +140,11 @@ def run(
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     option: o.MatchOptions = None,
+    bad_records: o.BadRecords = None,
+    aside: o.Aside = None,
+    dedupe: o.Dedupe = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
     functions: o.FunctionsPath = None,
     max_matches: _MaxMatches = None,
     truncate: _Truncate = False,
@@ -181,6 +186,11 @@ def run(
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
     given |= {"truncate": True} if truncate else {}
+    policy = "set aside" if aside is not None and bad_records is None else bad_records
+    records = {"bad_records": policy, "aside": aside, "decimal": decimal, "thousands": thousands}
+    given |= {name: value for name, value in {**records, "dedupe": dedupe}.items() if value is not None}
+    if policy is not None and time_format not in (None, UNIX):
+        given["time_format"] = time_format  # which rows are not written like this, `match` has to know
     if model is not None:
         given["model"] = cepheid.load_model(model)
     if max_matches is not None:
@@ -274,7 +284,12 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
         check_outputs({"--output": task.output}, [*files.addresses, *task.reads])
     roles = task.roles
     with stages.timed("read"):
-        events = read_events(files, time=roles.lower or roles.time, time_format=options.time_format)
+        events = read_events(
+            files,
+            time=roles.lower or roles.time,
+            time_format=options.time_format,
+            parse_times=task.parse_times,
+        )
     with stages.timed("match"), explaining_delay():
         result = cepheid.match(events, task.query, **roles.arguments(), **task.given)
     if isinstance(result, int):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,13 +17,22 @@ import cepheid
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.progress import StreamNumbers, StreamWatch, batch_progress
 from cepheid.cli.spark_session import LOCAL, spark_session
-from cepheid.cli.spark_tables import flat_columns, kafka_topic, output_format, read_stream, read_table, read_topic
+from cepheid.cli.spark_tables import (
+    flat_columns,
+    kafka_topic,
+    output_format,
+    read_stream,
+    read_table,
+    read_topic,
+    with_time,
+)
 from cepheid.cli.stages import Stages
-from cepheid.errors import CepheidError
+from cepheid.errors import CepheidError, DataError
 from cepheid.files.input_files import EventFiles, find_files
 from cepheid.files.roles import Roles
 
 AVAILABLE_NOW = "available-now"
+_QUERY = "cepheid.json"  # in a checkpoint: the query that it belongs to
 _MOST_ROWS = 1_000_000  # that are brought to this process to be printed
 
 
@@ -54,6 +64,16 @@ class Task:
     partition_by: tuple[str, ...] = ()
     reads: tuple[Path | None, ...] = ()  # other files that are read: the query's, the model, functions
 
+    @property
+    def parse_times(self) -> bool:
+        """Are times in text read before the query sees them? With a policy for bad records it reads them itself."""
+        return "bad_records" not in self.given
+
+    def told(self) -> str:
+        """What must stay the same for a stream to go on from a checkpoint."""
+        queries = self.query if isinstance(self.query, dict) else {"": self.query}
+        return json.dumps({"queries": {name: str(each) for name, each in queries.items()}, "roles": vars(self.roles)})
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -77,7 +97,7 @@ def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
         from pyspark.sql import functions as F
 
         roles = task.roles
-        events = read_table(session, files, roles.lower or roles.time, options.time_format)
+        events = read_table(session, files, roles.lower or roles.time, options.time_format, task.parse_times)
         counted = Observation()
         matches = cepheid.match(events, task.query, **roles.arguments(), **task.given)
         matches = matches.observe(counted, F.count(F.lit(1)).alias("matches"))
@@ -121,6 +141,8 @@ def run_stream(
         check_outputs({"--output": task.output}, [*task.inputs, *task.reads])
         _check_other_place(task.output, task.inputs)
         _check_same_stream(task.output, options.checkpoint)
+    if options.checkpoint is not None:
+        _check_same_query(options.checkpoint, task)
     with spark_session(options.master, options.settings, stages) as session, _checkpoint(options) as folder:
         events = _source(session, task, options)
         given = {**task.given, **({"delay": options.delay} if options.delay is not None else {})}
@@ -139,7 +161,9 @@ def run_stream(
             writer = writer.partitionBy(*task.partition_by) if task.partition_by else writer
         writer = writer.option("checkpointLocation", str(folder)).outputMode("append")
         with stages.timed("match"):
-            watch = StreamWatch(_triggered(writer, options.trigger).start())
+            started = _triggered(writer, options.trigger).start()
+            (folder / _QUERY).write_text(task.told(), encoding="utf-8")
+            watch = StreamWatch(started)
             watch.wait(tell)
         numbers = watch.numbers
         return Ran(None, numbers.matches, numbers.events, numbers.late)
@@ -158,13 +182,22 @@ def _check_same_stream(output: Path, checkpoint: Path) -> None:
         raise CepheidError(f"--output {output} was written by a stream with another checkpoint", hint=hint)
 
 
+def _check_same_query(folder: Path, task: Task) -> None:
+    """Shards notice another query when events come; without any, the stream would end as if all were well."""
+    kept = folder / _QUERY
+    if kept.is_file() and kept.read_text(encoding="utf-8") != task.told():
+        hint = "go back to it, or start a new checkpoint"
+        raise DataError(f"the checkpoint {folder} belongs to another query or other columns", hint=hint)
+
+
 def _source(session: Any, task: Task, options: SparkOptions) -> Any:
     topic = kafka_topic(task.inputs[0]) if len(task.inputs) == 1 else None
     if topic is not None:
         return read_topic(session, topic, options.schema, options.kafka)
     files = find_files(task.inputs, options.format)
     time = task.roles.lower or task.roles.time
-    return read_stream(session, files, time, options.time_format, options.files_per_batch)
+    events = read_stream(session, files, options.files_per_batch)
+    return with_time(events, time, options.time_format, task.parse_times)
 
 
 @contextmanager

@@ -12,27 +12,21 @@ from cepheid.cli.result_files import check_output, is_folder
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import UNIX
 from cepheid.files.input_files import EventFiles
+from cepheid.runners.spark.records import java_pattern
 
 _SPARK_FORMATS = {"parquet": "parquet", "csv": "csv", "jsonl": "json", "delta": "delta"}
 _OUTPUT_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
-# strptime's letters in Java's spelling
-_PATTERN = {
-    "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "f": "SSSSSS",
-    "p": "a", "b": "MMM", "B": "MMMM", "a": "EEE", "z": "Z", "j": "DDD",
-}  # fmt: skip
 
 
-def read_table(session: Any, files: EventFiles, time: str, time_format: str | None) -> Any:
+def read_table(session: Any, files: EventFiles, time: str, time_format: str | None, parse_times: bool = True) -> Any:
     """The files as a table."""
     reader = _with_options(session.read.format(_spark_format(files.format)), files.format)
     if files.base is not None:
         reader = reader.option("basePath", files.base)
-    return _with_time(reader.load(files.addresses), time, time_format)
+    return with_time(reader.load(files.addresses), time, time_format, parse_times)
 
 
-def read_stream(
-    session: Any, files: EventFiles, time: str, time_format: str | None, files_per_batch: int | None
-) -> Any:
+def read_stream(session: Any, files: EventFiles, files_per_batch: int | None) -> Any:
     """A directory as a stream of the files that come into it; those that are there tell the columns."""
     folder = files.given[0]
     if len(files.given) > 1 or (files.paths and not Path(folder).is_dir()):
@@ -41,7 +35,7 @@ def read_stream(
     reader = _with_options(session.readStream.format(_spark_format(files.format)).schema(schema), files.format)
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
-    return _with_time(reader.load(folder), time, time_format)
+    return reader.load(folder)
 
 
 def _spark_format(format: str) -> str:
@@ -56,8 +50,9 @@ def _with_options(reader: Any, format: str) -> Any:
     return reader
 
 
-def _with_time(table: Any, time: str, time_format: str | None) -> Any:
-    if time not in table.columns:
+def with_time(table: Any, time: str, time_format: str | None, parse_times: bool = True) -> Any:
+    """The table with times in text as timestamps, unless `match` is to read them."""
+    if time not in table.columns or not (parse_times or time_format == UNIX):
         return table
     from pyspark.sql import functions as F
 
@@ -67,24 +62,6 @@ def _with_time(table: Any, time: str, time_format: str | None) -> Any:
     if time_format is None:
         return table.withColumn(time, F.to_timestamp(time)) if kind == "string" else table
     return table.withColumn(time, F.to_timestamp(time, java_pattern(time_format)))
-
-
-def java_pattern(strptime: str) -> str:
-    """A format of strptime as Spark writes it.
-
-    >>> java_pattern("%d/%m/%Y %H:%M")
-    'dd/MM/yyyy HH:mm'
-    """
-    found, letters = [], iter(strptime)
-    for letter in letters:
-        if letter != "%":
-            found.append(f"'{letter}'" if letter.isalpha() else letter)
-            continue
-        code = next(letters, "")
-        if code not in _PATTERN:
-            raise CepheidError(f"--time-format: %{code} is not known to Spark", hint="use %Y %m %d %H %M %S %f %z")
-        found.append(_PATTERN[code])
-    return "".join(found)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 from cepheid.report.matches import Shown
-from cepheid.runners.local import as_local
+from cepheid.runners.tables import as_local
 
 _KEPT = 8  # results of which further matches can be asked for
 _MOST_TYPES = 200

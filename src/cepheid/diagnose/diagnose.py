@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.api import Query, sase_query
+from cepheid.api import AnyQuery, sase_query
 from cepheid.diagnose.closest import closest_to_a_match
 from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
 from cepheid.diagnose.hints import Findings, find_hints
@@ -28,8 +28,10 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import component_text, to_text
 from cepheid.language.schema import Schema
 from cepheid.plan.options import PlanOptions
-from cepheid.runners.local import as_local
+from cepheid.runners.keywords import PlanKeywords
 from cepheid.runners.options import Options
+from cepheid.runners.records import read_records
+from cepheid.runners.tables import as_local
 
 MOST_EVENTS = 2_000_000
 _MOST_TYPES = 12  # shown of the types that occur
@@ -39,11 +41,10 @@ Bools = npt.NDArray[np.bool_]
 
 def why(
     events: Any,
-    query: Query | str,
+    query: AnyQuery,
     *,
     most_events: int = MOST_EVENTS,
-    parameters: Mapping[str, Any] | None = None,
-    **keywords: Any,
+    **options: Unpack[PlanKeywords],
 ) -> Diagnosis:
     """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
 
@@ -56,16 +57,18 @@ def why(
     D d comes after C c, but 20 later at the soonest; what comes in time comes before it
     WITHIN 5 is too short: the closest needs 21
     """
-    query = sase_query(query, parameters)
-    options = Options.from_keywords(keywords)
+    keywords: dict[str, Any] = dict(options)
+    query = sase_query(query, keywords.pop("parameters", None))
+    given = Options.from_keywords(keywords)
     local = as_local(events)
     if local is None:
         hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
         raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
-    bound = query.bind(Schema.from_arrow(local.arrow.schema, **options.roles()))
+    arrow = read_records(query, local.arrow, given).table
+    bound = query.bind(Schema.from_arrow(arrow.schema, **given.roles()))
     keys = () if bound.strategy is s.Strategy.STRICT_CONTIGUITY else bound.equivalence
-    table, sample = thinned(local.arrow, keys, most_events)
-    subject = Subject(bound, ordered(table, bound.schema), options.model, options.scoring)
+    table, sample = thinned(arrow, keys, most_events)
+    subject = Subject(bound, ordered(table, bound.schema), given.model, given.scoring)
     components = tuple(_component_count(subject, component) for component in bound.components)
     smaller = _small_enough(subject, components)
     if smaller is not subject:
@@ -90,7 +93,7 @@ def why(
     hints = find_hints(Findings(subject, components, tuple(stages), without, window, types, matches))
     return Diagnosis(
         to_text(query.syntax),
-        local.arrow.num_rows,
+        arrow.num_rows,
         sample,
         types[:_MOST_TYPES],
         matches,

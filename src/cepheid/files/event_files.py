@@ -6,19 +6,23 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.files.input_files import EventFiles
 from cepheid.files.partitions import with_partitions
+from cepheid.runners.readings import read_times
 
 UNIX = "unix"  # as --time-format: seconds since 1970
 _LARGEST_BLOCK = 256 * 2**20  # pyarrow infers the types of CSV and JSON columns from the first block
 
 
-def read_events(files: EventFiles, *, time: str = "ts", time_format: str | None = None) -> pa.Table:
-    """All events in one table; times written as text are read by `time_format`."""
+def read_events(
+    files: EventFiles, *, time: str = "ts", time_format: str | None = None, parse_times: bool = True
+) -> pa.Table:
+    """All events in one table; times written as text are read by `time_format`, unless `match` is to read them."""
     if not files.paths:
         hint = "add --master, for example --master 'local[*]'"
         raise CepheidError(f"--input {files.given[0]} is not on this machine, so Spark has to read it", hint=hint)
@@ -37,7 +41,7 @@ def read_events(files: EventFiles, *, time: str = "ts", time_format: str | None 
         ) from None
     if table.num_rows == 0 and files.format in ("csv", "jsonl"):  # the types of its columns are not known
         raise DataError(f"{files.paths[0]} holds no events, only the names of columns")
-    return _with_time_parsed(table, time, time_format)
+    return _with_time_parsed(table, time, time_format) if parse_times or time_format == UNIX else table
 
 
 def _read_parquet(files: EventFiles) -> pa.Table:
@@ -142,13 +146,17 @@ def _with_time_parsed(table: pa.Table, time: str, time_format: str | None) -> pa
         return table.set_column(index, time, _unix_times(column, time, time_format))
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return table
-    if time_format is None:
-        return table.set_column(index, time, _iso_times(column, time))
-    try:
-        parsed = pc.strptime(column, format=time_format, unit="us")
-    except pa.ArrowInvalid as error:
-        raise DataError(f"column '{time}' is not written as {time_format}: {_first_line(error)}") from None
-    return table.set_column(index, time, parsed)
+    read = read_times(column, time_format)
+    wrong = np.flatnonzero(read.bad & ~column.is_null().to_numpy().astype(bool))
+    if not len(wrong):
+        return table.set_column(index, time, read.column)
+    row = int(wrong[0])
+    if time_format is None and len(wrong) == len(column) - column.null_count:
+        told = f"column '{time}' holds the time, but it is text such as '{column[row].as_py()}'"
+        raise DataError(told, hint="say how it is written, for example --time-format '%d/%m/%Y %H:%M'")
+    many = f" ({len(wrong):,} of {len(column):,} rows are like this)" if len(wrong) > 1 else ""
+    hint = "mend it, or pass --bad-records drop"
+    raise DataError(f"'{column[row].as_py()}' is not {read.wanted}{many}", column=time, row=row, hint=hint)
 
 
 def _unix_times(column: pa.ChunkedArray, time: str, time_format: str | None) -> pa.ChunkedArray:
@@ -158,17 +166,3 @@ def _unix_times(column: pa.ChunkedArray, time: str, time_format: str | None) -> 
         raise DataError(f"column '{time}' holds the time, but it is a number with a fraction", hint=hint)
     microseconds = pc.round(pc.multiply(pc.cast(column, pa.float64()), 1e6))
     return pc.cast(microseconds, pa.int64()).cast(pa.timestamp("us"))
-
-
-def _iso_times(column: pa.ChunkedArray, time: str) -> pa.ChunkedArray:
-    """Times written as ISO 8601 says, all with a zone or all without."""
-    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
-        try:
-            return pc.cast(column, kind)
-        except pa.ArrowInvalid:
-            continue
-    first = next((value for value in column.to_pylist() if value is not None), "")
-    raise DataError(
-        f"column '{time}' holds the time, but it is text such as '{first}'",
-        hint="say how it is written, for example --time-format '%d/%m/%Y %H:%M'",
-    )

@@ -155,7 +155,10 @@ def _need_comparable(
         if literal is not None and isinstance(literal.value, str):
             hint = f"write {literal.value} without quotes" if _numeric(literal.value) else None
         elif literal is not None:
+            orders = isinstance(at, s.Comparison) and at.operator in ("<", "<=", ">", ">=")
             hint = f"write '{literal.value}' in quotes"
+            if orders or isinstance(at, s.Between):  # texts would be ordered letter by letter: '5' comes after '10'
+                hint = "cast the column to a number, or pass decimal='.' to read its texts as numbers"
     complain(f"a {left.value} {relation} a {right.value}", at, "type-mismatch", hint)
 
 

@@ -38,11 +38,12 @@ def one_of(*values: str) -> Kind:
 
 
 def whole(least: int) -> Kind:
-    """A whole number that is large enough."""
+    """A whole number that is large enough, and fits 64 bits."""
 
     def wrong(value: object) -> str | None:
-        fits = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-        return None if fits else f"a whole number of at least {least}"
+        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+            return f"a whole number of at least {least}"
+        return None if int(value) < 2**63 else "a whole number below 2^63"
 
     return wrong
 

@@ -62,7 +62,7 @@ def show(result: Any, *, limit: int = 20, time: str = "ts", type: str | None = "
     1   2   {1 id=7}   {2 id=7}
     1 match
     """
-    from cepheid.runners.local import as_local
+    from cepheid.runners.tables import as_local
 
     local = as_local(result)
     if local is None:

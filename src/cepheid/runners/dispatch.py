@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cepheid.errors import DataError
-from cepheid.runners.local import as_local, explain_query, explain_table, prepare, run_table, run_tables
+from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
 from cepheid.runners.options import Options
+from cepheid.runners.tables import as_local
 
 
 def run(events: Any, query: Any, **keywords: Any) -> Any:

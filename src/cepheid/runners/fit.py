@@ -21,8 +21,9 @@ from cepheid.language.schema import DataType, Schema
 from cepheid.model import Model
 from cepheid.model.check import Check
 from cepheid.runners.dispatch import is_spark
-from cepheid.runners.local import as_local
 from cepheid.runners.options import Options
+from cepheid.runners.records import read_records, without_null_keys, write_aside
+from cepheid.runners.tables import as_local
 
 
 def fit_model(
@@ -45,8 +46,11 @@ def fit_model(
         local = as_local(history)
         if local is None:
             raise DataError(f"history must be a pyarrow, pandas, polars or PySpark table, not {type(history).__name__}")
-        bound = _bound(query, local.arrow.schema, options)
-        seen = gather(bound, ordered(local.arrow, bound.schema), _scale(bound))
+        records = read_records(query, local.arrow, options)
+        bound = _bound(query, records.table.schema, options)
+        records = without_null_keys(bound, records, options)
+        write_aside(records.bad, options.aside)
+        seen = gather(bound, ordered(records.table, bound.schema), _scale(bound))
     if seen.events == 0:
         raise ModelError("the history is empty", hint="give events from the past, of the same kind as the stream")
     return learn(
@@ -73,8 +77,9 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
-    bound = _bound(query, local.arrow.schema, options)
-    return check_stream(bound, model, ordered(local.arrow, bound.schema))
+    table = read_records(query, local.arrow, options).table
+    bound = _bound(query, table.schema, options)
+    return check_stream(bound, model, ordered(table, bound.schema))
 
 
 def _bound(query: Any, schema: pa.Schema, options: Options) -> BoundQuery:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import automaton_text, find
-from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.guess import guessed_schema
@@ -24,34 +23,8 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
 from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
+from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
 from cepheid.runners.results import assemble
-
-
-@dataclass(frozen=True)
-class LocalTable:
-    """A table in memory and the way back to the kind it came from."""
-
-    arrow: pa.Table
-    back: Callable[[pa.Table], Any]
-
-
-def as_local(events: Any) -> LocalTable | None:
-    """The events as an Arrow table, or None if they are not a table in memory."""
-    if isinstance(events, pa.Table):
-        return LocalTable(events, lambda table: table)
-    if isinstance(events, pa.RecordBatch):
-        return LocalTable(pa.Table.from_batches([events]), lambda table: table)
-    module = type(events).__module__.partition(".")[0]
-    if module == "pandas" and hasattr(events, "columns"):
-        return LocalTable(pa.Table.from_pandas(events, preserve_index=False), lambda table: table.to_pandas())
-    if module == "polars":
-        import polars
-
-        collected = events.collect() if hasattr(events, "collect") else events
-        if not hasattr(collected, "to_arrow") or not hasattr(collected, "columns"):
-            raise DataError("a polars DataFrame is needed, not a Series")
-        return LocalTable(collected.to_arrow(), polars.from_arrow)
-    return None
 
 
 @dataclass(frozen=True)
@@ -62,10 +35,13 @@ class Prepared:
     events: EventTable
     plan: Plan
     statistics: Statistics | None
+    counts: dict[str, int] = field(default_factory=dict)  # of records that were left out, by reason
 
 
 def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
-    """Binds the query to the table, puts the events in order and chooses a plan."""
+    """Reads the records as events, binds the query to them, puts them in order and chooses a plan."""
+    records = read_records(query, table, options)
+    table = records.table
     if options.uncertainty is not None:
         from cepheid.engine.data.instants import check_types
 
@@ -73,13 +49,16 @@ def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
         check_types(table, options.uncertainty, options.type, named)
     table, options = with_intervals(table, options)
     bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
+    records = without_null_keys(bound, replace(records, table=table), options)
+    table = records.table
+    write_aside(records.bad, options.aside)
     if bound.schema.lower is not None:
         from cepheid.engine.data.instants import instants_of
 
         instants_of(table, bound.schema, options)  # so that errors name rows as the caller counts them
     events = ordered(table, bound.schema)
     plan, statistics = make_plan(bound, events, options)
-    return Prepared(bound, events, plan, statistics)
+    return Prepared(bound, events, plan, statistics, records.counts)
 
 
 def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options]:
@@ -102,13 +81,16 @@ def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options
 def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
     prepared = prepare(query, table, options)
-    return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events))
+    return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events), prepared.counts)
 
 
 def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) -> pa.Table:
     """The matches of several queries with names, query by query, as one table."""
     check_names(queries)
+    bad: list[pa.Table] = []
+    where, options = options.aside, replace(options, aside=bad.append) if options.aside is not None else options
     results = {name: run_table(query, table, options) for name, query in queries.items()}
+    write_each_once(bad, where)
     schema = common_schema({name: result.schema for name, result in results.items()})
     batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]
     return pa.Table.from_batches(batches, schema)
@@ -120,11 +102,14 @@ def run_plan(plan: Plan, table: pa.Table) -> pa.Table:
     return result_table(plan, events, find(plan, events))
 
 
-def result_table(plan: Plan, events: EventTable, matches: Matches) -> pa.Table:
+def result_table(
+    plan: Plan, events: EventTable, matches: Matches, left_out: Mapping[str, int] | None = None
+) -> pa.Table:
     """The matches as rows, by completion, with what the engine counted in the schema's metadata."""
     matches = matches.take(np.argsort(matches.completion, kind="stable"))
     table = assemble(plan.bound, events.table, matches)
     facts = {"engine": plan.engine, "truncated": matches.truncated, "counters": matches.counters}
+    facts |= {"left_out": dict(left_out)} if left_out else {}
     return table.replace_schema_metadata({"cepheid": json.dumps(facts)})
 
 

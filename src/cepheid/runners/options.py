@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from cepheid.errors import CepheidError, DataError
@@ -24,6 +25,7 @@ from cepheid.plan.options import (
 
 MEMORY = 512 * 2**20  # bytes of events that one task holds at a time, unless told otherwise
 SHARDS = 16
+BAD_RECORDS = ("fail", "drop", "set aside")
 OUTPUTS = ("rows", "count", "compressed")
 
 
@@ -36,8 +38,31 @@ def keys(value: object) -> str | None:
     return None if value == "auto" or listed else "'auto' or a list of keys"
 
 
+def place(value: object) -> str | None:
+    """Where bad records go."""
+    fits = isinstance(value, str | Path) or callable(value)
+    return None if fits else "a path such as 'bad.parquet', or a function that takes a table"
+
+
+def mark(value: object) -> str | None:
+    """A mark inside numbers."""
+    return None if isinstance(value, str) and len(value) == 1 and not value.isalnum() else "one mark, such as ','"
+
+
 @dataclass(frozen=True)
-class Options(PlanOptions):
+class RecordOptions:
+    """How records are read as events, and what becomes of those that cannot be."""
+
+    bad_records: str | None = option(None, one_of(*BAD_RECORDS))  # None: fail, but for NULL keys, which match nothing
+    aside: Any = field(default=None, metadata=takes(place))  # where bad records go that are set aside
+    dedupe: tuple[str, ...] = option((), names)  # columns in which duplicates agree; the first record stays
+    time_format: str | None = option(None, text)  # how times in text are written; None: ISO 8601
+    decimal: str | None = option(None, mark)  # the decimal mark of numbers in text
+    thousands: str | None = option(None, mark)  # the mark between their thousands
+
+
+@dataclass(frozen=True)
+class Options(PlanOptions, RecordOptions):
     """How a query is to be run: the roles of columns, the model, the engine and what it reads."""
 
     time: str = option("ts", text)
@@ -60,8 +85,11 @@ class Options(PlanOptions):
             options = replace(options, type=_type(keywords["type"]))
         if isinstance(options.tiebreak, str):
             options = replace(options, tiebreak=(options.tiebreak,))
-        options = replace(options, tiebreak=tuple(options.tiebreak))
+        if isinstance(options.dedupe, str):
+            options = replace(options, dedupe=(options.dedupe,))
+        options = replace(options, tiebreak=tuple(options.tiebreak), dedupe=tuple(options.dedupe))
         options.check_bounds()
+        options.check_records()
         return options
 
     def check_bounds(self) -> None:
@@ -73,6 +101,12 @@ class Options(PlanOptions):
                 raise CepheidError(
                     f"imprecise times need both bounds, and only {name} was passed", hint=f"add {other}='...'"
                 )
+
+    def check_records(self) -> None:
+        """Records that are set aside go somewhere."""
+        if (self.bad_records == "set aside") != (self.aside is not None):
+            told = "bad_records='set aside' and aside='...', where they go, belong together"
+            raise CepheidError(told, hint="for example aside='bad.parquet', or a function that takes a table")
 
     def roles(self) -> dict[str, Any]:
         """The roles of columns, as Schema.from_arrow takes them."""

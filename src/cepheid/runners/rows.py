@@ -15,7 +15,7 @@ from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.runners.dispatch import is_spark
-from cepheid.runners.local import as_local
+from cepheid.runners.tables import as_local
 
 ENGINES = ("auto", "preferred", "reference")
 OPTIONS = ("engine", "partitions", "delay", "shards", "max_rows")  # the last three are for streams

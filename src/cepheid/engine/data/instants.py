@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 from cepheid.engine.data.table import times_of
 from cepheid.errors import DataError, closest
 from cepheid.language.durations import length_in_steps
-from cepheid.language.schema import DataType, Schema, data_type
+from cepheid.language.schema import NUMBERS, DataType, Schema, data_type
 from cepheid.language.units import unit_named
 from cepheid.plan.options import EngineOptions
 
@@ -67,7 +68,8 @@ def with_bounds(
 ) -> Bounded:
     """Adds the columns `<time>_lower` and `<time>_upper`: the time, rounded to the unit, give or take the uncertainty.
 
-    `uncertainty` is a half-width for all events, or one for each event type; types that are not named are exact. A
+    `uncertainty` is a half-width for all events, the name of a column that holds one for each event, or one for each
+    event type; types that are not named are exact. A
     half-width that is not a whole number of units is rounded up, so that the interval holds what it held before.
 
     >>> table = pa.table({"ts": [100, 104], "type": ["Task", "CPU"]})
@@ -105,6 +107,8 @@ def _unit_of_column(table: pa.Table, time: str, time_unit: str | None) -> str | 
 
 def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are: str | None, step: int) -> Int64s:
     """The half-width of each row, in instants."""
+    if isinstance(uncertainty, str) and uncertainty in table.column_names:
+        return _half_widths_of_rows(table, uncertainty, steps_are, step)
     if not isinstance(uncertainty, Mapping):
         return np.full(len(table), _instants_in(uncertainty, steps_are, step), np.int64)
     if type is None or type not in table.column_names:
@@ -113,6 +117,34 @@ def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are:
     for name, given in uncertainty.items():
         of_type = pc.fill_null(pc.equal(table.column(type), pa.scalar(name, pa.string())), False)
         half[of_type.to_numpy()] = _instants_in(given, steps_are, step)
+    return half
+
+
+def _half_widths_of_rows(table: pa.Table, name: str, steps_are: str | None, step: int) -> Int64s:
+    """A half-width for each event: a duration, or a number of seconds, or of steps where the time is a whole number.
+
+    >>> table = pa.table({"ts": [10, 20], "sigma": [2.5, 0.0]})
+    >>> _half_widths_of_rows(table, "sigma", None, 1).tolist()
+    [3, 0]
+    """
+    column = table.column(name)
+    if pa.types.is_duration(column.type):
+        in_microseconds = pc.cast(column, pa.duration("us"), safe=False).cast(pa.int64())
+        values = in_microseconds.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        scale = length_in_steps("1 microsecond", steps_are, "uncertainty")
+    elif data_type(column.type) in NUMBERS:
+        values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+        stamped = steps_are == "microseconds"  # what a step is, is told by its own name elsewhere
+        scale = length_in_steps("1 second", steps_are, "uncertainty") if stamped else Fraction(1)
+    else:
+        told = f"column '{name}' says how far times may be off, but it is {column.type}"
+        raise DataError(told, hint="it should hold durations, or numbers")
+    wrong = np.flatnonzero(~((values >= 0) & (values * float(scale) <= FARTHEST)))
+    if len(wrong):
+        row = int(wrong[0])
+        told = f"{column[row].as_py()!r} is no length of time by which the event's time may be off"
+        raise DataError(told, column=name, row=row, hint="it should be 0 or more")
+    half: Int64s = np.ceil(values * float(scale) / step).astype(np.int64)
     return half
 
 

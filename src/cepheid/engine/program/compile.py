@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -36,6 +37,10 @@ from cepheid.language.typing import type_of
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
 
 
+_Programs = dict[tuple["Order", bool, bool], "CompiledProgram"]
+_kept: dict[int, tuple[weakref.ref[BoundQuery], _Programs]] = {}  # by the identity of the bound query
+
+
 @dataclass(frozen=True)
 class CompiledProgram:
     """What a search needs besides events."""
@@ -51,6 +56,19 @@ class CompiledProgram:
 def compile_program(
     bound: BoundQuery, *, order: Order = None, push: bool = True, variants: bool = False
 ) -> CompiledProgram:
+    """The program of a query, kept as long as the bound query is: a live query asks for it with every event."""
+    kept = _kept.get(id(bound))
+    if kept is None or kept[0]() is not bound:
+        number = id(bound)
+        kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
+        _kept[number] = kept
+    asked = (order, push, variants)
+    if asked not in kept[1]:
+        kept[1][asked] = _compile_program(bound, order=order, push=push, variants=variants)
+    return kept[1][asked]
+
+
+def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: bool) -> CompiledProgram:
     """The program of a query for searches that fill places in an order (None: that of the pattern).
 
     `push=False` puts every condition where the last place is filled (SASE's basic plan). With `variants` events may be

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
+from cepheid.errors import DataError
 from cepheid.runners.options import Options
 from cepheid.runners.spark.pushdown import Column, quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema
@@ -33,6 +34,9 @@ class Uncertain:
 def with_spark_bounds(df: DataFrame, options: Options) -> tuple[DataFrame, Options, int | None]:
     """The events with the columns that `uncertainty` asks for, if it does, options that name them, and `early`."""
     schema = arrow_schema(df)
+    if isinstance(options.uncertainty, str) and options.uncertainty in schema.names:
+        hint = "add the columns of the bounds to the table, and pass lower='...' and upper='...'"
+        raise DataError("on Spark, uncertainty is a length, or one for each event type, not a column", hint=hint)
     asked = uncertain(schema, options)
     if asked is None:
         return df, options, None

@@ -10,12 +10,14 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
 
+PYSPARK = (4, 3)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
 DataFrame: TypeAlias = Any  # a PySpark DataFrame, classic or Connect; importing PySpark for its name costs a second
 Session: TypeAlias = Any
@@ -72,12 +74,24 @@ def java_version(told: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
+def pyspark_problem() -> str | None:
+    """What is wrong with the PySpark that is installed, in one sentence; None if nothing is."""
+    install = "pip install 'cepheid[spark]'"
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        return f"PySpark is not installed: {install}"
+    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < PYSPARK:
+        return f"PySpark {found} is too old, {'.'.join(map(str, PYSPARK))} or newer is needed: {install}"
+    return None
+
+
 def start_session(master: str = "local[*]", name: str = "cepheid", **settings: Any) -> Session:
     """A Spark session on this machine with settings that suit event streams; a CepheidError if Java is not there.
 
     `settings` are Spark's, for example `start_session(**{"spark.driver.memory": "4g"})`; stop it with `.stop()`.
     """
-    problem = java_problem()
+    problem = pyspark_problem() or java_problem()
     if problem:
         raise CepheidError(problem)
     # Without these, Spark starts its workers with whatever `python3` is, and may bind to an address it cannot reach.

@@ -65,6 +65,14 @@ def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
 
     from cepheid.runners.spark.session import spark_schema
 
+    here = ship_here(plan, events, name)
+    large = any(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) for column in events)
+    expected = to_arrow_schema(spark_schema(here.schema), timezone="UTC", prefers_large_types=large)
+    return replace(here, schema=expected, functions=tuple(user_functions(_called(plan.bound))))
+
+
+def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
+    """The same for this process, which knows the user's functions; the result keeps Arrow's types."""
     names = plan.scan.columns
     bound = plan.bound
     columns = tuple((name, kind) for name, kind in bound.schema.columns if name in names)
@@ -76,9 +84,7 @@ def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
         probability=plan.score.lossy,
         confidence=plan.score.imprecise,
     )
-    large = any(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) for column in events)
-    expected = to_arrow_schema(spark_schema(found), timezone="UTC", prefers_large_types=large)
-    return Shipment(narrowed, expected, name, tuple(user_functions(_called(bound))))
+    return Shipment(narrowed, found, name)
 
 
 def result_batches(

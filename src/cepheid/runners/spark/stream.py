@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -12,7 +11,6 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import milliseconds, whole_steps
-from cepheid.language.printing import to_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.units import UNITS
 from cepheid.plan.operators import Union
@@ -24,7 +22,7 @@ from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packer, unpacker
 from cepheid.runners.spark.session import SETTINGS, DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
-from cepheid.runners.stream.state import VERSION, Step
+from cepheid.runners.stream.state import Step, fingerprint
 
 
 def match_stream(
@@ -61,15 +59,6 @@ def sharded(plan: Plan, options: StreamOptions) -> Plan:
     """The plan with an exchange that deals events to shards."""
     shards = options.shards if plan.exchange.keys else 1
     return replace(plan, exchange=replace(plan.exchange, shards=shards))
-
-
-def fingerprint(shipments: Iterable[Shipment], shards: int) -> str:
-    """What must stay the same for a checkpoint to make sense."""
-    told = [str(VERSION), str(shards)]
-    for shipment in shipments:
-        bound = shipment.plan.bound
-        told += [str(shipment.name), to_text(bound.syntax), str(bound.schema), str(bound.window), str(shipment.schema)]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
 def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:

@@ -15,7 +15,6 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
-from pyspark.taskcontext import TaskContext
 from pyspark.util import PythonEvalType
 
 from cepheid.api import sase_query
@@ -212,10 +211,13 @@ def has_partition_by() -> bool:
 
 
 def check_parted(parted: bool, any_events: bool) -> None:
-    """Refuses events that Spark has spread at random: matches across tasks would be lost without a word."""
-    context = TaskContext.get()
-    if any_events and not parted and context is not None and context.partitionId() > 0:
+    """Refuses events that Spark has spread at random: matches across tasks would be lost, or come up that are none.
+
+    A worker cannot tell one of several tasks from the only one: under LIMIT, Spark runs the first task alone. So WITH
+    SINGLE PARTITION is refused, too; match_table does the same by itself.
+    """
+    if any_events and not parted:
         raise DataError(
-            "match_events was called without PARTITION BY, and Spark has spread the events at random",
+            "match_events was called without PARTITION BY, so that Spark may have spread the events at random",
             hint="write TABLE(...) PARTITION BY ..., or call match_table, which partitions by itself",
         )

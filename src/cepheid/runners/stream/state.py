@@ -8,8 +8,9 @@ of keys that nothing comes for are not even read (idle_keys.py). Nothing here kn
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -24,6 +25,7 @@ from cepheid.engine.output.overlap import Ended
 from cepheid.engine.retention import reach, retained
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
+from cepheid.language.printing import to_text
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import events_of_each
@@ -42,8 +44,15 @@ Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class Store(Protocol):
-    """Where chunks lie, by number, with the keys of those asleep, and what NON-OVERLAP carries, by query."""
+class EndStore(Protocol):
+    """Where what NON-OVERLAP carries lies, by query."""
+
+    def ended(self, query: int) -> bytes | None: ...
+    def end(self, query: int, ended: bytes) -> None: ...
+
+
+class Store(EndStore, Protocol):
+    """Where chunks lie, by number, with the keys of those asleep."""
 
     def read(self, number: int) -> bytes: ...
     def write(self, number: int, chunk: bytes) -> None: ...
@@ -51,8 +60,6 @@ class Store(Protocol):
     def keys(self, number: int) -> bytes: ...
     def write_keys(self, number: int, keys: bytes) -> None: ...
     def remove_keys(self, number: int) -> None: ...
-    def ended(self, query: int) -> bytes | None: ...
-    def end(self, query: int, ended: bytes) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -232,7 +239,7 @@ class Step:
         return replace(events, table=events.table.drop_columns([CHUNK])), chunks
 
     def found(
-        self, store: Store, events: EventTable, after: int | None, until: int
+        self, store: EndStore, events: EventTable, after: int | None, until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The matches that complete in the interval, of every query."""
         seen = int(np.searchsorted(events.time, until, side="right"))
@@ -306,6 +313,15 @@ class Step:
                 chunk = replace(chunk, size=len(packed) + len(keys), middle=middle, newest=newest)
             yield chunk
             number += 1
+
+
+def fingerprint(shipments: Iterable[Shipment], shards: int) -> str:
+    """What must stay the same for a checkpoint to make sense."""
+    told = [str(VERSION), str(shards)]
+    for shipment in shipments:
+        bound = shipment.plan.bound
+        told += [str(shipment.name), to_text(bound.syntax), str(bound.schema), str(bound.window), str(shipment.schema)]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
 def to_join(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:

@@ -1,0 +1,236 @@
+"""Columns as people have them: times written as text or as floats, numbers with commas, columns of nothing.
+
+Each reader gives the column in the type that queries need, and says which rows it could not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.language import syntax as s
+from cepheid.language.schema import DataType, data_type
+
+Mask = npt.NDArray[np.bool_]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WHOLE = r"^-?[0-9]{1,18}$"
+_ORDERS = frozenset({"<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A column as it was read; where `bad` is true it holds NULL, and `wanted` says what should have stood there."""
+
+    column: pa.ChunkedArray
+    bad: Mask
+    wanted: str
+
+
+# --- times ----------------------------------------------------------------------------------------------------------
+
+
+def read_times(column: pa.ChunkedArray, time_format: str | None = None) -> Reading:
+    """A time column as whole numbers or timestamps: texts as ISO 8601 or `time_format` says, floats without fraction.
+
+    >>> read = read_times(pa.chunked_array([["2026-01-31 12:00:00", "yesterday", None]]))
+    >>> read.bad.tolist(), read.column.type
+    ([False, True, True], TimestampType(timestamp[us]))
+    """
+    kind = data_type(column.type)
+    if kind is DataType.STRING:
+        read = column.cast(pa.string()) if column.type != pa.string() else column
+        if time_format is None and _mostly_whole(read):  # numbers that became text because of a few that are none
+            fits = pc.fill_null(pc.match_substring_regex(read, _WHOLE), False)
+            whole = pc.if_else(fits, read, pa.scalar(None, pa.string())).cast(pa.int64())
+            return Reading(whole, _nulls(whole), "a whole number")
+        parsed = _written(read, time_format) if time_format is not None else _iso(read)
+        wanted = f"written as {time_format}" if time_format is not None else "a time, such as 2026-01-31T12:00:00"
+        return Reading(parsed, _nulls(parsed), wanted)
+    if pa.types.is_floating(column.type):
+        values = column.to_numpy()
+        with np.errstate(invalid="ignore"):
+            bad = ~(np.isfinite(values) & (np.floor(values) == values) & (np.abs(values) < 2.0**63))
+        whole = np.where(bad, 0, values).astype(np.int64)
+        return Reading(pa.chunked_array([pa.array(whole, mask=bad)]), bad, "a finite whole number")
+    return Reading(column, _nulls(column), "a time")
+
+
+def _mostly_whole(column: pa.ChunkedArray) -> bool:
+    whole = pc.sum(pc.match_substring_regex(column, _WHOLE)).as_py() or 0
+    return bool(2 * whole > len(column) - column.null_count)
+
+
+def _nulls(column: pa.ChunkedArray) -> Mask:
+    mask: Mask = column.is_null().to_numpy().astype(bool)
+    return mask
+
+
+def _written(column: pa.ChunkedArray, time_format: str) -> pa.ChunkedArray:
+    return pc.strptime(column, format=time_format, unit="us", error_is_null=True)
+
+
+def _iso(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts as timestamps, all with a zone or all without; NULL for those that are no times, or of the rarer kind."""
+    for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
+        try:
+            return pc.cast(column, kind)
+        except pa.ArrowInvalid:
+            continue
+    coded = pc.dictionary_encode(column.combine_chunks())
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    times = [_iso_time(text) for text in coded.dictionary.to_pylist()]
+    counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(times))
+    zoned = sum(count for time, count in zip(times, counts, strict=True) if time is not None and time.tzinfo)
+    plain = sum(count for time, count in zip(times, counts, strict=True) if time is not None and not time.tzinfo)
+    zone = "UTC" if zoned > plain else None
+    steps = [None if time is None or bool(time.tzinfo) != (zone is not None) else _microseconds(time) for time in times]
+    values = pa.array(steps, pa.int64()).cast(pa.timestamp("us", zone))
+    return pa.chunked_array([values.take(coded.indices)])
+
+
+def _iso_time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+
+
+def _microseconds(time: datetime) -> int:
+    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+# --- numbers --------------------------------------------------------------------------------------------------------
+
+
+def read_numbers(column: pa.ChunkedArray, decimal: str = ".", thousands: str | None = None) -> Reading:
+    """Texts such as 1.234,50 as numbers; NULL stays NULL and is not bad.
+
+    >>> read_numbers(pa.chunked_array([["1,234.50", "7", "seven", None]]), ".", ",").column.to_pylist()
+    [1234.5, 7.0, None, None]
+    """
+    plain = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    if thousands:
+        plain = pc.replace_substring(plain, thousands, "")
+    if decimal != ".":
+        plain = pc.replace_substring(pc.replace_substring(plain, ".", "?"), decimal, ".")  # a dot would be no decimal
+    fits = pc.match_substring_regex(plain, r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
+    bad = pc.fill_null(pc.invert(fits), False)
+    cleaned = pc.if_else(pc.fill_null(fits, False), pc.utf8_ltrim(plain, "+"), pa.scalar(None, pa.string()))
+    mask: Mask = bad.to_numpy().astype(bool)
+    return Reading(cleaned.cast(pa.float64()), mask, "a number")
+
+
+def looks_like_numbers(column: pa.ChunkedArray) -> str | None:
+    """The first of a column of texts, if all of the first thousand are numbers in some notation.
+
+    >>> looks_like_numbers(pa.chunked_array([["1.234,50", None, "7"]])), looks_like_numbers(pa.chunked_array([["x1"]]))
+    ('1.234,50', None)
+    """
+    texts = column.slice(0, 1000).drop_null().cast(pa.string())
+    if not len(texts) or not pc.all(pc.match_substring_regex(texts, r"^\s*[+-]?[0-9][0-9.,' ]*$")).as_py():
+        return None
+    first: str = texts[0].as_py()
+    return first
+
+
+def numeric_attributes(query: s.QuerySyntax) -> frozenset[str]:
+    """The attributes that a query calculates with or orders, where no text in quotes says that it means texts.
+
+    >>> from cepheid.language.sase.parse import parse
+    >>> where = "a.x < 10 AND a.y + 1 = b.z AND a.name < 'M' AND [id]"
+    >>> sorted(numeric_attributes(parse(f"PATTERN SEQ(A a, B b) WHERE {where}")))
+    ['x', 'y', 'z']
+    """
+    found: set[str] = set()
+    for node in _nodes(query):
+        match node:
+            case s.Arithmetic(left=left, right=right):
+                found |= _names(left) | _names(right)
+            case s.Negative(operand=operand):
+                found |= _names(operand)
+            case s.Comparison(operator=operator, left=left, right=right):
+                sides = (left, right)
+                if (operator in _ORDERS and not any(_is_text(side) for side in sides)) or any(
+                    _is_number(side) for side in sides
+                ):
+                    found |= _names(left) | _names(right)
+            case s.Between(operand=operand, low=low) if not _is_text(low):
+                found |= _names(operand)
+            case s.Call(function=function, arguments=arguments) if function.lower() in ("sum", "avg", "stddev"):
+                found |= {name for argument in arguments for name in _names(argument)}
+    return frozenset(found)
+
+
+def ordered_texts(query: s.QuerySyntax) -> frozenset[str]:
+    """The attributes that a query orders against a number in quotes."""
+    found: set[str] = set()
+    for node in _nodes(query):
+        if isinstance(node, s.Comparison) and node.operator in _ORDERS:
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(other, s.Literal) and isinstance(other.value, str) and _number_text(other.value):
+                    found |= _names(one)
+    return frozenset(found)
+
+
+def _nodes(query: s.QuerySyntax) -> Iterator[s.Expression]:
+    roots = ([query.where] if query.where is not None else []) + [r.expression for r in query.returns or ()]
+    for root in roots:
+        yield from s.walk(root)
+
+
+def _names(node: s.Expression) -> set[str]:
+    return {node.name} if isinstance(node, s.Attribute | s.Name) else set()
+
+
+def _is_text(node: s.Expression) -> bool:
+    return isinstance(node, s.Literal) and isinstance(node.value, str)
+
+
+def _is_number(node: s.Expression) -> bool:
+    number = isinstance(node, s.Literal) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    return number or isinstance(node, s.Arithmetic | s.Negative)
+
+
+def _number_text(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- columns of nothing ---------------------------------------------------------------------------------------------
+
+
+_EMPTY: dict[DataType, pa.DataType] = {
+    DataType.INT: pa.int64(),
+    DataType.FLOAT: pa.float64(),
+    DataType.STRING: pa.string(),
+    DataType.BOOL: pa.bool_(),
+    DataType.TIME: pa.timestamp("us"),
+    DataType.LIST: pa.list_(pa.float64()),
+}
+
+
+def typed_nothing(table: pa.Table, kind_of: Callable[[str], DataType | None]) -> pa.Table:
+    """The table with types for columns that hold nothing: all NULL, or without rows and of a type by accident.
+
+    >>> typed_nothing(pa.table({"x": pa.nulls(2)}), lambda name: DataType.INT).schema.field("x").type
+    DataType(int64)
+    """
+    for place, column in enumerate(table.schema):
+        wanted = kind_of(column.name)
+        accident = not table.num_rows and pa.types.is_floating(column.type) and wanted in (DataType.INT, DataType.TIME)
+        if pa.types.is_null(column.type) or accident or (not table.num_rows and wanted is DataType.STRING):
+            kind = _EMPTY.get(wanted or DataType.STRING, pa.string())
+            if data_type(column.type) is not wanted:
+                table = table.set_column(place, column.name, pa.nulls(table.num_rows, kind))
+    return table

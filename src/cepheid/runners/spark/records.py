@@ -1,0 +1,170 @@
+"""Records that cannot be events, in a Spark table: the same policies as for tables in memory (runners/records.py).
+
+What is wrong is said in Spark's own expressions, so that bad records never reach a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Any
+
+from cepheid.errors import CepheidError, closest
+from cepheid.language.schema import Schema
+from cepheid.runners.options import Options
+from cepheid.runners.readings import numeric_attributes, ordered_texts
+from cepheid.runners.spark.pushdown import quoted
+from cepheid.runners.spark.session import DataFrame, arrow_schema
+
+_BAD = "__bad"
+# strptime's letters in Java's spelling
+_PATTERN = {
+    "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "f": "SSSSSS",
+    "p": "a", "b": "MMM", "B": "MMMM", "a": "EEE", "z": "Z", "j": "DDD",
+}  # fmt: skip
+
+
+def with_spark_records(df: DataFrame, queries: Iterable[Any], options: Options) -> DataFrame:
+    """The records of a Spark table as events, by the policy that the options give."""
+    asked = list(queries)
+    df = _deduplicated(df, options)
+    kept = options.bad_records in ("drop", "set aside")
+    read = _read(df, asked, options, kept)
+    if not kept:
+        return df if read is df else read.select(*[quoted(name) for name in df.columns])
+    problems = _problems(read, df, asked, options)
+    if not problems:
+        return read.select(*[quoted(name) for name in df.columns])
+    from pyspark.sql import functions as F
+
+    reasons = F.concat_ws("; ", *[F.when(test, F.lit(told)) for told, test in problems])
+    if options.bad_records == "set aside":
+        _write_aside(df, read, reasons, options)
+    bad = reduce(lambda left, right: left | right, [test for _, test in problems])
+    return read.where(~bad).select(*[quoted(name) for name in df.columns])
+
+
+def _read(df: DataFrame, queries: list[Any], options: Options, kept: bool) -> DataFrame:
+    """Times and numbers in text as such; NULL, where `kept` says that this is no error, for what is none."""
+    from pyspark.sql import functions as F
+
+    kinds = dict(df.dtypes)
+    changed: dict[str, Any] = {}
+    for name in _clocks(df, options):
+        column = F.col(quoted(name))
+        if kinds[name] == "string":
+            pattern = () if options.time_format is None else (F.lit(java_pattern(options.time_format)),)
+            changed[name] = F.try_to_timestamp(column, *pattern) if kept else F.to_timestamp(column)
+            if not kept and options.time_format is not None:
+                changed[name] = F.to_timestamp(column, java_pattern(options.time_format))
+        elif kinds[name] in ("double", "float") and kept:
+            whole = (F.floor(column).cast("double") == column) & (F.abs(column) < 2.0**63)
+            changed[name] = F.when(whole, column.cast("bigint"))
+    if options.decimal is not None or options.thousands is not None:
+        wanted = {n for query in queries for n in numeric_attributes(query.syntax) | ordered_texts(query.syntax)}
+        for name in sorted(wanted & {name for name, kind in kinds.items() if kind == "string"} - {options.type}):
+            number = _number(F.col(quoted(name)), options)
+            changed[name] = number.try_cast("double") if kept else number.cast("double")
+    originals = {f"{_BAD}_{name}": F.col(quoted(name)) for name in changed}
+    return df.withColumns(originals).withColumns(changed) if changed else df
+
+
+def _number(column: Any, options: Options) -> Any:
+    from pyspark.sql import functions as F
+
+    plain = F.trim(column)
+    if options.thousands:
+        plain = F.replace(plain, F.lit(options.thousands), F.lit(""))
+    if options.decimal not in (None, "."):
+        plain = F.replace(F.replace(plain, F.lit("."), F.lit("?")), F.lit(options.decimal), F.lit("."))
+    return plain
+
+
+def _problems(read: DataFrame, df: DataFrame, queries: list[Any], options: Options) -> list[tuple[str, Any]]:
+    """What can be wrong with a record, and the test for it."""
+    from pyspark.sql import functions as F
+
+    found = [(f"{name} is NULL, or not a time", F.col(quoted(name)).isNull()) for name in _clocks(df, options)]
+    for name in read.columns:
+        if name.startswith(f"{_BAD}_") and (original := name.removeprefix(f"{_BAD}_")) not in _clocks(df, options):
+            lost = F.col(quoted(original)).isNull() & F.col(quoted(name)).isNotNull()
+            found.append((f"{original} is not a number", lost))
+    if options.type is not None and options.type in df.columns:
+        found.append((f"{options.type} is NULL, and it holds the event type", F.col(quoted(options.type)).isNull()))
+    return found + _null_keys(read.select(*[quoted(name) for name in df.columns]), queries, options)
+
+
+def _null_keys(df: DataFrame, queries: list[Any], options: Options) -> list[tuple[str, Any]]:
+    """Keys that all queries have, of events of the types that they name."""
+    from pyspark.sql import functions as F
+
+    if options.uncertainty is not None:
+        return []
+    bounds = [query.bind(Schema.from_arrow(arrow_schema(df), **options.roles())) for query in queries]
+    shared = set.intersection(*(set(bound.equivalence) for bound in bounds))
+    components = [component for bound in bounds for component in bound.components]
+    concerned = F.lit(True)
+    if options.type is not None and all(component.types is not None for component in components):
+        types = sorted({name for component in components for name in component.types or ()})
+        concerned = F.col(quoted(options.type)).isin(types)
+    told = "is NULL, and it is a key of the query"
+    return [(f"{name} {told}", F.col(quoted(name)).isNull() & concerned) for name in sorted(shared)]
+
+
+def _clocks(df: DataFrame, options: Options) -> list[str]:
+    names = dict.fromkeys(name for name in (options.time, options.lower, options.upper) if name is not None)
+    return [name for name in names if name in df.columns]
+
+
+def _write_aside(df: DataFrame, read: DataFrame, reasons: Any, options: Options) -> None:
+    """The bad records as they came, with the reasons, in a directory of Parquet files."""
+    from pyspark.sql import functions as F
+
+    if df.isStreaming:
+        hint = "pass bad_records='drop', or part the stream before"
+        raise CepheidError("a stream cannot set records aside", hint=hint)
+    if callable(options.aside):
+        raise CepheidError("on Spark, aside is a path for a directory of Parquet files", hint="aside='bad.parquet'")
+    columns = [
+        F.col(quoted(f"{_BAD}_{name}" if f"{_BAD}_{name}" in read.columns else name)).alias(name) for name in df.columns
+    ]
+    told = read.withColumn("__reason", reasons).where("__reason != ''")
+    name = "reason" if "reason" not in df.columns else "bad_reason"
+    told.select(F.col("__reason").alias(name), *columns).write.mode("overwrite").parquet(str(options.aside))
+
+
+def _deduplicated(df: DataFrame, options: Options) -> DataFrame:
+    if not options.dedupe:
+        return df
+    if df.isStreaming:
+        hint = "call dropDuplicatesWithinWatermark before"
+        raise CepheidError("dedupe would have to keep all events of a stream for ever", hint=hint)
+    for name in options.dedupe:
+        if name not in df.columns:
+            guess = closest(name, df.columns)
+            hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(df.columns)}"
+            raise CepheidError(f"no column '{name}' to find duplicates by", hint=hint)
+    return df.dropDuplicates(list(options.dedupe))
+
+
+def syntaxes(query: Any) -> list[Any]:
+    """One query, or several with names, as a list."""
+    return list(query.values()) if isinstance(query, Mapping) else [query]
+
+
+def java_pattern(strptime: str) -> str:
+    """A format of strptime as Spark writes it.
+
+    >>> java_pattern("%d/%m/%Y %H:%M")
+    'dd/MM/yyyy HH:mm'
+    """
+    found, letters = [], iter(strptime)
+    for letter in letters:
+        if letter != "%":
+            found.append(f"'{letter}'" if letter.isalpha() else letter)
+            continue
+        code = next(letters, "")
+        if code not in _PATTERN:
+            raise CepheidError(f"the time format has %{code}, which Spark does not know", hint="use %Y %m %d %H %M %S")
+        found.append(_PATTERN[code])
+    return "".join(found)

@@ -1,0 +1,277 @@
+"""The streaming step with its state in memory: what a live query runs for every event or table that is sent.
+
+It finds what the step over stored chunks finds (state.py), and can be written as such a state. Two things make it fast
+enough for single events: nothing is encoded between steps, and where keys part the events (idle_keys.py) a step looks
+only at the events of keys for which a last event has come.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.table import ordered
+from cepheid.engine.retention import retained
+from cepheid.errors import DataError
+from cepheid.plan.physical import Plan
+from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.stream.idle_keys import key_codes
+from cepheid.runners.stream.state import Chunk, Clock, Outcome, Step
+
+Int64s = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+LEAST = 2_000  # events after which it is worth the while to look which have expired
+PIECES = 64  # tables that lie side by side before they are joined
+_KINDS = ("clock", "chunk", "ended")
+
+
+@dataclass
+class Ends:
+    """What NON-OVERLAP carries, by query. Chunks do not lie here, but in the step itself."""
+
+    by_query: dict[int, bytes] = field(default_factory=dict)
+
+    def ended(self, query: int) -> bytes | None:
+        """Where the last matches of a query ended."""
+        return self.by_query.get(query)
+
+    def end(self, query: int, ended: bytes) -> None:
+        """Puts down where the last matches of a query ended."""
+        self.by_query[query] = ended
+
+
+class Resident:
+    """A stream's state in memory: the events that a later match may need, and the clock."""
+
+    def __init__(self, step: Step, schema: pa.Schema, fingerprint: str) -> None:
+        self.step, self.schema, self.fingerprint = step, schema, fingerprint
+        self.until: int | None = None  # all events up to here have been seen
+        self.newest: int | None = None
+        self.ends = Ends()
+        self._kept = 0  # events that were left when it was last looked which have expired
+        self._pieces: list[pa.Table] = []  # one after the other, all events that are kept, as they came
+        self._times = self._keys = Growing(np.empty(0, np.int64))  # the time of each of them, and the code of its key
+        self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by the code of a key, where its events stand
+        self._waiting: Int64s = np.empty(0, np.int64)  # possible last events after `until`
+        self._types = _types(step.plans)
+        self._lay_down(schema.empty_table(), None)
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def take(self, fresh: pa.Table | None, until: int | None = None) -> Outcome:
+        """Takes in new events and, if these or `until` move the watermark, finds what completes by it."""
+        late, count = None, 0
+        if fresh is not None and fresh.num_rows:
+            count = fresh.num_rows
+            begins = self.step.begins(fresh)
+            latest = int(begins.max())
+            if self.until is not None and int(begins.min()) <= self.until:
+                behind = begins <= self.until
+                late, fresh, begins = fresh.filter(pa.array(behind)), fresh.filter(pa.array(~behind)), begins[~behind]
+            self.newest = latest if self.newest is None else max(self.newest, latest)
+            self._append(fresh, begins)
+        if self.newest is not None:
+            seen = self.newest - self.step.delay - 1
+            until = seen if until is None else max(seen, until)
+        after = self.until
+        if until is None or (after is not None and until <= after):
+            return Outcome(Clock(after, self.newest), late=late, events=count, retained=len(self))
+        self.until = until
+        results = self._found(after, until)
+        if len(self) > max(LEAST, 2 * self._kept):
+            self._forget()
+        return Outcome(Clock(until, self.newest), results, late, events=count, retained=len(self))
+
+    # --- finding ----------------------------------------------------------------------------------------------------
+
+    def _found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
+        if self.step.keys:
+            rows = self._rows_of_busy_keys(after, until)
+            if not len(rows):
+                return ()
+            table = self._table().take(pa.array(rows))
+        else:
+            if not len(self):
+                return ()
+            table = self._table()
+        events = ordered(table, self.step.plans[0].bound.schema)
+        return tuple(self.step.found(self.ends, events, after, until))
+
+    def _rows_of_busy_keys(self, after: int | None, until: int) -> Int64s:
+        """The rows of keys of which an event has been released that may be the last of a match."""
+        waiting = self._waiting
+        times = self._times.values()[waiting]
+        released = waiting[times <= until]
+        self._waiting = waiting[times > until]
+        keys = dict.fromkeys(self._keys.values()[released].tolist())
+        rows = [row for key in keys for row in self._rows[key]]
+        chosen: Int64s = np.array(rows, np.int64)
+        begins = self._times.values()[chosen]
+        inside = begins <= until
+        if after is not None:
+            inside &= begins > self.step.gone(after)
+        chosen = chosen[inside]
+        chosen.sort()  # as they came, so that equal times keep their order
+        return chosen
+
+    # --- the events -------------------------------------------------------------------------------------------------
+
+    def _append(self, fresh: pa.Table, begins: Int64s) -> None:
+        if not fresh.num_rows:
+            return
+        if self._types is not None:
+            every, last, name = self._types
+            kinds = fresh.column(name)
+            wanted = pc.is_in(kinds, value_set=every).to_numpy()
+            if not wanted.all():
+                fresh, begins = fresh.filter(pa.array(wanted)), begins[wanted]
+                kinds = fresh.column(name)
+            if not fresh.num_rows:
+                return
+            ending = pc.is_in(kinds, value_set=last).to_numpy()
+        else:
+            ending = np.ones(fresh.num_rows, bool)
+        start = len(self)
+        self._pieces.append(fresh)
+        self._times.extend(begins)
+        if self.step.keys:
+            keys = _codes(fresh, self.step.keys)
+            self._keys.extend(keys)
+            self._waiting = np.concatenate([self._waiting, start + np.flatnonzero(ending)])
+            rows = self._rows
+            for row, key in enumerate(keys.tolist(), start):
+                rows[key].append(row)
+
+    def _table(self) -> pa.Table:
+        if len(self._pieces) > 1:
+            if len(self._pieces) > PIECES:
+                # The large one is copied only when the small ones have become as large.
+                small = pa.concat_tables(self._pieces[1:]).combine_chunks()
+                large = self._pieces[0]
+                grown = 2 * small.num_rows > large.num_rows
+                self._pieces = [pa.concat_tables([large, small]).combine_chunks()] if grown else [large, small]
+            return pa.concat_tables(self._pieces)
+        return self._pieces[0]
+
+    def _forget(self) -> None:
+        """Leaves out what no later match can need."""
+        assert self.until is not None
+        if not len(self):
+            return
+        events = ordered(self._table(), self.step.plans[0].bound.schema)
+        keep = np.zeros(len(events), bool)
+        for plan in self.step.plans:
+            keep |= retained(plan, events, self.until)
+        self._lay_down(events.table.filter(pa.array(keep)).combine_chunks(), self.until)
+
+    def _lay_down(self, table: pa.Table, until: int | None) -> None:
+        """Begins anew with these events."""
+        self._pieces = [table]
+        begins = self.step.begins(table)
+        self._times, self._keys = Growing(begins), Growing(np.empty(0, np.int64))
+        self._rows = defaultdict(list)
+        self._waiting = np.empty(0, np.int64)
+        self._kept = table.num_rows
+        if not self.step.keys or not table.num_rows:
+            return
+        keys = _codes(table, self.step.keys)
+        self._keys = Growing(keys)
+        ending = np.ones(table.num_rows, bool)
+        if self._types is not None:
+            ending = pc.is_in(table.column(self._types[2]), value_set=self._types[1]).to_numpy()
+        self._waiting = np.flatnonzero(ending & (begins > until)) if until is not None else np.flatnonzero(ending)
+        for row, key in enumerate(keys.tolist()):
+            self._rows[key].append(row)
+
+    # --- keeping ----------------------------------------------------------------------------------------------------
+
+    def save(self) -> bytes:
+        """The state as an Arrow table of what a shard on Spark keeps: the clock, chunks of events, and ends."""
+        if self.until is not None:
+            self._forget()
+        packed = encoded(self._table().combine_chunks())
+        chunks = (Chunk(0, len(self), len(packed)),) if len(self) else ()
+        clock = Clock(self.until, self.newest, None, chunks).text(self.fingerprint)
+        rows = [("clock", 0, clock.encode())]
+        rows += [("chunk", chunk.number, packed) for chunk in chunks]
+        rows += [("ended", query, ended) for query, ended in self.ends.by_query.items()]
+        kinds, numbers, values = zip(*rows, strict=True)
+        return encoded(pa.table({"kind": kinds, "number": numbers, "packed": pa.array(values, pa.binary())}))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a state that was saved by the same query over the same columns."""
+        try:
+            rows = decoded(state).to_pylist()
+            parts = {kind: {row["number"]: row["packed"] for row in rows if row["kind"] == kind} for kind in _KINDS}
+            text = parts["clock"][0].decode()
+            json.loads(text)
+        except (pa.ArrowInvalid, KeyError, ValueError, OSError):
+            raise DataError(
+                "these bytes are no saved state of a live query", hint="pass what save() returned"
+            ) from None
+        clock = Clock.read(text, self.fingerprint)
+        self.until, self.newest = clock.until, clock.newest
+        self.ends = Ends(dict(parts["ended"]))
+        tables = [decoded(parts["chunk"][chunk.number]) for chunk in clock.chunks]
+        self._lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
+
+    def finish(self) -> Outcome:
+        """The end of time: what is decided by nothing coming any more."""
+        outcome = self.take(None, NEVER)
+        self.until = NEVER
+        return replace(outcome, retained=0)
+
+
+class Growing:
+    """A row of numbers that grows at its end without being copied each time."""
+
+    def __init__(self, values: Int64s) -> None:
+        self._values, self._length = values, len(values)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def values(self) -> Int64s:
+        """The numbers."""
+        return self._values[: self._length]
+
+    def extend(self, more: Int64s) -> None:
+        """Puts more at the end."""
+        length = self._length + len(more)
+        if length > len(self._values):
+            larger = np.empty(max(2 * length, 1024), np.int64)
+            larger[: self._length] = self.values()
+            self._values = larger
+        self._values[self._length : length] = more
+        self._length = length
+
+
+def _codes(table: pa.Table, attributes: Sequence[str]) -> Int64s:
+    """A number for each event, equal where all the attributes are; a whole number is its own."""
+    if len(attributes) == 1:
+        column = table.column(attributes[0])
+        if column.type == pa.int64() and not column.null_count:
+            values: Int64s = column.to_numpy()
+            return values
+    return key_codes(table, attributes).view(np.int64)
+
+
+def _types(plans: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
+    """The event types that are needed at all, those of last events, and their column; None: all are needed."""
+    name = plans[0].bound.schema.type
+    lasts = [plan.bound.positives[-1].types for plan in plans]
+    needed = [plan.scan.types for plan in plans]
+    if name is None or any(types is None for types in lasts) or any(types is None for types in needed):
+        return None
+    every = sorted(frozenset().union(*(types or () for types in needed)))
+    last = sorted(frozenset().union(*(types or () for types in lasts)))
+    return pa.array(every, pa.string()), pa.array(last, pa.string()), name

@@ -1,0 +1,160 @@
+"""Live queries: whatever is sent, however it is cut, they find what a batch finds, and can be saved in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import hypothesis.strategies as st
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+import cepheid
+from cepheid.runners.stream import resident
+from contract.steps import in_batches
+from strategies.intervals import ROLES, intervals
+from strategies.queries import queries, streams
+
+QUERY = "PATTERN SEQ(A a, C c) WHERE [id] WITHIN 5"
+SCHEMA = {"ts": int, "type": str, "id": int}
+
+
+def numbered(table: pa.Table) -> pa.Table:
+    return table.append_column("event", pa.array(range(table.num_rows), pa.int64()))
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
+
+
+def check_live(data: Any, query: Any, table: pa.Table, delay: int, **options: Any) -> None:
+    """What is found in drawn pieces, the state saved and restored in between, is what a batch finds."""
+    asked = cepheid.query(query) if isinstance(query, str) else cepheid.Query(query)
+    resident.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
+    live = asked.live(table.schema, delay=delay, engine="reference", **options)
+    found = []
+    for batch in in_batches(data.draw, table, delay):
+        found.append(live.send(batch))
+        if data.draw(st.booleans()):
+            live = asked.live(table.schema, delay=delay, state=live.save(), engine="reference", **options)
+    found.append(live.finish())
+    assert live.numbers.late == 0
+    expected = asked.match(table, engine="reference", **options)
+    assert rows_of(pa.concat_tables(found)) == rows_of(expected)
+
+
+@given(st.data(), queries(window=True, returns=False), streams(max_size=14, ids=3), st.integers(0, 6))
+def test_live_finds_what_a_batch_finds(data: Any, query: Any, table: pa.Table, delay: int) -> None:
+    check_live(data, query, numbered(table), delay)
+
+
+KEYED = [
+    "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 3",
+    "PATTERN SEQ(A a, !(C c), B b) WHERE [id] AND a.x <= b.x WITHIN 4",
+    "PATTERN SEQ(!(C c), A a, B b) WHERE [id] WITHIN 4",
+    "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match(a, b[]) { [id] AND b[i].x >= a.x } WITHIN 5",
+    "PATTERN SEQ(A a, A b) WHERE [id] WITHIN 4",
+]
+
+
+@given(st.data(), st.sampled_from(KEYED), streams(max_size=20, ids=3), st.integers(0, 3))
+def test_live_finds_what_a_batch_finds_where_keys_part_the_events(
+    data: Any, query: str, table: pa.Table, delay: int
+) -> None:
+    check_live(data, query, numbered(table), delay)
+
+
+@given(
+    st.data(),
+    queries(window=True, returns=False, event_window=False, output=False, max_components=2),
+    intervals(max_size=5),
+    st.integers(0, 4),
+)
+def test_live_finds_what_a_batch_finds_where_times_are_imprecise(
+    data: Any, query: Any, table: pa.Table, delay: int
+) -> None:
+    check_live(data, query, numbered(table), delay, **ROLES)
+
+
+def test_every_kind_of_table_and_single_events() -> None:
+    events = {"ts": [1, 2, 3], "type": ["A", "B", "C"], "id": [7, 7, 7]}
+    for table in (pa.table(events), pd.DataFrame(events), pl.DataFrame(events)):
+        live = cepheid.live(QUERY, table)
+        assert isinstance(live.send(table), type(table))
+        assert len(live.finish()) == 1
+    live = cepheid.live(QUERY, SCHEMA)
+    assert live.send({"ts": 1, "type": "A", "id": 7}) == []
+    assert live.send([{"ts": 3, "type": "C", "id": 7}]) == []
+    assert live.send({"ts": 4, "type": "Z"})[0]["c"] == {"ts": 3, "type": "C", "id": 7}
+    assert live.numbers == cepheid.runners.live.Numbers(events=3, late=0, matches=1, retained=2)
+
+
+def test_time_can_be_told() -> None:
+    live = cepheid.live("PATTERN SEQ(A a, !(B b)) WHERE [id] WITHIN 5", SCHEMA)
+    assert live.send({"ts": 1, "type": "A", "id": 7}) == []
+    assert live.advance(5) == []
+    assert len(live.advance(6)) == 1
+    late = []
+    live.on_late = late.append
+    assert live.send({"ts": 2, "type": "B", "id": 7}) == []
+    assert late[0]["ts"].to_pylist() == [2]
+    assert live.numbers.late == 1
+    stamped = cepheid.live("PATTERN A a WITHIN 5 s", {"ts": pa.timestamp("us"), "type": str}, delay="2 seconds")
+    stamped.send({"ts": pd.Timestamp("2026-01-31 12:00"), "type": "A"})
+    assert stamped.advance(pd.Timestamp("2026-01-31 11:59")) == []
+    assert len(stamped.advance(pd.Timestamp("2026-01-31 12:00"))) == 1
+
+
+def test_several_queries() -> None:
+    live = cepheid.live({"pairs": QUERY, "single": "PATTERN B WITHIN 1"}, SCHEMA)
+    live.send([{"ts": 1, "type": "A", "id": 7}, {"ts": 2, "type": "B", "id": 7}, {"ts": 3, "type": "C", "id": 7}])
+    assert [match["query"] for match in live.finish()] == ["pairs"]
+    assert live.numbers.matches == 2
+
+
+def test_an_asynchronous_source() -> None:
+    async def source() -> AsyncIterator[dict[str, Any]]:
+        for time, kind in enumerate("ABC"):
+            yield {"ts": time, "type": kind, "id": 7}
+
+    async def collected() -> list[Any]:
+        return [match async for found in cepheid.live(QUERY, SCHEMA).matches(source()) for match in found]
+
+    assert [match["match_end"] for match in asyncio.run(collected())] == [2]
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ({"ts": "x", "type": "A"}, "column 'ts', row 0: 'x' does not fit a column of int64"),
+        ({"ts": 1, "typ": "A"}, "the event has 'typ', which the schema does not have; did you mean 'type'?"),
+        ({"type": "A"}, "NULL in 1 of 1 rows"),
+        (7, "not int"),
+        ([7], "an event is a mapping of names to values, not int"),
+        (pa.table({"ts": [1]}), "no column"),
+    ],
+)
+def test_what_cannot_be_sent(event: Any, told: str) -> None:
+    with pytest.raises(cepheid.DataError) as error:
+        cepheid.live(QUERY, SCHEMA).send(event)
+    assert told in str(error.value)
+
+
+def test_what_cannot_be_made() -> None:
+    with pytest.raises(cepheid.CepheidError, match="add WITHIN"):
+        cepheid.live("PATTERN SEQ(A a, C c) WHERE [id]", SCHEMA)
+    with pytest.raises(cepheid.DataError, match="is no schema"):
+        cepheid.live(QUERY, 7)
+    with pytest.raises(cepheid.DataError, match="no saved state"):
+        cepheid.live(QUERY, SCHEMA, state=b"rubbish")
+    state = cepheid.live(QUERY, SCHEMA).save()
+    with pytest.raises(cepheid.DataError, match="another query"):
+        cepheid.live(QUERY.replace("5", "6"), SCHEMA, state=state)
+    live = cepheid.live(QUERY, SCHEMA)
+    live.finish()
+    with pytest.raises(cepheid.CepheidError, match="is finished"):
+        live.send({"ts": 1})
