@@ -47,6 +47,7 @@ class Options(PlanOptions):
     lower: str | None = option(None, text)
     upper: str | None = option(None, text)
     uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
+    existence: str | None = option(None, text)  # a column: the probability that the event happened at all
     lacks: Any = field(default=None, metadata=takes(anything))  # attributes that events of a type do not have
     output: str = option("rows", one_of(*OUTPUTS))
 
@@ -84,6 +85,7 @@ class Options(PlanOptions):
             "lower": self.lower,
             "upper": self.upper,
             "lacks": self.lacks,
+            "existence": self.existence,
         }
 
 

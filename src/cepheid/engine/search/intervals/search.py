@@ -170,7 +170,8 @@ def search(
                 counters[EVALUATED] += 1
                 if not placed_predicate(placed.tests[test, CASE], at, no_counts, no_sums, placed_columns):
                     continue
-            if following_next and forward and step > 0 and lower[event] > high[step - 1, step - 1]:
+            sure = following_next and forward and timed.exists[event] >= 1.0  # to be selected, if nothing comes before
+            if sure and step > 0 and lower[event] > high[step - 1, step - 1]:
                 nearest[step] = min(nearest[step], upper[event])
             # Valid bounds with the new event among the others.
             for index in range(slot):
@@ -218,6 +219,8 @@ def search(
             confidence = -1.0
             if plain:
                 confidence = counted(lower, upper, timed.share, timed.base, at, low, high, length, worth.window)
+                for index in range(length):
+                    confidence *= timed.exists[at[index]]
             if confidence < 0.0:
                 as_nodes(program, nodes, timed, at)
                 _, confidence, earliest, latest, cost = judge(

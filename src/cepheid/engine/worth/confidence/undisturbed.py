@@ -57,7 +57,8 @@ def exclusive(
     gaps = len(chosen) + 1
     for key in keys:
         event, gap = key // gaps, key % gaps
-        if 0 < gap < gaps - 1 and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
+        sure = timed.exists[event] >= 1.0 and 0 < gap < gaps - 1
+        if sure and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
             return 0.0, 0, 0, 0.0  # always in the way
     job = task(timed, chosen, low, high, window, keys)
     if job.disturbs.shape[0] == 0 and len(weighing.table) == 0:
