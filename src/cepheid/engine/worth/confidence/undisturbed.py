@@ -16,6 +16,7 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import called_by_address
+from cepheid.engine.worth.confidence.either_gap import by_stretches, either_gap_cost, in_either_gap, stretches
 from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
 from cepheid.engine.worth.confidence.rival_tables import task
 from cepheid.engine.worth.confidence.shared_rivals import (
@@ -67,6 +68,12 @@ def exclusive(
             return 0.0, 0, 0, cost
         total, earliest, latest = by_pairs_of_instants(job)
         return total, earliest, latest, 0.0
+    if len(weighing.table) == 0 and in_either_gap(job):
+        begins = stretches(job)
+        cost = either_gap_cost(job, begins)
+        if cost <= budget:
+            total, earliest, latest = by_stretches(job, begins)
+            return total, earliest, latest, 0.0
     sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
     if min(sweeping, enumerating) > budget:
         return 0.0, 0, 0, min(sweeping, enumerating)

@@ -1,0 +1,143 @@
+"""The confidence of a match of three events some of whose rivals could disturb it in either of its two gaps.
+
+This is the usual case where one event fits several places. At instants s < t < u such a rival is harmless if it comes
+by s, at t, or from u on: P(T <= s) + P(T >= u) + P(T = t). The last term alone depends on t, and it is the same for all
+instants t between two at which one of the rivals begins or ends. So instants of the middle event are taken stretch by
+stretch, not one by one: for each stretch the rivals' factors are a function of s and u. That is exact, quadratic in the
+width of the intervals and linear in the number of rivals for each stretch, where going through instants is cubic and
+remembering who has happened is exponential in the number of rivals. Only what is possible is added up, as everywhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.float64]
+
+
+@borrowing(types.boolean(RIVAL_TABLES))
+def in_either_gap(job: RivalTables) -> bool:
+    """Has the match three events, and could every ambiguous rival disturb exactly the two gaps between them?"""
+    if len(job.low) != 3:
+        return False
+    for which in range(job.disturbs.shape[0]):
+        if job.disturbs[which, 0] or job.disturbs[which, 3]:
+            return False
+    return True
+
+
+@kernel(INT64S(RIVAL_TABLES))
+def stretches(job: RivalTables) -> Int64s:
+    """Where the stretches of the middle event's instants begin, and the end of the last one."""
+    low, high, base = job.low[1], job.high[1], job.singles[4]
+    begins, count = np.empty(high - low + 2, np.int64), 0
+    for instant in range(low, high + 1):
+        place, changes = job.offset[1] + instant, instant == low
+        for which in range(job.disturbs.shape[0]):
+            changes = changes or job.point[base + which, place] != job.point[base + which, place - 1]
+        if changes:
+            begins[count] = instant
+            count += 1
+    begins[count] = high + 1
+    return begins[: count + 1].copy()
+
+
+@borrowing(types.float64(RIVAL_TABLES, INT64S))
+def either_gap_cost(job: RivalTables, begins: Int64s) -> float:
+    """About how many steps it takes, several of which a processor does at once."""
+    first, middle, last = job.high[0] - job.low[0] + 1.0, job.high[1] - job.low[1] + 1.0, job.high[2] - job.low[2] + 1.0
+    total = first * last * (len(begins) - 1) * (1 + job.disturbs.shape[0])
+    total += middle * last * (1 + job.singles[3] - job.singles[2])
+    return total + first * middle * last if job.singles[1] < job.singles[2] else total
+
+
+@kernel(FLOAT64_ROWS(RIVAL_TABLES))
+def closing(job: RivalTables) -> Rows:
+    """P(the last two events happen at t and u, and no rival of the last gap alone lies between): t in rows."""
+    low, high, last_low, last_high = job.low[1], job.high[1], job.low[2], job.high[2]
+    chances, shares = np.zeros((high - low + 1, last_high - last_low + 1)), np.empty(last_high - last_low + 1)
+    for instant in range(low, min(high, last_high - 1) + 1):
+        start = max(last_low, instant + 1)
+        place, size = job.offset[2] + start, last_high - start + 1
+        undisturbed(job.before, job.after, job.singles[2], job.singles[3], job.offset[1] + instant, place, size, shares)
+        weight = job.weight[job.offset[1] + instant]
+        for index in range(size):
+            chances[instant - low, start - last_low + index] = shares[index] * weight * job.weight[place + index]
+    return chances
+
+
+@borrowing(types.void(RIVAL_TABLES, types.int64, types.int64, types.int64, types.int64, FLOAT64S))
+def spare_either_gap(job: RivalTables, first: int, middle: int, start: int, size: int, shares: Float64s) -> None:
+    """Multiplies in, for `size` instants of the last event from `start` on: P(no ambiguous rival disturbs)."""
+    base, place = job.singles[4], job.offset[2] + start
+    for rival in range(base, base + job.disturbs.shape[0]):
+        # By the first event or at the middle one; later it depends on the last.
+        happened = job.before[rival, job.offset[0] + first] + job.point[rival, job.offset[1] + middle]
+        if job.last[rival] <= first or job.first[rival] >= start + size - 1:
+            continue  # surely by the first event, or not before the last one
+        for index in range(size):
+            shares[index] *= happened + job.after[rival, place + index]
+
+
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, INT64S))
+def by_stretches(job: RivalTables, begins: Int64s) -> tuple[float, int, int]:
+    """The probability and the tightest range."""
+    low, high, window = job.low, job.high, job.window
+    ends = closing(job)
+    opened = job.singles[1] < job.singles[2]  # rivals of the first gap alone tie the middle event to the first
+    edged = job.singles[1] > 0 or job.singles[3] < job.singles[4]
+    shares, spared = np.empty(high[2] - low[2] + 1), np.empty(high[1] - low[1] + 1)
+    total, earliest, latest = 0.0, high[0] + 1, low[2] - 1
+    for stretch in range(len(begins) - 1):
+        begin, end = begins[stretch], begins[stretch + 1] - 1
+        if not opened:  # then all instants of the middle event that are left count alike: add them up from the end
+            for instant in range(end - 1, begin - 1, -1):
+                for index in range(ends.shape[1]):
+                    ends[instant - low[1], index] += ends[instant + 1 - low[1], index]
+        for first in range(low[0], min(high[0], end - 1) + 1):
+            weight = job.weight[job.offset[0] + first]
+            middle = max(begin, first + 1)
+            start, stop = max(low[2], middle + 1), min(high[2], first + window - 1)
+            if weight == 0.0 or start > stop:
+                continue
+            size, column = stop - start + 1, start - low[2]
+            if not opened:
+                for index in range(size):
+                    shares[index] = ends[middle - low[1], column + index]
+            else:
+                undisturbed(
+                    job.before,
+                    job.after,
+                    job.singles[1],
+                    job.singles[2],
+                    job.offset[0] + first,
+                    job.offset[1] + middle,
+                    end - middle + 1,
+                    spared,
+                )
+                shares[:size] = 0.0
+                for instant in range(middle, end + 1):
+                    for index in range(size):
+                        shares[index] += spared[instant - middle] * ends[instant - low[1], column + index]
+            spare_either_gap(job, first, middle, start, size, shares)
+            part = 0.0
+            for index in range(size):
+                if shares[index] > 0.0:
+                    share = shares[index]
+                    if edged:
+                        share *= edges(job, first, start + index)
+                    if share > 0.0:
+                        part += share
+                        latest = max(latest, start + index)
+            if part > 0.0:
+                total += weight * part
+                earliest = min(earliest, first)
+    return total, earliest, latest
