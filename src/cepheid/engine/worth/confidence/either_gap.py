@@ -74,17 +74,35 @@ def closing(job: RivalTables) -> Rows:
     return chances
 
 
+@borrowing(types.int64(RIVAL_TABLES, types.int64, types.int64, types.int64))
+def last_undisturbed(job: RivalTables, first: int, middle: int, stop: int) -> int:
+    """Until when the last event can happen: by then a rival comes that is not by the first nor with the middle one."""
+    base = job.singles[4]
+    for rival in range(base, base + job.disturbs.shape[0]):
+        surely = job.last[rival] < stop and job.first[rival] > first
+        if surely and job.point[rival, job.offset[1] + middle] == 0.0:
+            stop = job.last[rival]
+    return stop
+
+
 @borrowing(types.void(RIVAL_TABLES, types.int64, types.int64, types.int64, types.int64, FLOAT64S))
 def spare_either_gap(job: RivalTables, first: int, middle: int, start: int, size: int, shares: Float64s) -> None:
     """Multiplies in, for `size` instants of the last event from `start` on: P(no ambiguous rival disturbs)."""
-    base, place = job.singles[4], job.offset[2] + start
+    base, place, whole = job.singles[4], job.offset[2] + start, 1.0
     for rival in range(base, base + job.disturbs.shape[0]):
-        # By the first event or at the middle one; later it depends on the last.
-        happened = job.before[rival, job.offset[0] + first] + job.point[rival, job.offset[1] + middle]
         if job.last[rival] <= first or job.first[rival] >= start + size - 1:
             continue  # surely by the first event, or not before the last one
+        # By the first event or at the middle one; later it depends on the last.
+        happened = job.before[rival, job.offset[0] + first] + job.point[rival, job.offset[1] + middle]
+        if job.last[rival] < start:
+            whole *= happened
+            continue
+        after = job.after[rival, place : place + size]  # a slice: then the loop is done several steps at a time
         for index in range(size):
-            shares[index] *= happened + job.after[rival, place + index]
+            shares[index] *= happened + after[index]
+    if whole < 1.0:
+        for index in range(size):
+            shares[index] *= whole
 
 
 @kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, INT64S))
@@ -100,18 +118,17 @@ def by_stretches(job: RivalTables, begins: Int64s) -> tuple[float, int, int]:
         begin, end = begins[stretch], begins[stretch + 1] - 1
         if not opened:  # then all instants of the middle event that are left count alike: add them up from the end
             for instant in range(end - 1, begin - 1, -1):
-                for index in range(ends.shape[1]):
-                    ends[instant - low[1], index] += ends[instant + 1 - low[1], index]
+                ends[instant - low[1]] += ends[instant + 1 - low[1]]
         for first in range(low[0], min(high[0], end - 1) + 1):
             weight = job.weight[job.offset[0] + first]
             middle = max(begin, first + 1)
             start, stop = max(low[2], middle + 1), min(high[2], first + window - 1)
+            stop = last_undisturbed(job, first, middle, stop)
             if weight == 0.0 or start > stop:
                 continue
             size, column = stop - start + 1, start - low[2]
             if not opened:
-                for index in range(size):
-                    shares[index] = ends[middle - low[1], column + index]
+                shares[:size] = ends[middle - low[1], column : column + size]
             else:
                 undisturbed(
                     job.before,
@@ -125,19 +142,21 @@ def by_stretches(job: RivalTables, begins: Int64s) -> tuple[float, int, int]:
                 )
                 shares[:size] = 0.0
                 for instant in range(middle, end + 1):
+                    share, row = spared[instant - middle], ends[instant - low[1], column : column + size]
                     for index in range(size):
-                        shares[index] += spared[instant - middle] * ends[instant - low[1], column + index]
+                        shares[index] += share * row[index]
             spare_either_gap(job, first, middle, start, size, shares)
+            if edged:
+                for index in range(size):
+                    if shares[index] > 0.0:
+                        shares[index] *= edges(job, first, start + index)
             part = 0.0
             for index in range(size):
-                if shares[index] > 0.0:
-                    share = shares[index]
-                    if edged:
-                        share *= edges(job, first, start + index)
-                    if share > 0.0:
-                        part += share
-                        latest = max(latest, start + index)
+                part += shares[index]
+            while size > 0 and start + size - 1 > latest and shares[size - 1] == 0.0:
+                size -= 1
             if part > 0.0:
+                latest = max(latest, start + size - 1)
                 total += weight * part
                 earliest = min(earliest, first)
     return total, earliest, latest
