@@ -23,6 +23,35 @@ Float64s = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.float64]
 
 
+@kernel(INT64S(INT64S, INT64S, types.int64, types.int64, INT64S))
+def as_either_gap(lower: Int64s, upper: Int64s, low: int, high: int, keys: Int64s) -> Int64s:
+    """The keys with both gaps for rivals of one that can never lie in the other, where some rival has both anyway.
+
+    They are those that have happened by the middle event's first instant `low`, or not before its last one, `high`.
+    Rivals of one gap tie the middle event to a neighbour; taken so, they do not.
+    """
+    both = False
+    for index in range(1, len(keys)):
+        both = both or (keys[index] == keys[index - 1] + 1 and keys[index] % 4 == 2)
+    if not both:
+        return keys
+    found, count = np.empty(2 * len(keys), np.int64), 0
+    for index in range(len(keys)):
+        event, gap = keys[index] // 4, keys[index] % 4
+        alone = (index == 0 or keys[index - 1] // 4 != event) and (
+            index + 1 == len(keys) or keys[index + 1] // 4 != event
+        )
+        if alone and gap == 2 and lower[event] >= high:
+            found[count] = keys[index] - 1
+            count += 1
+        found[count] = keys[index]
+        count += 1
+        if alone and gap == 1 and upper[event] <= low:
+            found[count] = keys[index] + 1
+            count += 1
+    return found[:count].copy()
+
+
 @borrowing(types.boolean(RIVAL_TABLES))
 def in_either_gap(job: RivalTables) -> bool:
     """Has the match three events, and could every ambiguous rival disturb exactly the two gaps between them?"""
@@ -56,7 +85,7 @@ def either_gap_cost(job: RivalTables, begins: Int64s) -> float:
     first, middle, last = job.high[0] - job.low[0] + 1.0, job.high[1] - job.low[1] + 1.0, job.high[2] - job.low[2] + 1.0
     total = first * last * (len(begins) - 1) * (1 + job.disturbs.shape[0])
     total += middle * last * (1 + job.singles[3] - job.singles[2])
-    return total + first * middle * last if job.singles[1] < job.singles[2] else total
+    return float(total + first * middle * last if job.singles[1] < job.singles[2] else total)
 
 
 @kernel(FLOAT64_ROWS(RIVAL_TABLES))

@@ -16,7 +16,13 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import called_by_address
-from cepheid.engine.worth.confidence.either_gap import by_stretches, either_gap_cost, in_either_gap, stretches
+from cepheid.engine.worth.confidence.either_gap import (
+    as_either_gap,
+    by_stretches,
+    either_gap_cost,
+    in_either_gap,
+    stretches,
+)
 from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
 from cepheid.engine.worth.confidence.rival_tables import task
 from cepheid.engine.worth.confidence.shared_rivals import (
@@ -61,6 +67,8 @@ def exclusive(
         sure = timed.exists[event] >= 1.0 and 0 < gap < gaps - 1
         if sure and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
             return 0.0, 0, 0, 0.0  # always in the way
+    if len(chosen) == 3 and len(weighing.table) == 0:
+        keys = as_either_gap(timed.lower, timed.upper, low[1], high[1], keys)
     job = task(timed, chosen, low, high, window, keys)
     if job.disturbs.shape[0] == 0 and len(weighing.table) == 0:
         cost = pairs_cost(job)
