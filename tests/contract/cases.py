@@ -25,7 +25,18 @@ from strategies.intervals import ROLES, intervals
 from strategies.models import models
 from strategies.queries import ARROW_SCHEMA, queries, streams
 
-KINDS = ("certain", "missing", "imprecise", "both")  # what may be unsure of a stream
+# What may be unsure of a stream: which events are missing, when they happened, and whether they happened at all.
+KINDS = (
+    "certain",
+    "missing",
+    "imprecise",
+    "both",
+    "existence",
+    "existence missing",
+    "existence imprecise",
+    "existence both",
+)
+CHANCES = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0, 1.0])
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 ANY_MODEL = Model(loss=0.1, gaps=dict.fromkeys("abcd", Exponential(mean=3.0)))
 
@@ -60,15 +71,19 @@ class Case(NamedTuple):
 
 
 def is_imprecise(kind: str) -> bool:
-    return kind in ("imprecise", "both")
+    return kind.endswith(("imprecise", "both"))
 
 
 def is_lossy(kind: str) -> bool:
-    return kind in ("missing", "both")
+    return kind.endswith(("missing", "both"))
+
+
+def may_be_untrue(kind: str) -> bool:
+    return kind.startswith("existence")
 
 
 def bound_to(kind: str, query: s.QuerySyntax | str, schema: pa.Schema) -> BoundQuery:
-    roles = ROLES if is_imprecise(kind) else {}
+    roles = {**(ROLES if is_imprecise(kind) else {}), **({"existence": "chance"} if may_be_untrue(kind) else {})}
     return cepheid.api.Query(cepheid.query(query).syntax if isinstance(query, str) else query).bind(
         Schema.from_arrow(schema, **roles)
     )
@@ -78,6 +93,7 @@ def bound_to(kind: str, query: s.QuerySyntax | str, schema: pa.Schema) -> BoundQ
 def features_of(engine: Engine, kind: str) -> dict[str, Any] | None:
     """The features of drawn queries that the engine supports on streams of this kind; None: it supports none."""
     fields = [("lower", pa.int64()), ("upper", pa.int64())] if is_imprecise(kind) else []
+    fields += [("chance", pa.float64())] if may_be_untrue(kind) else []
     schema = pa.schema([*ARROW_SCHEMA, *(pa.field(*each) for each in fields)])
     model = ANY_MODEL if is_lossy(kind) else None
 
@@ -99,9 +115,12 @@ def cases(draw: st.DrawFn, engine: Engine, window: bool | None = None) -> Case:
     kind = draw(st.sampled_from([kind for kind in KINDS if features_of(engine, kind) is not None]))
     query = draw(_queries(engine, kind, window))
     if is_imprecise(kind):
-        table = draw(intervals(max_size=4 if query_is_large(query) else 5, most=2))
+        table = draw(intervals(max_size=4 if query_is_large(query) else 5, most=1 if may_be_untrue(kind) else 2))
     else:
-        table = draw(streams(max_size=8 if is_lossy(kind) else 10))
+        table = draw(streams(max_size=6 if may_be_untrue(kind) else 8 if is_lossy(kind) else 10))
+    if may_be_untrue(kind):
+        chances = [draw(CHANCES) for _ in range(table.num_rows)]
+        table = table.append_column("chance", pa.array(chances, pa.float64()))
     table = table.append_column("event", pa.array(range(table.num_rows), pa.int64()))
     parts: dict[str, Any] = {}
     if is_lossy(kind):
@@ -130,7 +149,7 @@ def _queries(engine: Engine, kind: str, window: bool | None) -> st.SearchStrateg
         features |= {"threshold": True, "missing_groups": known["kleene"], "strategy": tuple(strategies)}
         features |= {"missing_next": s.Strategy.SKIP_TILL_NEXT in strategies, "output": False, "window": None}
         tied = False
-    if is_imprecise(kind):
+    if is_imprecise(kind) or may_be_untrue(kind):
         features |= {"max_components": 3, "max_window": 6, "output": False, "event_window": False}
     drawn = queries(**features)
     return drawn | queries(**features, tied_negations=True) if tied else drawn

@@ -18,7 +18,7 @@ from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find, last_ends
 from cepheid.engine.retention import retained
 from cepheid.plan.physical import Plan
-from contract.cases import Case, is_imprecise
+from contract.cases import Case, is_imprecise, may_be_untrue
 from contract.steps import Signature, found_in_steps, in_batches, signatures
 
 PROBABILITY = 2e-6  # twice what a score table may be off
@@ -82,6 +82,8 @@ def takes_every_kind_of_table(case: Case, engine: str) -> None:
     options.pop("options", None)
     if is_imprecise(case.kind):
         options |= {"lower": "lower", "upper": "upper"}
+    if may_be_untrue(case.kind):
+        options |= {"existence": "chance"}
     names = [component.variable for component in bound.positives]
     query = cepheid.api.Query(case.query)
     with warnings.catch_warnings():

@@ -48,10 +48,10 @@ IMPRECISE = (
     "PATTERN SEQ(A a, A+ b[]) WHERE partition_contiguity { [id] } WITHIN 5",
     "PATTERN SEQ(A a, !(B m), !(D n), A b) WHERE m.x = n.x WITHIN 6",
 )
-SHAPES = {"certain": CERTAIN, "missing": MISSING, "imprecise": IMPRECISE, "both": MISSING}
+SHAPES = {"certain": CERTAIN, "missing": MISSING, "imprecise": IMPRECISE, "both": MISSING, "existence": IMPRECISE}
 
 
 @cache
 def shapes(kind: str) -> tuple[s.QuerySyntax, ...]:
     """The queries of one kind, checked."""
-    return tuple(check(parse(text), text) for text in SHAPES[kind])
+    return tuple(check(parse(text), text) for text in SHAPES[kind.removeprefix("existence ")])

@@ -50,7 +50,22 @@ def timed_of(events: list[Interval], alike: bool) -> Timed:
         point = np.array([odd for _, odds in events for odd in odds])
         below, above, possible = accumulate(point, base, sizes, holes)
     upper, nothing = lower + sizes - 1, np.zeros((0, len(events)), np.int64)
-    return Timed(lower, upper, 1.0 / sizes, base, point, below, above, possible, holes, holes, holes, nothing, upper)
+    return Timed(
+        lower,
+        upper,
+        1.0 / sizes,
+        base,
+        point,
+        below,
+        above,
+        possible,
+        holes,
+        holes,
+        holes,
+        nothing,
+        upper,
+        np.ones(len(lower)),
+    )
 
 
 def worlds(events: list[Interval]) -> Any:

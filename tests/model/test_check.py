@@ -92,6 +92,15 @@ def test_a_stream_that_changed_is_worth_a_warning() -> None:
         assert found is None if told is None else found is not None and told in found
 
 
+def test_match_warns_of_a_stream_that_changed() -> None:
+    model = fitted()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cepheid.match(world().events, QUERY + " THRESHOLD 0.3", model=model)
+    with pytest.warns(UserWarning, match="does not look like what the model was made for"):
+        cepheid.match(world(loss=0.5).events, QUERY + " THRESHOLD 0.3", model=model)
+
+
 def test_losses_by_reader() -> None:
     stream = world(loss=(0.15, 0.3, 0.1, 0.15))
     with warnings.catch_warnings():

@@ -101,6 +101,7 @@ MODEL = cepheid.Model(
 MISSING = "PATTERN SEQ(A a, !(B b), C c) WHERE [id] WITHIN 60 THRESHOLD 0.3"
 MISSING_KEYLESS = "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x WITHIN 40 THRESHOLD 0.02"
 BETWEEN = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 12 CONFIDENCE 0.2"
+UNTRUE = "PATTERN SEQ(A a, !(B b), C c) WHERE skip_till_next_match { [id] } WITHIN 12 CONFIDENCE 0.2"
 BETWEEN_KEYLESS = "PATTERN SEQ(A a, B b) WHERE a.x = b.x AND a.x > 30 WITHIN 12"
 
 
@@ -115,6 +116,7 @@ def events(n=240, seed=0) -> pa.Table:
             "id": np.where(rng.random(n) < 0.5, 3, rng.integers(0, 12, n)),
             "x": rng.integers(0, 50, n),
             "upper": times + rng.integers(0, 4, n),
+            "chance": rng.choice([0.25, 0.5, 0.9, 1.0], n),
         }
     )
 
@@ -136,6 +138,10 @@ CASES = [
     (BETWEEN, {"uncertainty": 2}, {"partitions": 7}),
     (BETWEEN, OFF, {"hot_keys": [3], "slices": 3}),
     (BETWEEN_KEYLESS, {**OFF, "unit": 3}, {"slices": 3}),
+    (UNTRUE, {"existence": "chance"}, {"hot_keys": [3], "slices": 3}),
+    (BETWEEN_KEYLESS, {"existence": "chance"}, {"slices": 3}),
+    (BETWEEN, {"existence": "chance", **OFF}, {"partitions": 7}),
+    (MISSING, {"existence": "chance", "model": MODEL}, {"partitions": 3}),
 ]
 
 
@@ -149,13 +155,14 @@ def test_batches(spark, text, options, ways):
     assert rows(found.toArrow()) == rows(local)
 
 
-def test_streams_share_the_options_of_batches(spark, tmp_path):
+@pytest.mark.parametrize(("text", "options"), [(BETWEEN, {**OFF, "unit": 3}), (UNTRUE, {"existence": "chance"})])
+def test_streams_share_the_options_of_batches(spark, tmp_path, text, options):
     table = events()
     cut(tmp_path / "in", table, 3, delay=6)
     df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
-    run(cepheid.match(df, BETWEEN, delay=6, shards=3, **OFF, unit=3), tmp_path)
+    run(cepheid.match(df, text, delay=6, shards=3, **options), tmp_path)
     found = spark.read.parquet(str(tmp_path / "out")).toArrow()
-    assert rows(found) == rows(cepheid.match(table, BETWEEN, **OFF, unit=3))
+    assert rows(found) == rows(cepheid.match(table, text, **options))
     assert found.num_rows > 0
 
 

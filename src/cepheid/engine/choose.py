@@ -150,7 +150,9 @@ def choose(
     if order is not None:
         return Choice(engine.name, order, ("an order was asked for",))
     if plan.score.imprecise or plan.score.lossy:
-        kinds = ["times are intervals"] * plan.score.imprecise + ["events may be missing"] * plan.score.lossy
+        kinds = ["times are intervals"] * (not bound.schema.is_timed_exactly)
+        kinds += ["events may not have happened"] * (bound.schema.existence is not None)
+        kinds += ["events may be missing"] * plan.score.lossy
         return Choice(engine.name, None, (" and ".join(kinds),))
     if statistics is None or not _depends_on_events(plan, engines):
         return Choice(engine.name, None, (_plain_reason(plan, engine, engines),))

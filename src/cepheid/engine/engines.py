@@ -47,7 +47,7 @@ def anything(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The run engines: every strategy and Kleene plus, over streams that are exact."""
     if imprecise:
-        return "it takes every time as precise"
+        return "it takes every event as true" if bound.schema.is_timed_exactly else "it takes every time as precise"
     return "it takes every event as seen" if lossy else None
 
 
@@ -63,7 +63,8 @@ def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The queues engine: events that nobody saw."""
     if imprecise:
-        return "its times are points, not intervals"
+        exact = bound.schema.is_timed_exactly
+        return "it takes every event that was seen as true" if exact else "its times are points, not intervals"
     return _unseen(bound) if lossy else "it is for events that may be missing; pass model=... or write THRESHOLD"
 
 
@@ -71,12 +72,13 @@ def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The engine for times that are only known to an interval."""
     if not imprecise:
         return "it is for imprecise times; pass lower='...' and upper='...'"
+    unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
     if bound.window is not None and bound.window.events:
-        return "WITHIN n EVENTS counts events in order, and imprecise times do not say which"
+        return f"WITHIN n EVENTS counts events in order, and {unsure} do not say which"
     if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
-        return "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+        return f"NON-OVERLAP needs to know which match ended first, and {unsure} do not say"
     if bound.has_tied_negations:
-        return "a condition ties negated components together, and imprecise times do not say which of their events meet"
+        return f"a condition ties negated components together, and {unsure} do not say which of their events meet"
     return _both(bound) if lossy else None
 
 

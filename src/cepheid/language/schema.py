@@ -47,6 +47,7 @@ class Schema:
     lower: str | None = None  # imprecise time (TIME): the earliest and latest possible instant
     upper: str | None = None
     lacks: tuple[tuple[str, tuple[str, ...]], ...] = ()  # attributes that events of a type do not have
+    existence: str | None = None  # the probability that the event happened at all
 
     @cached_property
     def _by_name(self) -> dict[str, DataType]:
@@ -56,6 +57,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
         return tuple(name for name, _ in self.columns)
+
+    @property
+    def is_timed_exactly(self) -> bool:
+        """Are times points, even where events may not have happened and their bounds are therefore looked at?"""
+        return self.lower is None or (self.existence is not None and self.lower == self.upper == self.time)
 
     def is_lacking(self, type: str | None, attribute: str) -> bool:
         """Do events of this type not have the attribute, as the call said?"""
@@ -82,13 +88,15 @@ class Schema:
         upper: str | None = None,
         types: frozenset[str] | None = None,
         lacks: Mapping[str, Sequence[str]] | None = None,
+        existence: str | None = None,
     ) -> Schema:
         """The schema of an Arrow table, with its roles checked."""
         columns = tuple((field.name, data_type(field.type)) for field in schema)
         if len(set(schema.names)) < len(schema.names):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
             raise DataError(f"two columns are called '{twice}'")
-        for role, name in [("time", time), ("type", type), ("lower", lower), ("upper", upper)]:
+        roles = [("time", time), ("type", type), ("lower", lower), ("upper", upper), ("existence", existence)]
+        for role, name in roles:
             if name is not None and name not in schema.names and not (role == "time" and lower is not None):
                 _raise_missing(role, name, schema.names)
         for name in tiebreak:
@@ -115,7 +123,18 @@ class Schema:
             if found is DataType.TIME and unit != "microseconds":
                 raise DataError(f"column '{clock}' is a timestamp and carries its own unit; leave time_unit out")
         absent = _checked_lacks(lacks or {}, schema.names, type)
-        return cls(columns, clock if lower is not None else time, type, unit, types, tiebreak, lower, upper, absent)
+        if existence is not None:
+            if dict(columns)[existence] not in NUMBERS:
+                raise DataError(
+                    f"column '{existence}' holds the probability that an event happened and must be a number, "
+                    f"but it is {schema.field(existence).type}",
+                    column=existence,
+                    hint="cast it to a floating number from 0 to 1",
+                )
+            if lower is None:  # a time that is certain is an interval of one instant
+                lower = upper = clock
+        clock = clock if lower is not None else time
+        return cls(columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
 
 
 def data_type(arrow: pa.DataType) -> DataType:

@@ -16,7 +16,8 @@ def check_meaning(bound: BoundQuery) -> None:
     """Some clauses say nothing where every match is certain, others where times are not."""
     if bound.schema.lower is not None:
         if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
-            reason = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+            unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
+            reason = f"NON-OVERLAP needs to know which match ended first, and {unsure} do not say"
             raise QueryError(reason, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
         return
     if bound.syntax.output.mode is s.OutputMode.TOP:

@@ -83,7 +83,9 @@ def _judged(plan: Plan) -> Iterator[str]:
             yield f"probability of at least {score.threshold:g}"
     if score.imprecise:
         least = plan.options.confidence if plan.options.confidence is not None else score.confidence
-        yield "imprecise times by confidence" + (f" of at least {least:g}" if least is not None else "")
+        exact = plan.bound.schema.is_timed_exactly
+        kind = "events that may not have happened by probability" if exact else "imprecise times by confidence"
+        yield kind + (f" of at least {least:g}" if least is not None else "")
 
 
 def _matched(plan: Plan) -> Iterator[str]:

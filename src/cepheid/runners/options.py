@@ -72,6 +72,7 @@ class Options(PlanOptions, RecordOptions):
     lower: str | None = option(None, text)
     upper: str | None = option(None, text)
     uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
+    existence: str | None = option(None, text)  # a column: the probability that the event happened at all
     lacks: Any = field(default=None, metadata=takes(anything))  # attributes that events of a type do not have
     output: str = option("rows", one_of(*OUTPUTS))
 
@@ -118,6 +119,7 @@ class Options(PlanOptions, RecordOptions):
             "lower": self.lower,
             "upper": self.upper,
             "lacks": self.lacks,
+            "existence": self.existence,
         }
 
 

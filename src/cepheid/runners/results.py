@@ -30,9 +30,12 @@ def assemble(bound: BoundQuery, table: pa.Table, matches: Matches) -> pa.Table:
     else:
         for name, expression in bound.returns:
             columns[name] = _returned(bound, table, matches, expression)
-    if matches.probability is not None:
-        columns["probability"] = pa.array(matches.probability)
-    if matches.confidence is not None:
+    exact = bound.schema.is_timed_exactly
+    # Where only existence is unsure, the worlds that contain a match are what its probability is.
+    probability = matches.confidence if matches.probability is None and exact else matches.probability
+    if probability is not None:
+        columns["probability"] = pa.array(probability)
+    if matches.confidence is not None and not exact:
         columns["confidence"] = pa.array(matches.confidence)
         columns["earliest"] = _instants(bound, table, matches.earliest)
         columns["latest"] = _instants(bound, table, matches.latest)

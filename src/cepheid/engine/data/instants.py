@@ -42,6 +42,12 @@ class Instants:
     step: int = 1  # steps of the time column in one instant
     weights: Float64s | None = None  # one after the other, the probabilities of the rows that have them
     offsets: Int64s | None = None  # row r has weights[offsets[r]:offsets[r + 1]]; none of them: all instants alike
+    chance: Float64s | None = None  # that the event happened at all; None: all did
+
+    @property
+    def exists(self) -> Float64s:
+        """The probability of each row's event that it happened at all."""
+        return np.ones(len(self.lower)) if self.chance is None else self.chance
 
 
 @dataclass(frozen=True)
@@ -213,6 +219,8 @@ def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mappin
         raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
     if schema.tiebreak:
         told = "tiebreak orders events of one instant, but with lower and upper no order is certain"
+        if schema.is_timed_exactly:
+            told = "tiebreak and existence cannot be used together"
         raise DataError(told, hint="leave tiebreak out")
     step = step_of(options.get("unit"), schema.time_unit)
     kinds = [table.schema.field(name).type for name in (schema.lower, schema.upper)]
@@ -239,10 +247,31 @@ def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mappin
         hint = "count in larger steps, for example unit='1 s', or raise max_width"
         raise DataError(told, column=schema.upper, row=row, hint=hint)
     named = options.get("probabilities")
+    chance = existence_of(table, schema)
     if named is None:
-        return Instants(lower, upper, until, step)
+        return Instants(lower, upper, until, step, chance=chance)
     weights, offsets = _weights(table, named, upper - lower + 1)
-    return Instants(lower, upper, until, step, weights, offsets)
+    return Instants(lower, upper, until, step, weights, offsets, chance)
+
+
+def existence_of(table: pa.Table, schema: Schema) -> Float64s | None:
+    """The probability of each event that it happened at all; None where all did.
+
+    >>> table = pa.table({"ts": [1, 2], "p": [0.5, 1.5]})
+    >>> existence_of(table, Schema.from_arrow(table.schema, type=None, existence="p"))
+    Traceback (most recent call last):
+    cepheid.errors.DataError: an event that happened with probability 1.5; give a number from 0 to 1
+    """
+    if schema.existence is None:
+        return None
+    column = pc.cast(table.column(schema.existence), pa.float64())
+    chance = np.array(column.fill_null(np.nan).to_numpy(), np.float64)
+    wrong = np.flatnonzero(~((chance >= 0.0) & (chance <= 1.0)))
+    if len(wrong):
+        row = int(wrong[0])
+        told = f"an event that happened with probability {'NULL' if np.isnan(chance[row]) else f'{chance[row]:g}'}"
+        raise DataError(told, column=schema.existence, row=row, hint="give a number from 0 to 1")
+    return chance
 
 
 def _weights(table: pa.Table, name: str, widths: Int64s) -> tuple[Float64s, Int64s]:

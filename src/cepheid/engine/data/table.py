@@ -40,7 +40,7 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
     ([1, 3, 3], [0, 1, 1], ['A', 'B', 'C'])
     """
     time = times_of(table, schema.time)
-    late = int(late_arrivals(table, schema).sum()) if schema.lower is not None and schema.upper is not None else 0
+    late = 0 if schema.is_timed_exactly else int(late_arrivals(table, schema).sum())
     if not schema.tiebreak:
         if len(time) > 1 and bool(np.any(time[1:] < time[:-1])):
             order = np.argsort(time, kind="stable")

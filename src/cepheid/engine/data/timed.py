@@ -43,6 +43,7 @@ class Timed(NamedTuple):
     begins: Int64s  # bit c: it can be the first event of positive component c
     compared: npt.NDArray[np.int64]  # codes of the equivalence attributes that are compared here
     until: Int64s  # the upper bound as it stands in the table, for completion
+    exists: Float64s  # the probability that the event happened at all; the instants are those if it did
 
 
 TIMED = types.NamedTuple(
@@ -60,6 +61,7 @@ TIMED = types.NamedTuple(
         INT64S,
         INT64_ROWS,
         INT64S,
+        FLOAT64S,
     ),
     Timed,
 )
@@ -71,7 +73,7 @@ class Stacks(NamedTuple):
     member: Int64s  # component after component, each partition by partition
     begin: npt.NDArray[np.int64]  # row c: where each partition of component c begins in `member`, and the end
     reach: Int64s  # the latest upper bound so far in the same component and partition
-    ahead: Int64s  # the earliest upper bound from here on (TIME's latest time of the next event)
+    ahead: Int64s  # the earliest upper bound from here on of one that surely happened (TIME's NELT)
 
 
 STACKS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, INT64S), Stacks)
@@ -124,6 +126,7 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
         np.ascontiguousarray(begins[order]),
         np.ascontiguousarray(found.compared[:, order]),
         instants.until[rows],
+        instants.exists[rows],
     )
     stacks = _stacks(timed, components, found.starts, everyone=plan.bound.contiguous)
     return Prepared(rows, timed, stacks, found.starts, instants.step, found.scanned, events.late)
@@ -215,12 +218,13 @@ def _stacks(timed: Timed, components: int, starts: Int64s, everyone: bool) -> St
     begin = np.stack([base + np.searchsorted(member, starts) for base, member in zip(bases, members, strict=False)])
     member = np.concatenate(members)
     order, upper = np.ascontiguousarray(begin, np.int64), timed.upper
-    return Stacks(member, order, *extremes(member, order, upper))
+    surely = np.where(timed.exists >= 1.0, upper, NEVER)
+    return Stacks(member, order, *extremes(member, order, upper, surely))
 
 
-@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64_ROWS, INT64S))
-def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s) -> tuple[Int64s, Int64s]:
-    """The latest upper bound up to each entry of a stack, and the earliest from there on."""
+@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64_ROWS, INT64S, INT64S))
+def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s, surely: Int64s) -> tuple[Int64s, Int64s]:
+    """The latest upper bound up to each entry of a stack, and the earliest by which one has surely come."""
     reach, ahead = np.empty(len(member), np.int64), np.empty(len(member), np.int64)
     for place in range(begin.shape[0]):
         for part in range(begin.shape[1] - 1):
@@ -230,7 +234,7 @@ def extremes(member: Int64s, begin: npt.NDArray[np.int64], upper: Int64s) -> tup
                 if index > low:
                     reach[index] = max(reach[index], reach[index - 1])
             for index in range(high - 1, low - 1, -1):
-                ahead[index] = upper[member[index]]
+                ahead[index] = surely[member[index]]
                 if index < high - 1:
                     ahead[index] = min(ahead[index], ahead[index + 1])
     return reach, ahead

@@ -1,6 +1,7 @@
 """Imprecise time (TIME; docs/semantics.md, "Imprecise time"): every possible world, judged like a precise stream.
 
-A world picks one instant for each event. What a result says is gathered over the worlds that contain it.
+A world picks one instant for each event, or leaves it out where it may not have happened. What a result says is
+gathered over the worlds that contain it.
 """
 
 from __future__ import annotations
@@ -34,16 +35,22 @@ class Interval:
     upper: int
     weights: tuple[float, ...] | None = None
     unit: int = 1  # from one instant to the next
+    exists: float = 1.0  # the probability that the event happened at all
 
     @property
     def width(self) -> int:
         """How many instants it holds."""
         return (self.upper - self.lower) // self.unit + 1
 
-    def instants(self) -> list[tuple[int, float]]:
-        """Each possible instant with its probability."""
+    def choices(self) -> list[tuple[int | None, float]]:
+        """What a world can say of the event, with its probability: each possible instant, or that it never happened."""
         weights = self.weights or (1.0 / self.width,) * self.width
-        return [(self.lower + step * self.unit, weight) for step, weight in enumerate(weights) if weight > 0.0]
+        instants = [
+            (self.lower + step * self.unit, weight * self.exists)
+            for step, weight in enumerate(weights)
+            if weight * self.exists > 0.0
+        ]
+        return [*instants, (None, 1.0 - self.exists)] if self.exists < 1.0 else [*instants]
 
 
 @dataclass
@@ -59,7 +66,7 @@ class _Gathered:
 def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], judge: Judge) -> list[FoundMatch]:
     """Every sequence of events that is a match in some world: its range, its confidence and its expected score."""
     clusters = independent(bound, stream, intervals)
-    worlds = sum(math.prod(intervals[event].width for event in cluster) for cluster in clusters)
+    worlds = sum(math.prod(len(intervals[event].choices()) for event in cluster) for cluster in clusters)
     if worlds > MAX_WORLDS:
         message = f"{worlds:,} possible worlds; the reference engine enumerates at most {MAX_WORLDS:,}"
         raise LimitError(message, hint="use a fast engine, fewer events or a coarser unit of time")
@@ -94,8 +101,9 @@ def possible_worlds(
     stream: Stream, intervals: Sequence[Interval], cluster: Sequence[int]
 ) -> Iterator[tuple[float, list[int], Stream]]:
     """Each world of some events: its probability, the events in their order there, and the precise stream it is."""
-    for choice in product(*(intervals[event].instants() for event in cluster)):
-        chosen = sorted((instant, event) for (instant, _), event in zip(choice, cluster, strict=True))
+    for choice in product(*(intervals[event].choices() for event in cluster)):
+        happened = zip(choice, cluster, strict=True)
+        chosen = sorted((instant, event) for (instant, _), event in happened if instant is not None)
         times = [instant for instant, _ in chosen]
         order = [event for _, event in chosen]
         ranks = {instant: rank for rank, instant in enumerate(sorted(set(times)))}
@@ -186,7 +194,20 @@ def intervals_of(events: EventTable, schema: Schema, probabilities: str | None =
         if given is not None:
             interval = replace(interval, weights=_checked(given, interval.width, probabilities, row))
         found.append(interval)
-    return found
+    chances = _existence(events, schema)
+    return [replace(interval, exists=chance) for interval, chance in zip(found, chances, strict=True)]
+
+
+def _existence(events: EventTable, schema: Schema) -> list[float]:
+    """The probability of each event that it happened at all."""
+    if schema.existence is None:
+        return [1.0] * len(events)
+    chances = events.table.column(schema.existence).to_pylist()
+    for row, chance in enumerate(chances):
+        if chance is None or not 0.0 <= chance <= 1.0:
+            message = f"an event that happened with probability {'NULL' if chance is None else chance}"
+            raise DataError(message, column=schema.existence, row=row, hint="give a number from 0 to 1")
+    return [float(chance) for chance in chances]
 
 
 def _checked(given: Sequence[float | None], width: int, column: str | None, row: int) -> tuple[float, ...]:

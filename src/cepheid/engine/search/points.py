@@ -131,7 +131,7 @@ def expand(timed: Timed, stacks: Stacks, places: int, part: int) -> Points:
                 event = waiting[slot]
                 weight = at_instant(timed, event, now)
                 if weight > 0.0:
-                    instants[put], events[put], chance[put] = now, event, weight
+                    instants[put], events[put], chance[put] = now, event, weight * timed.exists[event]
                     put += 1
                 if timed.upper[event] > now:
                     waiting[kept] = event
@@ -172,7 +172,8 @@ def undisturbed_at(
                 passed = True
             index += 1
         if passed:
-            total *= harmless + onwards(timed, event, came)
+            exists = timed.exists[event]
+            total *= (harmless + onwards(timed, event, came)) * exists + (1.0 - exists)
     return total
 
 
@@ -323,7 +324,9 @@ def describe(
         index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])
         while index < end and timed.lower[stacks.member[index]] <= known.nearest[node]:
             other = stacks.member[index]
-            if joins(timed.begins, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0):
+            if timed.exists[other] >= 1.0 and joins(
+                timed.begins, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0
+            ):
                 known.nearest[node] = min(known.nearest[node], timed.upper[other])
             index += 1
     if place == program.places - 1 and nodes.closed[node] == 1:
@@ -427,7 +430,7 @@ def search_points(
             known = describe(timed, worth, stacks, program, columns, predicate, nodes, known, part, after, until)
             for instant in range(timed.lower[first], timed.upper[first] + 1):
                 depth = 0
-                reached[0], at[0], weight[0] = 0, instant, at_instant(timed, first, instant)
+                reached[0], at[0], weight[0] = 0, instant, at_instant(timed, first, instant) * timed.exists[first]
                 fresh = weight[0] > 0.0  # the point match at this depth is new
                 if not fresh:
                     continue

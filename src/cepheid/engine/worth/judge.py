@@ -103,13 +103,14 @@ def judge(
 
     `table` has for each gap the table of its scores, `missing` the bits of the components that were not seen.
     """
-    length, holes = len(chain), 0
+    length, holes, exist = len(chain), 0, 1.0
     chosen = np.empty(length, np.int64)
     for index in range(length):
         chosen[index] = nodes.entries[chain[index], EVENT]
         holes |= timed.holes[chosen[index]]
+        exist *= timed.exists[chosen[index]]  # independently of all else
     ordered = ordered_within(timed, chosen, low, high, length, worth.window, room)
-    if ordered < worth.least[0]:
+    if ordered * exist < worth.least[0]:
         return 0.0, 0.0, 0, 0, 0.0
     found, stand = Rivals(np.empty(0, np.int64), np.empty(0, np.int64)), 1
     if has_rivals(program):
@@ -120,10 +121,13 @@ def judge(
         return 0.0, 0.0, 0, 0, 0.0
     simple = ordered if holes == 0 else 0.0  # what is 0 is found out instant by instant
     if worth.scored:
-        return score(timed, worth, chosen, low, high, table, found, stand, simple, room)
+        probability, confidence, earliest, latest, cost = score(
+            timed, worth, chosen, low, high, table, found, stand, simple, room
+        )
+        return probability * exist, confidence * exist, earliest, latest, cost
     if simple > 0.0 and len(found.keys) == 0:
-        return 1.0, min(ordered, 1.0), low[0], high[length - 1], 0.0
+        return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
     confidence, earliest, latest, cost = alternatives(
         timed, chosen, low, high, worth.window, found, stand, unweighed(), worth.budget
     )
-    return 1.0, confidence, earliest, latest, cost
+    return 1.0, confidence * exist, earliest, latest, cost

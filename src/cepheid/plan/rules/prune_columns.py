@@ -28,6 +28,6 @@ def prune_columns(plan: Plan) -> Plan:
     if whole or plan.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
         return replace(plan, scan=replace(plan.scan, columns=schema.names))
     needed = {*bound.attributes(), *schema.tiebreak, schema.time, schema.type, schema.lower, schema.upper}
-    needed.add(plan.options.probabilities)
+    needed |= {schema.existence, plan.options.probabilities}
     columns = tuple(name for name in schema.names if name in needed)
     return replace(plan, scan=replace(plan.scan, columns=columns))

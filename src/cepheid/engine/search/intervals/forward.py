@@ -283,7 +283,7 @@ def search_forward(
                 skipped,
             ):
                 continue
-            if program.strategy == SKIP_NEXT and not worth.scored and depth > 0:
+            if program.strategy == SKIP_NEXT and not worth.scored and depth > 0 and timed.exists[event] >= 1.0:
                 # It would be selected for certain by then; an open group is only held up by what it could take.
                 holds_up = not begins or program.place[source, KLEENE] == 0
                 if holds_up and timed.lower[event] > path.high[depth - 1, depth - 1]:

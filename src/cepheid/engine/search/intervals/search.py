@@ -97,6 +97,8 @@ def search(
                 confidence = counted(
                     timed.lower, timed.upper, timed.share, timed.base, at, low, high, length, worth.window
                 )
+                for index in range(length):
+                    confidence *= timed.exists[at[index]]
             if confidence < 0.0:
                 confidence, earliest, latest, cost = judge_sequence(
                     timed, worth, stacks, judging, part, at, low[final], high[final]

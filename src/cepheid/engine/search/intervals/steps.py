@@ -214,7 +214,8 @@ def next_match(
             counters[EVALUATED] += 1
             if not predicate(steps.case[step], at, steps.counted, steps.running, columns):
                 continue
-        if steps.follows_next and steps.forward and step > 0 and timed.lower[event] > steps.high[step - 1, step - 1]:
+        sure = steps.follows_next and steps.forward and timed.exists[event] >= 1.0  # selected, if nothing comes before
+        if sure and step > 0 and timed.lower[event] > steps.high[step - 1, step - 1]:
             nearest[step] = min(nearest[step], timed.upper[event])
         if not fits(timed, steps, step, event, window):
             continue

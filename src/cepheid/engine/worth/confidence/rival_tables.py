@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
+from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing, kernel
 
@@ -80,7 +81,8 @@ def spread_point(timed: Timed, event: int, low: Int64s, high: Int64s, row: Float
 
 @borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
 def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
-    """P(T <= t + shift) for the same instants."""
+    """P(it happened, and T <= t + shift) for the same instants."""
+    exists = timed.exists[event]
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
     index = 0
     for step in range(len(low)):
@@ -90,13 +92,14 @@ def spread_before(timed: Timed, event: int, low: Int64s, high: Int64s, shift: in
                 weight = 1.0
             elif instant >= lower:
                 weight = (instant - lower + 1) * share if base < 0 else timed.below[base + instant - lower]
-            row[index] = weight
+            row[index] = weight * exists
             index += 1
 
 
 @borrowing(types.void(TIMED, types.int64, INT64S, INT64S, types.int64, FLOAT64S))
 def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int, row: Float64s) -> None:
-    """P(T >= t + shift) for the same instants."""
+    """P(T >= t + shift) for the same instants; what never happens counts as later than anything."""
+    exists = timed.exists[event]
     lower, upper, share, base = timed.lower[event], timed.upper[event], timed.share[event], timed.base[event]
     index = 0
     for step in range(len(low)):
@@ -106,7 +109,7 @@ def spread_after(timed: Timed, event: int, low: Int64s, high: Int64s, shift: int
                 weight = 1.0
             elif instant <= upper:
                 weight = (upper - instant + 1) * share if base < 0 else timed.above[base + instant - lower]
-            row[index] = weight
+            row[index] = weight * exists + (1.0 - exists)
             index += 1
 
 
@@ -168,10 +171,13 @@ def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, k
     for rival in range(number):
         event = rivals[rival]
         first[rival], last[rival] = timed.lower[event], timed.upper[event]
+        if timed.exists[event] < 1.0:
+            last[rival] = NEVER  # it may not happen at all, which is as good as happening later than anything
         spread_before(timed, event, low, high, 0, before[rival])
         spread_after(timed, event, low, high, 0, after[rival])
         if rival >= singles[length + 1]:
             spread_point(timed, event, low, high, point[rival])
+            point[rival] *= timed.exists[event]
         if edged:
             spread_before(timed, event, low[final:], high[final:], -window, early[rival])
             spread_after(timed, event, low[:1], high[:1], window, late[rival])

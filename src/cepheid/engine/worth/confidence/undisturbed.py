@@ -16,6 +16,13 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import called_by_address
+from cepheid.engine.worth.confidence.either_gap import (
+    as_either_gap,
+    by_stretches,
+    either_gap_cost,
+    in_either_gap,
+    stretches,
+)
 from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
 from cepheid.engine.worth.confidence.rival_tables import task
 from cepheid.engine.worth.confidence.shared_rivals import (
@@ -57,8 +64,11 @@ def exclusive(
     gaps = len(chosen) + 1
     for key in keys:
         event, gap = key // gaps, key % gaps
-        if 0 < gap < gaps - 1 and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
+        sure = timed.exists[event] >= 1.0 and 0 < gap < gaps - 1
+        if sure and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
             return 0.0, 0, 0, 0.0  # always in the way
+    if len(chosen) == 3 and len(weighing.table) == 0:
+        keys = as_either_gap(timed.lower, timed.upper, low[1], high[1], keys)
     job = task(timed, chosen, low, high, window, keys)
     if job.disturbs.shape[0] == 0 and len(weighing.table) == 0:
         cost = pairs_cost(job)
@@ -66,6 +76,12 @@ def exclusive(
             return 0.0, 0, 0, cost
         total, earliest, latest = by_pairs_of_instants(job)
         return total, earliest, latest, 0.0
+    if len(weighing.table) == 0 and in_either_gap(job):
+        begins = stretches(job)
+        cost = either_gap_cost(job, begins)
+        if cost <= budget:
+            total, earliest, latest = by_stretches(job, begins)
+            return total, earliest, latest, 0.0
     sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
     if min(sweeping, enumerating) > budget:
         return 0.0, 0, 0, min(sweeping, enumerating)
