@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, storage
-from cepheid.engine.kernels.compile import NO_REFERENCES
+from cepheid.engine.kernels.compile import NO_REFERENCES, is_interpreted
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -68,8 +68,17 @@ def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozense
     lines.append("    return True")
     source = "\n".join(lines)
     functions = tuple((name, call) for name, call in writer.functions.items())
-    call, compiled = _compiled(source, functions)
+    call, compiled = _plain(source, functions) if is_interpreted() else _compiled(source, functions)
     return Predicate(call, writer.layout(), tuple(bool(case.conditions) for case in cases), compiled, source)
+
+
+@lru_cache(maxsize=256)
+def _plain(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+    """The same function for kernels that run as plain Python."""
+    namespace: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
+    namespace |= dict(functions)
+    exec(compile(source, "<predicate>", "exec"), namespace)
+    return namespace["predicate"], True
 
 
 @lru_cache(maxsize=256)

@@ -18,9 +18,10 @@ from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, next_by, widest
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CASE, NEEDS, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.results import (
@@ -145,7 +146,7 @@ def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
     return last
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -199,6 +200,8 @@ def any_state(
             now = timed.lower[event]
             run, old = 0, size  # runs before `old` are from before this event
             while run <= old:
+                if stop_flag() != 0:
+                    return results, counters, 0.0
                 if run < old and alive[run] < now:
                     # Over: the last run from before takes its place, and the last of the new ones takes that one's.
                     for other, source in ((run, old - 1), (old - 1, size - 1)):
@@ -329,7 +332,7 @@ def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[I
     return events, places, least
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -383,6 +386,8 @@ def sorted_pass(
             event, place = events[index], goals[index]
             run = 0
             while run < (sizes[place] if place > 0 else 1):
+                if stop_flag() != 0:
+                    return results, counters, 0.0
                 if place > 0:
                     pool, until_when = waiting[place], alive[place]
                     if until_when[run] < least[index]:  # nothing to come is early enough

@@ -19,9 +19,10 @@ from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, next_by, widest
 from cepheid.engine.kernels.arrays import equal_codes
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CASE, CONTIGUOUS, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.results import (
@@ -68,7 +69,7 @@ def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
             nodes.codes[place, row] = timed.compared[row, at[place]] if code == WILD else code
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -143,6 +144,8 @@ def search(
         cursor[0], stop[0] = stacks.begin[order[0], part], stacks.begin[order[0], part + 1]
         nearest[0] = NEVER
         while step >= 0:
+            if stop_flag() != 0:
+                return results, counters, 0.0
             if cursor[step] >= stop[step]:
                 step -= 1
                 continue
