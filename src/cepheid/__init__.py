@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from cepheid.api import Query, fit, match, query
-from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError
+from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError, TimeoutReached
 from cepheid.language.functions import function
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "LimitError",
+    "TimeoutReached",
     "LogNormal",
     "Model",
     "ModelError",
