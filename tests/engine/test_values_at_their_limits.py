@@ -14,7 +14,22 @@ from cepheid.engine.engines import ENGINES
 from cepheid.language.whole import OVERFLOWS, within_64_bits
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
-ENDS = [LEAST, LEAST + 1, GREATEST, GREATEST - 1, 0, 1, -1, 2, -3, 2**31, -(2**32), 2**53 + 1, GREATEST // 3, LEAST // 2]
+ENDS = [
+    LEAST,
+    LEAST + 1,
+    GREATEST,
+    GREATEST - 1,
+    0,
+    1,
+    -1,
+    2,
+    -3,
+    2**31,
+    -(2**32),
+    2**53 + 1,
+    GREATEST // 3,
+    LEAST // 2,
+]
 WHOLE = st.sampled_from(ENDS) | st.integers(LEAST, GREATEST)
 FRACTION = st.sampled_from([0.0, -0.0, 0.5, 1e300, -1e300, float("inf"), float("nan"), 2.0**63, -(2.0**63), 2.0**53])
 CONDITIONS = [

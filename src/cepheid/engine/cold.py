@@ -4,7 +4,7 @@ Kernels are plain Python as well, some hundred times slower. Where an engine is 
 events, a query runs that way, and another process compiles the engine meanwhile, for the queries to come. What turns
 out to take long after all is stopped, and run again by the compiled engine.
 
-`CEPHEID_COMPILE=always` has every query wait for the compiler, and starts no process.
+`CEPHEID_COMPILE=always` has every query wait for the compiler; `CEPHEID_COMPILE=later` starts no process.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-import numba
-
-from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted
+from cepheid.engine.kernels.compile import COMPILES, Kernel, called_kernels, interpreted
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.errors import TimeoutReached
 
@@ -37,7 +35,9 @@ Result = TypeVar("Result")
 
 class _Spent:
     seconds = 0.0
-    started: set[str] = set()  # engines for which a process compiles
+
+
+_started: set[str] = set()  # engines for which a process compiles
 
 
 def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
@@ -57,7 +57,7 @@ def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
 
 
 def _is_cold(module: str, events: int) -> bool:
-    if numba.config.DISABLE_JIT or os.environ.get("CEPHEID_COMPILE") == "always":
+    if not COMPILES or os.environ.get("CEPHEID_COMPILE") == "always":
         return False
     if events > FEW_EVENTS or _Spent.seconds >= IN_ALL:
         return False
@@ -87,9 +87,9 @@ def compile_module(module: str) -> int:
 
 def compile_meanwhile(module: str) -> None:
     """Starts a process that compiles an engine into the cache, unless one is at it."""
-    if module in _Spent.started:
+    if module in _started or os.environ.get("CEPHEID_COMPILE") == "later":
         return
-    _Spent.started.add(module)
+    _started.add(module)
     where = zlib.crc32(str(Path(__file__).parent).encode())
     owner = os.getuid() if hasattr(os, "getuid") else "user"
     lock = Path(tempfile.gettempdir()) / f"cepheid-compiles-{owner}-{where:08x}-{module}"

@@ -140,7 +140,7 @@ def _may_overflow(column: Column, sizes: Int64s) -> bool:
         return False
     ends = pc.min_max(column).as_py()
     most = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
-    return most * int(sizes.max(initial=0)) >= 2**63
+    return bool(most * int(sizes.max(initial=0)) >= 2**63)
 
 
 def _rows(chosen: Chosen, element: s.Element) -> Int64s:

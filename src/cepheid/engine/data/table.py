@@ -52,7 +52,10 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
     # NULL comes first, as in Spark; a key of its own says so in every version of Arrow.
     keys = {"time": pa.array(time)}
     for number, name in enumerate(schema.tiebreak):
-        keys |= {f"{number} known": pc.cast(table.column(name).is_valid(), pa.int8()), f"{number}": sortable(table.column(name))}
+        keys |= {
+            f"{number} known": pc.cast(table.column(name).is_valid(), pa.int8()),
+            f"{number}": sortable(table.column(name)),
+        }
     indices = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
     time, table = time[indices.to_numpy()], table.take(indices)
     columns = [time, *(_codes(table.column(name)) for name in schema.tiebreak)]
@@ -110,7 +113,7 @@ def times_of(table: pa.Table, name: str) -> Int64s:
     except pa.ArrowInvalid as error:
         raise DataError(f"column '{name}' does not fit 64 bits: {error}", column=name) from None
     values: Int64s = np.ascontiguousarray(column.to_numpy())
-    if len(values) and not (-FARTHEST < values.min() and values.max() < FARTHEST):
+    if len(values) and not (values.min() > -FARTHEST and values.max() < FARTHEST):
         row = int(np.argmax((values <= -FARTHEST) | (values >= FARTHEST)))
         raise DataError(
             f"the time {values[row]} is further from 0 than 2^62 steps",

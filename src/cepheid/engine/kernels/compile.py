@@ -33,6 +33,8 @@ from cepheid.engine.kernels.stop import guarded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+config: Any = numba.config
+COMPILES = not config.DISABLE_JIT  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
 NO_REFERENCES: dict[str, Any] = {"_nrt": False}  # numba's own switch: count no references to arrays
 # What reading a cache file that was cut off or overwritten can raise.
 UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError, OSError)
@@ -116,8 +118,8 @@ def called_kernels(function: Callable[..., Any]) -> list[Kernel]:
     ordered: dict[int, Kernel] = {}
 
     def visit(called: Callable[..., Any]) -> None:
-        for name in _names(called.__code__):  # type: ignore[attr-defined]
-            value = called.__globals__.get(name)  # type: ignore[attr-defined]
+        for name in _names(called.__code__):
+            value = called.__globals__.get(name)
             if isinstance(value, Kernel) and id(value) not in ordered and value.py_func is not called:
                 visit(value.py_func)
                 ordered[id(value)] = value
@@ -164,13 +166,14 @@ def _own_cache() -> bool:
             return True  # someone else's: code must not come from there, so nothing is kept
     except OSError:
         return True
-    numba.config.CACHE_DIR = str(folder)
+    config.CACHE_DIR = str(folder)
     return True
 
 
 def _forget(function: Callable[..., Any]) -> None:
     """Removes what the cache has of a function."""
-    file = numba.njit(cache=True)(function)._cache._cache_file
+    dispatcher: Any = numba.njit(cache=True)(function)
+    file = dispatcher._cache._cache_file
     for path in Path(file._cache_path).glob(f"{Path(file._index_path).stem}*"):
         path.unlink(missing_ok=True)
 
@@ -189,7 +192,7 @@ def _by_address(dispatcher: Any, function: Callable[..., Any]) -> Any:
 
 def _decorator(signature: Any, options: dict[str, Any], address: bool = False) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
-        if numba.config.DISABLE_JIT:
+        if not COMPILES:
             return function
         return Kernel(function, signature, options, address)  # type: ignore[return-value]
 

@@ -57,7 +57,7 @@ def stop_flag() -> int:
 @overload(stop_flag)
 def _compiled_stop_flag() -> Any:
     def read() -> Any:
-        return _load_flag()
+        return _load_flag()  # type: ignore[call-arg]
 
     return read
 
@@ -72,7 +72,8 @@ class Budget:
     bytes_before: int = 0
 
 
-_budget: ContextVar[Budget] = ContextVar("cepheid_budget", default=Budget())
+NO_BUDGET = Budget()
+_budget: ContextVar[Budget] = ContextVar("cepheid_budget", default=NO_BUDGET)
 _running = threading.Lock()  # kernels run one at a time, as they did under the global lock: the flag is theirs alone
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, ColumnLayout, storage
-from cepheid.engine.kernels.compile import NO_REFERENCES, borrowing, is_interpreted
+from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, is_interpreted
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -92,7 +92,7 @@ def _plain(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bo
 @lru_cache(maxsize=256)
 def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
     """Compiled once per process; what numba refuses, or would take minutes for, runs as plain Python in a kernel."""
-    if len(source) > LONGEST_SOURCE and not numba.config.DISABLE_JIT:
+    if len(source) > LONGEST_SOURCE and COMPILES:
         refused = f"its source has {len(source):,} characters, and compiling it would take minutes"
     else:
         namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
