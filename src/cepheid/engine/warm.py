@@ -16,7 +16,15 @@ from cepheid.engine.cold import compile_module
 from cepheid.engine.engines import ENGINES
 
 # Besides the engines: kernels that are loaded apart from them.
-OTHERS = ("fitting.history", "data.candidates", "data.keys", "data.layout", "output.overlap", "output.top")
+OTHERS = (
+    "fitting.history",
+    "search.preferred.run",
+    "data.candidates",
+    "data.keys",
+    "data.layout",
+    "output.overlap",
+    "output.top",
+)
 SLOW_TO_LOAD = {"search.runs": ("search.runs.backtrack",)}  # modules that an engine imports only when it needs them
 
 
