@@ -21,6 +21,9 @@ settings.register_profile("compiled-thorough", settings.get_profile("fast"), max
 settings.register_profile("thorough", settings.get_profile("fast"), max_examples=2000, derandomize=False)
 settings.load_profile(os.environ.get("CEPHEID_TEST_PROFILE", "fast"))
 
+# What is compiled is tested compiled: a cold cache is no reason to run kernels as plain Python.
+os.environ.setdefault("CEPHEID_COMPILE", "always")
+
 # Spark starts its workers with whatever `python3` is, unless told.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from cepheid.api import Query, fit, live, match, query
-from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError
+from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError, TimeoutReached
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
 
@@ -49,6 +49,7 @@ __all__ = [
     "Query",
     "QueryError",
     "RowQuery",
+    "TimeoutReached",
     "Uniform",
     "Weibull",
     "any_of",

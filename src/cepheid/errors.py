@@ -108,6 +108,10 @@ class LimitError(CepheidError):
     """A limit the caller set, or one that protects memory, would be passed."""
 
 
+class TimeoutReached(LimitError, TimeoutError):
+    """A query did not finish in the time it was given."""
+
+
 class EngineError(CepheidError):
     """An engine was asked for by name that cannot run the query."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import pyarrow as pa
 import pytest
 
@@ -56,3 +57,13 @@ def test_numbers_of_different_types_are_told_apart() -> None:
     text = f"PATTERN SEQ(A a, B b) WHERE b.x > {big} AND b.x - a.x = 1 AND b.x > {big}.0 - 1 AND TRUE = (a.x = {big})"
     for engine in ("reference", "sequence"):
         assert cepheid.match(events, text + " WITHIN 5", engine=engine).num_rows == 1
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_what_would_take_minutes_to_compile_runs_as_plain_python() -> None:
+    events = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "B"], "x": [9, 12, 2]})
+    text = f"PATTERN SEQ(A a, B b) WHERE {' OR '.join(f'a.x > b.x + {n}' for n in range(300))} WITHIN 10"
+    with pytest.warns(UserWarning, match="it runs as plain Python"):
+        found = cepheid.match(events, text, engine="sequence")
+    assert found.to_pylist() == cepheid.match(events, text, engine="reference").to_pylist()
+    assert found.num_rows == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 import pytest
@@ -35,9 +37,9 @@ def of_a_copy(values):  # type: ignore[no-untyped-def]
     return twice(values.copy())
 
 
-def code_of(dispatcher: numba.core.dispatcher.Dispatcher) -> str:
+def code_of(compiled: Any) -> str:
     """The machine-independent code of the only compiled form."""
-    (code,) = dispatcher.inspect_llvm().values()
+    (code,) = compiled.dispatcher().inspect_llvm().values()
     return str(code)
 
 

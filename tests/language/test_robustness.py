@@ -128,7 +128,7 @@ EXTREMES = {
     "AND in OR in AND": (START + "(a.x > 1 AND (b.x > 1 OR " * 30 + "a.x = 2" + "))" * 30, None),
     "a long list": (START + "a.x IN (" + ",".join(map(str, range(3_000))) + ")", None),
     "commas": (START + "a.x > 1" + "," * 50_000, "syntax"),
-    "many components": ("PATTERN SEQ(" + ",".join(f"A a{n}" for n in range(5_000)) + ")", None),
+    "many components": ("PATTERN SEQ(" + ",".join(f"A a{n}" for n in range(5_000)) + ")", "too-many-components"),
     "many columns": ("PATTERN A a RETURN " + ",".join(f"a.x AS c{n}" for n in range(1_000)), None),
     "a long type": ("PATTERN SEQ(A" + "-a" * 40_000 + " b)", None),
     "hyphens": ("PATTERN SEQ(A" + "-" * 90_000, "syntax"),
@@ -154,7 +154,7 @@ EXTREMES = {
     "only a comment": ("/* nothing */", "syntax"),
     "NULs": (START + "\0" * 5_000, "syntax"),
     "a lone surrogate": (START + "\ud800", "syntax"),
-    "a lone surrogate in a string": (START + "a.s = '\ud800'", None),
+    "a lone surrogate in a string": (START + "a.s = '\ud800'", "bad-text"),
     "semicolons": ("PATTERN A a" + ";" * 50_000, "syntax"),
     "too long": ("PATTERN A a" + " " * MAX_TEXT, "too-long"),
 }

@@ -1,4 +1,4 @@
-"""The command line: `cepheid run | check | explain | why | simulate | demo | report | fit | bench`.
+"""The command line: `cepheid run | check | explain | why | simulate | demo | report | fit | warm | bench`.
 
 Exit codes: 0 the command did what was asked, 1 something the user can mend, 2 a defect of Cepheid itself.
 """

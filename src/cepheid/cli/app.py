@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import cepheid
-from cepheid.cli import bench, check, console, demo, explain, fit, report, run, simulate, sql, why
+from cepheid.cli import bench, check, console, demo, explain, fit, report, run, simulate, sql, warm, why
 from cepheid.cli.messages import out
 
 app = typer.Typer(
@@ -48,4 +48,5 @@ app.command("report")(report.report)
 app.command("console")(console.console)
 app.add_typer(simulate.app, name="simulate")
 app.command("demo")(demo.demo)
+app.command("warm")(warm.warm)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)

@@ -48,6 +48,8 @@ def explaining_delay() -> Iterator[None]:
     """Says why it takes so long, should engines be compiled inside: that happens once on a machine."""
     from numba.core import event
 
+    from cepheid.engine.kernels.progress import tell_with
+
     class Compilations(event.Listener):
         seen = 0
 
@@ -57,6 +59,7 @@ def explaining_delay() -> Iterator[None]:
         def on_end(self, _: object) -> None:
             pass
 
+    tell_with(lambda _: None)  # one line is enough
     done = threading.Event()
 
     def tell() -> None:
@@ -71,6 +74,7 @@ def explaining_delay() -> Iterator[None]:
             yield
     finally:
         done.set()
+        tell_with(None)
 
 
 def note(text: str) -> None:

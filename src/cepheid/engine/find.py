@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.choose import decide
+from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, Engine
+from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
 from cepheid.language import syntax as s
@@ -33,6 +35,11 @@ def find(
     """
     if plan.engine == AUTO:
         plan = decide(plan, events)
+    with within_budget(plan.limits.timeout, plan.limits.max_bytes):
+        return answer(ENGINES[plan.engine].module, len(events), lambda: _find(plan, events, after, until, ended))
+
+
+def _find(plan: Plan, events: EventTable, after: int | None, until: int | None, ended: Ended | None) -> Matches:
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
     run = ENGINES[plan.engine].load()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cepheid.language.schema import DataType
+from cepheid.language.whole import within_64_bits
 
 REGISTERS = ("spread", "sum", "least", "greatest", "first", "last", "count")
 
@@ -50,6 +51,17 @@ class Aggregate:
         return self.of(known) if known or self.counts else None
 
 
+def _sum(values: Sequence[Any]) -> Any:
+    """NULL where a whole sum does not fit 64 bits."""
+    return within_64_bits(sum(values))
+
+
+def _average(values: Sequence[Any]) -> float | None:
+    """The sum as a fraction, by the number; NULL where the sum is."""
+    total = _sum(values)
+    return None if total is None else float(total) / len(values)
+
+
 def _deviation(values: Sequence[float]) -> float | None:
     """The sample's standard deviation, in the steps in which kernels take it, so that both say the same."""
     mean, spread = float(values[0]), 0.0
@@ -64,10 +76,10 @@ AGGREGATES: dict[str, Aggregate] = {
     each.name: each
     for each in (
         Aggregate("count", len, ("count",), "{count}", "False", DataType.INT, counts=True, column="count"),
-        Aggregate("sum", sum, ("sum",), "{sum}", numbers=True, column="sum"),
+        Aggregate("sum", _sum, ("sum",), "{sum}", numbers=True, column="sum"),
         Aggregate(
             "avg",
-            lambda values: sum(values) / len(values),
+            _average,
             ("sum", "count"),
             "({sum} / {count} if {count} != 0 else nan)",
             result=DataType.FLOAT,

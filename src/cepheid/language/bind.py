@@ -14,12 +14,13 @@ from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery, BoundWindow, Branch, Conjunct, Phase
-from cepheid.language.check import located, returned_name
+from cepheid.language.check import HALF_A_PAIR, is_text, located, returned_name
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import check_condition, type_of
+from cepheid.language.whole import within_64_bits
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE = s.Literal(True)
@@ -137,6 +138,11 @@ class _Binder:
             value = value.item()
         if value is not None and type(value) not in (bool, int, float, str):
             self.fail(f"a parameter cannot be a {type(value).__name__}", node, "bad-parameter")
+        if within_64_bits(value) is None and value is not None:
+            self.fail("a whole number beyond 64 bits", node, "bad-number", "pass it as a float")
+        if isinstance(value, str) and not is_text(value):
+            message, code, hint = HALF_A_PAIR
+            self.fail(message, node, code, hint)
         return s.Literal(value, span=node.span)
 
     # times

@@ -58,6 +58,7 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
 
     yield from (error(*found) for found in _pattern_problems(query))
     yield from (error(*found) for found in _selection_problems(query))
+    yield from (error(*found) for found in _text_problems(query))
     if query.where is not None:
         yield from (error(*found) for found in _expression_problems(query, query.where, returned=False))
     for item in query.returns or ():
@@ -77,6 +78,10 @@ def located(error: QueryError, text: str | None) -> QueryError:
     return QueryError(error.message, text=text, start=error.start, end=error.end, hint=error.hint, code=error.code)
 
 
+MOST_COMPONENTS = 63  # which of them an event can fill is kept in the bits of one whole number
+
+HALF_A_PAIR = ("text with half of a surrogate pair", "bad-text", "no valid text is equal to it; leave the half out")
+
 _Problem = tuple[str, s.Node, str, str | None]
 
 
@@ -93,6 +98,10 @@ def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
         if component.negative and component.kleene:
             hint = f"write !({_type(component)} {name})"
             yield "a negated component is a single event", component, "negated-kleene", hint
+    if len(query.components) > MOST_COMPONENTS:
+        hint = "match parts of the pattern, and match their results"
+        message = f"a pattern of {len(query.components)} components; there may be at most {MOST_COMPONENTS}"
+        yield message, query.components[MOST_COMPONENTS], "too-many-components", hint
     if all(component.negative for component in query.components):
         hint = "add a component without '!'"
         yield "a pattern needs at least one event that happens", query.components[0], "only-negation", hint
@@ -102,6 +111,26 @@ def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
             place = "start" if component is query.components[0] else "end"
             hint = "add WITHIN, for example WITHIN 1 hour"
             yield f"negation at the {place} of a pattern needs a window", component, "negation-without-within", hint
+
+
+def is_text(value: str) -> bool:
+    """Can a column hold it?
+
+    >>> is_text("a"), is_text(chr(0xD800))
+    (True, False)
+    """
+    return not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _text_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
+    message, code, hint = HALF_A_PAIR
+    for expression in (query.where, *(item.expression for item in query.returns or ())):
+        for node in s.walk(expression) if expression is not None else ():
+            if isinstance(node, s.Literal) and isinstance(node.value, str) and not is_text(node.value):
+                yield message, node, code, hint
+    for component in query.components:
+        if not all(is_text(name) for name in component.types or ()):
+            yield message, component, code, hint
 
 
 def _type(component: s.Component) -> str:

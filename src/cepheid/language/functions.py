@@ -111,7 +111,7 @@ def _ceil(x: float) -> int:
 
 
 _LARGEST_EXPONENT = 709.782712893384  # math.log of the largest number
-_BEYOND_WHOLE = "not (abs({0}) < 9.2e18)"  # infinity, or more than 64 bits hold
+_BEYOND_WHOLE = "not (-9223372036854775808.0 <= {0} < 9223372036854775808.0)"  # infinity, or more than 64 bits hold
 
 BUILT_IN: dict[str, Function] = {
     function.name: function

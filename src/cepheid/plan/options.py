@@ -253,6 +253,8 @@ class Limits:
 
     max_matches: int = option(50_000_000, whole(1))
     max_partial_matches: int = option(50_000_000, whole(1))
+    timeout: float | None = option(None, number(0))  # seconds that one search may take
+    max_bytes: int | None = option(None, whole(1))  # memory that one search may take
     truncate: bool = option(False, flag)  # True: return what was found so far and say so; False: an error
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.choose import Choice, chosen
+from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.find import BEGINNING, ENGINES
+from cepheid.engine.kernels.stop import within_budget
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.runners.local import Prepared, result_table
@@ -53,6 +55,9 @@ def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
     from cepheid.engine.search import runs
 
     plan = chosen(prepared.plan, Choice("runs"))
-    if output == "count":
-        return runs.count(plan, prepared.events, BEGINNING, NEVER)
-    return CompressedResult(replace(prepared, plan=plan), runs.find_compressed(plan, prepared.events, BEGINNING, NEVER))
+    events, module = prepared.events, ENGINES["runs"].module
+    with within_budget(plan.limits.timeout, plan.limits.max_bytes):
+        if output == "count":
+            return answer(module, len(events), lambda: runs.count(plan, events, BEGINNING, NEVER))
+        found = answer(module, len(events), lambda: runs.find_compressed(plan, events, BEGINNING, NEVER))
+    return CompressedResult(replace(prepared, plan=plan), found)

@@ -143,6 +143,15 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
     return result
 
 
+def _may_overflow(column: Column, sizes: Int64s) -> bool:
+    """Could the sum of a group go past 64 bits?"""
+    if not pa.types.is_integer(column.type) or not len(column):
+        return False
+    ends = pc.min_max(column).as_py()
+    most = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return bool(most * int(sizes.max(initial=0)) >= 2**63)
+
+
 def _rows(chosen: Chosen, element: s.Element) -> Int64s:
     return chosen.last() if element is s.Element.LAST else chosen.first()
 
@@ -165,7 +174,7 @@ def _aggregate(function: str, argument: s.Expression, table: pa.Table, by_name: 
         edges = chosen.offsets[:-1] if function == "first" else chosen.offsets[1:] - 1
         return flattened.take(pa.array(edges, mask=missing))
     aggregate = AGGREGATES[function]
-    if aggregate.column is None:
+    if function == "avg" or aggregate.column is None or (function == "sum" and _may_overflow(flattened, sizes)):
         listed = _listed(chosen.offsets, _whole(flattened)).to_pylist()
         kind = pa.float64() if aggregate.result is DataType.FLOAT else flattened.type
         return pa.array([aggregate.over(values) for values in listed], kind)

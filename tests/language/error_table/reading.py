@@ -97,6 +97,16 @@ READING_THE_TEXT = Section(
             ),
         ),
         Kind(
+            "bad-text",
+            "A text holds half of a surrogate pair, which no column can hold.",
+            Example(
+                "PATTERN Login a WHERE a.name = nickname",
+                "line 1, column 32: text with half of a surrogate pair",
+                "                               ^^^^^^^^ no valid text is equal to it; leave the half out",
+                options={"parameters": {"nickname": "\ud800"}},
+            ),
+        ),
+        Kind(
             "duplicate-clause",
             "A clause is given twice.",
             Example(
@@ -111,6 +121,17 @@ READING_THE_TEXT = Section(
 THE_PATTERN = Section(
     "The pattern",
     (
+        Kind(
+            "too-many-components",
+            "A pattern has more than 63 components, negated ones included.",
+            Example(
+                f"PATTERN SEQ({', '.join(f'Login a{number}' for number in range(64))})",
+                "line 1, column 696: a pattern of 64 components; there may be at most 63",
+                " " * 91 + "^^^^^^^^^ match parts of the pattern, and match their results",
+                line=f"…, {', '.join(f'Login a{number}' for number in range(55, 64))})",
+                shown="PATTERN SEQ(Login a0, Login a1, ..., Login a63)",
+            ),
+        ),
         Kind(
             "duplicate-variable",
             "Two components have the same name.",

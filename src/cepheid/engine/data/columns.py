@@ -130,6 +130,8 @@ def _whole(kind: DataType, column: pa.Array, dictionary: pa.Array) -> npt.NDArra
         values = ranks.astype(np.int64) * 2  # even: a string that occurs; odd: a literal between two of them
     elif kind is DataType.BOOL:
         values = pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(np.int64)
+    elif kind is DataType.OTHER:  # a struct or a map: only whether it is NULL can be asked
+        values = np.zeros(len(column), np.int64)
     else:
         values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
     return values  # type: ignore[no-any-return]

@@ -9,10 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.values.columnwise import microseconds
 from cepheid.errors import DataError
-from cepheid.language.schema import Schema
+from cepheid.language.schema import DataType, Schema, data_type
 
 Int64s = npt.NDArray[np.int64]
+FARTHEST = 2**62  # from 0: two times can be subtracted, and a window be added, within 64 bits
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
     >>> events.time.tolist(), events.instant.tolist(), events.table["type"].to_pylist()
     ([1, 3, 3], [0, 1, 1], ['A', 'B', 'C'])
     """
+    table = in_plain_types(table)
     time = times_of(table, schema.time)
     late = 0 if schema.is_timed_exactly else int(late_arrivals(table, schema).sum())
     if not schema.tiebreak:
@@ -49,11 +52,27 @@ def ordered(table: pa.Table, schema: Schema) -> EventTable:
     # NULL comes first, as in Spark; a key of its own says so in every version of Arrow.
     keys = {"time": pa.array(time)}
     for number, name in enumerate(schema.tiebreak):
-        keys |= {f"{number} known": pc.cast(table.column(name).is_valid(), pa.int8()), f"{number}": table.column(name)}
+        keys |= {
+            f"{number} known": pc.cast(table.column(name).is_valid(), pa.int8()),
+            f"{number}": sortable(table.column(name)),
+        }
     indices = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
     time, table = time[indices.to_numpy()], table.take(indices)
     columns = [time, *(_codes(table.column(name)) for name in schema.tiebreak)]
     return EventTable(table, time, _ranks(len(time), columns))
+
+
+def in_plain_types(table: pa.Table) -> pa.Table:
+    """The table without the kinds of columns that Arrow cannot sort, take from or look up in.
+
+    >>> in_plain_types(pa.table({"k": pa.array(["x"], pa.string_view())}))["k"].type
+    DataType(string)
+    """
+    for number, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type) or pa.types.is_binary_view(field.type):
+            kind = pa.string() if pa.types.is_string_view(field.type) else pa.binary()
+            table = table.set_column(number, field.name, table.column(number).cast(kind))
+    return table
 
 
 def late_arrivals(table: pa.Table, schema: Schema) -> npt.NDArray[np.bool_]:
@@ -89,18 +108,26 @@ def times_of(table: pa.Table, name: str) -> Int64s:
             column=name,
             row=row,
         )
-    kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        # Nanoseconds are cut to microseconds, as Spark does: events of one microsecond are concurrent.
-        column = pc.cast(column, pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None), safe=False)
-        column = column.cast(pa.int64())
-    elif kind != pa.int64():
-        try:
-            column = column.cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            raise DataError(f"column '{name}' does not fit 64 bits: {error}", column=name) from None
+    try:
+        column = microseconds(column) if data_type(column.type) is DataType.TIME else column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise DataError(f"column '{name}' does not fit 64 bits: {error}", column=name) from None
     values: Int64s = np.ascontiguousarray(column.to_numpy())
+    if len(values) and not (values.min() > -FARTHEST and values.max() < FARTHEST):
+        row = int(np.argmax((values <= -FARTHEST) | (values >= FARTHEST)))
+        raise DataError(
+            f"the time {values[row]} is out of reach: further from 0 than 2^62 steps",
+            column=name,
+            row=row,
+            hint="times and windows are added in 64 bits; drop such rows, or count time in larger steps",
+        )
     return values
+
+
+def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of a kind that Arrow can sort, with the same order."""
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _ranks(length: int, columns: list[Int64s]) -> Int64s:
@@ -111,6 +138,6 @@ def _ranks(length: int, columns: list[Int64s]) -> Int64s:
 
 
 def _codes(column: pa.ChunkedArray) -> Int64s:
-    codes = pc.fill_null(pc.dictionary_encode(column).combine_chunks().indices, -1)
+    codes = pc.fill_null(pc.dictionary_encode(sortable(column)).combine_chunks().indices, -1)
     values: Int64s = codes.to_numpy(zero_copy_only=False).astype(np.int64)
     return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -10,7 +9,7 @@ from numba import types
 from cepheid.engine.data.candidates import WILD
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.compile import borrowing, kernel
 
 
 @borrowing(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64))
@@ -39,7 +38,7 @@ def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int
     return True
 
 
-@numba.njit(INT64S(INT64S), cache=True)
+@kernel(INT64S(INT64S))
 def grown(values: Int64s) -> Int64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.int64)
@@ -47,7 +46,7 @@ def grown(values: Int64s) -> Int64s:
     return larger
 
 
-@numba.njit(INT64_ROWS(INT64_ROWS), cache=True)
+@kernel(INT64_ROWS(INT64_ROWS))
 def grown_rows(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The same rows with room for as many again."""
     larger = np.empty((2 * values.shape[0], values.shape[1]), np.int64)

@@ -1,29 +1,220 @@
 """How kernels are compiled: the one place that leans on insides of numba.
 
-Three ways: `kernel` for functions that make arrays, `borrowing` for those that only work on arrays they are given, and
-`called_by_address` for large ones that many others call. All have explicit signatures and are cached, so they are
-compiled once for each installation. `tests/engine/test_numba_insides.py` says so loudly if numba changes what the last
-two need of it.
+Four ways: `kernel` for functions that make arrays, `borrowing` for those that only work on arrays they are given,
+`called_by_address` for large ones that many others call, and `search_kernel` for whole searches, which can be stopped.
+All have explicit signatures and are cached, so they are compiled once for each installation.
+`tests/engine/test_numba_insides.py` says so loudly if numba changes what they need of it.
+
+A kernel is compiled, or loaded from the cache, when it is first called, not when its module is imported. Inside
+`interpreted()` kernels run as plain Python, with the same answers: so that a first small query need not wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
+from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar
 
 import llvmlite.binding
 import numba
+import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
+from numba.extending import typeof_impl
+
+from cepheid.engine.kernels.progress import compiling
+from cepheid.engine.kernels.stop import guarded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+config: Any = numba.config
+COMPILES = not config.DISABLE_JIT  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
 NO_REFERENCES: dict[str, Any] = {"_nrt": False}  # numba's own switch: count no references to arrays
+# What reading a cache file that was cut off or overwritten can raise.
+UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError, OSError)
+
+_interpreted: ContextVar[bool] = ContextVar("cepheid_interpreted", default=False)
 
 
-def kernel(signature: Any) -> Callable[[Function], Function]:
-    """Compiles a function that may make arrays."""
-    decorator: Any = numba.njit(signature, cache=True)
-    return decorator  # type: ignore[no-any-return]
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Kernels that are called in this block run as plain Python."""
+    token = _interpreted.set(True)
+    try:
+        with np.errstate(all="ignore"):  # compiled code wraps and divides without a word, too
+            yield
+    finally:
+        _interpreted.reset(token)
+
+
+def is_interpreted() -> bool:
+    """Do kernels run as plain Python here?"""
+    return _interpreted.get()
+
+
+class Kernel:
+    """A function that is compiled when it is first called, or when another kernel that calls it is compiled."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any, options: dict[str, Any], address: bool) -> None:
+        self.py_func, self.signature, self.address = function, signature, address
+        self.targetoptions = options  # numba looks here for `inline`
+        self._dispatcher: Any = None
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
+        self.__wrapped__ = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        if _interpreted.get():
+            return self.py_func(*arguments)
+        return self.dispatcher()(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+    def dispatcher(self) -> Any:
+        """The compiled function."""
+        if self._dispatcher is None:
+            # Numba's own lock: one of our own could be taken in the other order by another thread.
+            with global_compiler_lock:
+                if self._dispatcher is None:
+                    self._dispatcher = self._compile()
+        return self._dispatcher
+
+    def is_ready(self) -> bool:
+        """Is it compiled, or in the cache?"""
+        if self._dispatcher is not None:
+            return True
+        try:
+            cache = numba.njit(cache=True, **self.targetoptions)(self.py_func)._cache
+            key = cache._index_key(self.signature, _codegen())
+            name = cache._cache_file._load_index().get(key)
+            return name is not None and os.path.getsize(cache._cache_file._data_path(name)) > 0
+        except (RuntimeError, *UNREADABLE):
+            return False
+
+    def _compile(self) -> Any:
+        # What is called by its address must be there before code from the cache is linked.
+        for other in called_kernels(self.py_func):
+            if other.address:
+                other.dispatcher()
+        with compiling(self):
+            dispatcher = _cached(self.py_func, self.signature, self.targetoptions)
+        return _by_address(dispatcher, self.py_func) if self.address else dispatcher
+
+
+@typeof_impl.register(Kernel)
+def _type_of_kernel(value: Kernel, context: Any) -> Any:
+    """Other kernels see the compiled function."""
+    return typeof_impl(value.dispatcher(), context)
+
+
+def called_kernels(function: Callable[..., Any]) -> list[Kernel]:
+    """All kernels that a function calls, directly or through others; those that are called come first."""
+    ordered: dict[int, Kernel] = {}
+
+    def visit(called: Callable[..., Any]) -> None:
+        for name in _names(called.__code__):
+            value = called.__globals__.get(name)
+            if isinstance(value, Kernel) and id(value) not in ordered and value.py_func is not called:
+                visit(value.py_func)
+                ordered[id(value)] = value
+
+    visit(function)
+    return list(ordered.values())
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _codegen() -> Any:
+    return numba.core.registry.cpu_target.target_context.codegen()
+
+
+def _cached(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:
+    """The compiled function, from the cache if that can be read and written; without one otherwise."""
+    try:
+        return numba.njit(signature, cache=True, **options)(function)
+    except RuntimeError as error:  # an installation that cannot be written to, and no home to put it
+        if "cannot cache" not in str(error) or not _own_cache():
+            raise
+    except numba.core.errors.NumbaError:
+        raise
+    except UNREADABLE:
+        _forget(function)
+    try:
+        return numba.njit(signature, cache=True, **options)(function)
+    except (RuntimeError, *UNREADABLE):
+        return numba.njit(signature, **options)(function)
+
+
+def _own_cache() -> bool:
+    """Gives numba a folder of temporary files that only this user can read or write."""
+    folder = Path(tempfile.gettempdir()) / f"cepheid-kernels-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.stat()
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink()):
+            return True  # someone else's: code must not come from there, so nothing is kept
+    except OSError:
+        return True
+    config.CACHE_DIR = str(folder)
+    return True
+
+
+def _forget(function: Callable[..., Any]) -> None:
+    """Removes what the cache has of a function."""
+    dispatcher: Any = numba.njit(cache=True)(function)
+    file = dispatcher._cache._cache_file
+    for path in Path(file._cache_path).glob(f"{Path(file._index_path).stem}*"):
+        path.unlink(missing_ok=True)
+
+
+def _by_address(dispatcher: Any, function: Callable[..., Any]) -> Any:
+    (result,) = dispatcher.overloads.values()
+    known_as = copy(result.fndesc)
+    known_as.mangled_name = f"{function.__module__}.{function.__qualname__} {result.signature}"
+    address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    llvmlite.binding.add_symbol(known_as.mangled_name, address)
+    # From here on callers find the name, and no code to copy.
+    dispatcher.targetctx.remove_user_function(result.entry_point)
+    dispatcher.targetctx.insert_user_function(result.entry_point, known_as, [])
+    return dispatcher
+
+
+def _decorator(signature: Any, options: dict[str, Any], address: bool = False) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        if not COMPILES:
+            return function
+        return Kernel(function, signature, options, address)  # type: ignore[return-value]
+
+    return decorate
+
+
+def kernel(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
+    """Compiles a function that may make arrays; `unlocked`: without Python's global lock, where Python calls it."""
+    return _decorator(signature, {"nogil": True} if unlocked else {})
+
+
+def search_kernel(signature: Any) -> Callable[[Function], Function]:
+    """Compiles a whole search, which only Python calls: it runs without the global lock, and can be stopped.
+
+    Its loops look at `stop_flag`.
+    """
+    compiled = kernel(signature, unlocked=True)
+
+    def decorate(function: Function) -> Function:
+        return guarded(compiled(function))  # type: ignore[return-value]
+
+    return decorate
 
 
 def borrowing(signature: Any, inline: bool = False) -> Callable[[Function], Function]:
@@ -33,9 +224,7 @@ def borrowing(signature: Any, inline: bool = False) -> Callable[[Function], Func
     over, with an atomic instruction each: more than the work itself where a call takes nanoseconds. With `inline`,
     callers contain a copy of the function.
     """
-    options = {"cache": True, "inline": "always" if inline else "never", **NO_REFERENCES}
-    decorator: Any = numba.njit(signature, **options)
-    return decorator  # type: ignore[no-any-return]
+    return _decorator(signature, {"inline": "always" if inline else "never", **NO_REFERENCES})
 
 
 def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Function], Function]:
@@ -46,19 +235,4 @@ def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Functi
     few nanoseconds more: worth it for functions that take longer than that and are long themselves. With `borrows`,
     it makes no arrays, and no references to those it is given are counted.
     """
-
-    def compiled(function: Function) -> Function:
-        dispatcher: Any = numba.njit(signature, cache=True, **(NO_REFERENCES if borrows else {}))(function)
-        if dispatcher is function:  # compilation is switched off
-            return function
-        (result,) = dispatcher.overloads.values()
-        known_as = copy(result.fndesc)
-        known_as.mangled_name = f"{function.__module__}.{function.__qualname__} {result.signature}"
-        address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
-        llvmlite.binding.add_symbol(known_as.mangled_name, address)
-        # From here on callers find the name, and no code to copy.
-        dispatcher.targetctx.remove_user_function(result.entry_point)
-        dispatcher.targetctx.insert_user_function(result.entry_point, known_as, [])
-        return dispatcher  # type: ignore[no-any-return]
-
-    return compiled
+    return _decorator(signature, dict(NO_REFERENCES) if borrows else {}, address=True)

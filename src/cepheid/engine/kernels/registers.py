@@ -10,6 +10,7 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, Columns
 from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.whole import add_exactly
 from cepheid.engine.program.tables import (
     COUNT,
     FIRST,
@@ -93,5 +94,7 @@ def absorb(
             exact = columns.whole[column, event]
             if only or (kind == LEAST and exact < rows[row, at]) or (kind == GREATEST and exact > rows[row, at]):
                 rows[row, at] = exact
+                if kind == SUM:
+                    rows[row, at + 1] = 0
             elif kind == SUM:
-                rows[row, at] += exact
+                add_exactly(rows, row, at, exact)

@@ -79,8 +79,8 @@ class Kept:
         return self.fraction or self.register == "spread"
 
     def values(self) -> range:
-        """Where its value is kept; a spread keeps the mean behind it."""
-        width = {"count": 0, "spread": 2}.get(self.register, 1)
+        """Where its value is kept; behind a spread lies the mean, behind a whole sum how often it went past 64 bits."""
+        width = {"count": 0, "spread": 2, "sum": 1 if self.fraction else 2}.get(self.register, 1)
         return range(self.value, self.value + width)
 
 
@@ -129,12 +129,16 @@ class Registers:
                 return f"counted[{whole + self.bound.place_of[variable]}]", "False"
             aggregate = AGGREGATES[node.function.lower()]
             found: dict[str, str] = {}
+            overflows = ""
             for register, kept in zip(aggregate.keeps, self.kept_for(node), strict=True):
+                if register == "sum" and not kept.fractions:
+                    overflows = f" or counted[{whole + kept.value + 1}] != 0"
                 known = f"counted[{whole + kept.known}]"
                 value = f"running[{number + kept.value}]" if kept.fractions else f"counted[{whole + kept.value}]"
                 found[register] = known if register == "count" else value
                 found.setdefault("known", known)
-            return aggregate.source(found)
+            value, null = aggregate.source(found)
+            return value, f"({null}{overflows})" if overflows else null
 
         return source
 

@@ -133,9 +133,10 @@ def ends(plan: Plan, events: EventTable, matches: Matches) -> output.Ended:
 def stream_of(plan: Plan, events: EventTable) -> Stream:
     """The events as plain Python rows, with values as predicates see them."""
     schema = plan.bound.schema
+    read = plan.bound.attributes()
     columns = {
-        name: (value_column(events.table.column(name)) if kind is not DataType.OTHER else events.table.column(name))
-        for name, kind in schema.columns
+        name: (value_column(column) if kind is not DataType.OTHER and name in read else column)
+        for (name, kind), column in zip(schema.columns, events.table.select(schema.names).columns, strict=True)
     }
     lists = {name: column.to_pylist() for name, column in columns.items()}
     rows = [{name: values[row] for name, values in lists.items()} for row in range(len(events))]

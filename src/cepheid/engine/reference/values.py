@@ -13,6 +13,7 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import Conjunct
 from cepheid.language.functions import find_function
 from cepheid.language.schema import Schema
+from cepheid.language.whole import within_64_bits
 
 Row = Mapping[str, Any]
 Binding = Mapping[str, Sequence[Row]]  # variable -> its events so far
@@ -89,7 +90,7 @@ class Evaluator:
                 return len(binding[variable])
             case s.Negative(operand=operand):
                 value = self.value(operand, binding, at)
-                return None if value is None else -value
+                return None if value is None else within_64_bits(-value)
             case s.Arithmetic(operator=sign, left=left, right=right):
                 return _arithmetic(sign, self.value(left, binding, at), self.value(right, binding, at))
             case s.Call(function=function, arguments=arguments) if function.lower() in AGGREGATES:
@@ -150,7 +151,7 @@ class Evaluator:
         function = find_function(name)
         assert function is not None
         result = function.call(*arguments)
-        return _clean(result.item() if hasattr(result, "item") else result)
+        return _clean(within_64_bits(result.item() if hasattr(result, "item") else result))
 
     def _membership(
         self,
@@ -199,13 +200,13 @@ def _arithmetic(sign: str, left: Any, right: Any) -> Any:
         return None
     match sign:
         case "+":
-            return _clean(left + right)
+            return _clean(within_64_bits(left + right))
         case "-":
-            return _clean(left - right)
+            return _clean(within_64_bits(left - right))
         case "*":
-            return _clean(left * right)
+            return _clean(within_64_bits(left * right))
         case "/":
-            return _clean(left / right) if right != 0 else None
+            return _clean(float(left) / float(right)) if right != 0 else None
         case _:
             if right == 0:
                 return None

@@ -32,9 +32,10 @@ from cepheid.engine.data.timed import (
     up_to,
 )
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes, standing
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.query import compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
@@ -382,7 +383,7 @@ def with_space(table: Table, used: int) -> Table:
     return larger
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S))(
         TIMED,
         WORTH,
@@ -435,6 +436,8 @@ def search_points(
                 if not fresh:
                     continue
                 while depth >= 0:
+                    if stop_flag() != 0:
+                        return results, counters
                     node = reached[depth]
                     place = nodes.entries[node, RIGHT]
                     if fresh:

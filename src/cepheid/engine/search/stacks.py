@@ -19,10 +19,11 @@ from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events,
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, gather_codes, new_scratch
 from cepheid.engine.kernels.negation import killed_at, killed_in_every_branch
 from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
@@ -160,7 +161,7 @@ def passes(query: Query, scratch: Scratch, place: int, push: bool, entries: Rows
     return True
 
 
-@kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, ASKED))
+@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, ASKED))
 def construct(
     events: Events, program: Program, columns: Columns, predicate: Any, asked: Asked
 ) -> tuple[Rows, Int64s, Int64s]:
@@ -188,6 +189,8 @@ def construct(
             place = length - 1
             cursor[place] = top
             while place < length:
+                if stop_flag() != 0:
+                    return out[:found], completion[:found], counters
                 index = cursor[place]
                 stop = top if place == length - 1 else 0  # the last component has one choice here
                 if index < stop:

@@ -6,6 +6,7 @@ Arrow's compute functions carry NULL as SQL does; NaN counts as NULL.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -13,10 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
 from cepheid.language.schema import DataType, Schema, data_type
+from cepheid.language.whole import within_64_bits
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar; pyarrow carries no types
 Resolve = Callable[[s.Expression], Column]  # an attribute, length or aggregate -> its values, one per row
@@ -29,7 +32,11 @@ _COMPARE = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-_ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+_ARITHMETIC = {
+    "+": (pc.add_checked, operator.add),
+    "-": (pc.subtract_checked, operator.sub),
+    "*": (pc.multiply_checked, operator.mul),
+}
 
 
 def value_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -39,7 +46,11 @@ def value_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = column.cast(kind.value_type)
     match data_type(kind):
         case DataType.INT:
-            return column.cast(pa.int64())
+            try:
+                return column.cast(pa.int64())
+            except pa.ArrowInvalid as error:
+                hint = "cast the column to a number or to text"
+                raise DataError(f"a whole number beyond 64 bits: {error}", hint=hint) from None
         case DataType.FLOAT:
             column = column.cast(pa.float64())
             unknown = pc.is_nan(column)
@@ -47,9 +58,24 @@ def value_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
                 column = pc.if_else(unknown, pa.scalar(None, pa.float64()), column)
             return column
         case DataType.TIME:
-            zone = kind.tz if pa.types.is_timestamp(kind) else None
-            return pc.cast(column, pa.timestamp("us", zone), safe=False).cast(pa.int64())
+            try:
+                return microseconds(column)
+            except pa.ArrowInvalid as error:
+                raise DataError(f"a time beyond 64 bits of microseconds: {error}") from None
+        case DataType.STRING if pa.types.is_string_view(kind):
+            return column.cast(pa.string())
     return column
+
+
+def microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Timestamps and dates as whole numbers; ArrowInvalid if one does not fit 64 bits."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    zone = kind.tz if pa.types.is_timestamp(kind) else None
+    # Nanoseconds are cut to microseconds, as Spark does: events of one microsecond are concurrent.
+    exact = not (pa.types.is_timestamp(kind) and kind.unit == "ns")
+    return pc.cast(column, pa.timestamp("us", zone), safe=exact).cast(pa.int64())
 
 
 def condition(node: s.Expression, resolve: Resolve, any_null: bool = False, lacking: Resolve | None = None) -> Column:
@@ -99,7 +125,7 @@ def value(node: s.Expression, resolve: Resolve) -> Column:
         case s.Call(function=function, arguments=arguments):
             return _call(function, [value(argument, resolve) for argument in arguments])
         case s.Negative(operand=operand):
-            return pc.negate(value(operand, resolve))
+            return _checked(pc.negate_checked, lambda number: -number, value(operand, resolve))
         case s.Arithmetic(operator=operator, left=left, right=right):
             return arithmetic(operator, value(left, resolve), value(right, resolve))
         case s.Comparison(operator=operator, left=left, right=right):
@@ -162,20 +188,31 @@ def _member(operand: Column, members: tuple[s.Expression, ...], resolve: Resolve
     return _fold(pc.or_kleene, [_compared("=", operand, value(member, resolve)) for member in members])
 
 
-def arithmetic(operator: str, left: Column, right: Column) -> Column:
+def _checked(compute: Callable[..., Column], exact: Callable[..., Any], *columns: Column) -> Column:
+    """A result of arithmetic; NULL where a whole number does not fit 64 bits, as Spark's try_add says."""
+    try:
+        return compute(*columns)
+    except pa.ArrowInvalid:  # an overflow somewhere: rare, so row by row
+        length = next((len(column) for column in columns if not isinstance(column, pa.Scalar)), None)
+        rows = zip(*[_repeated(column, 1 if length is None else length) for column in columns], strict=True)
+        found = pa.array([None if None in row else within_64_bits(exact(*row)) for row in rows], pa.int64())
+        return found if length is not None else found[0]
+
+
+def arithmetic(sign: str, left: Column, right: Column) -> Column:
     """`+ - * / %` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
-    if operator in _ARITHMETIC:
-        return _without_nan(_ARITHMETIC[operator](*_as_numbers(left, right)))
+    if sign in _ARITHMETIC:
+        return _without_nan(_checked(*_ARITHMETIC[sign], *_as_numbers(left, right)))
     zero = pc.equal(right, 0)
-    if operator == "/":
-        divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64()))
-        return _without_nan(pc.divide(pc.cast(left, pa.float64()), divisor))
+    if sign == "/":
+        divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64(), safe=False))
+        return _without_nan(pc.divide(pc.cast(left, pa.float64(), safe=False), divisor))
     whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     kind = pa.int64() if whole else pa.float64()
-    divisor = pc.if_else(zero, pa.scalar(None, kind), pc.cast(right, kind))
+    divisor = pc.if_else(zero, pa.scalar(None, kind), pc.cast(right, kind, safe=False))
     known = pc.and_(pc.is_valid(left), pc.is_valid(divisor))
     with np.errstate(invalid="ignore"):
-        rest = np.fmod(_numbers(pc.fill_null(pc.cast(left, kind), 0)), _numbers(pc.fill_null(divisor, 1)))
+        rest = np.fmod(_numbers(pc.fill_null(pc.cast(left, kind, safe=False), 0)), _numbers(pc.fill_null(divisor, 1)))
     if np.ndim(rest) == 0:
         return pa.scalar(rest.item() if known.as_py() else None, kind)
     return _without_nan(pc.if_else(known, pa.array(rest, kind), pa.scalar(None, kind)))
@@ -214,4 +251,4 @@ def _repeated(column: Column, length: int) -> list[Any]:
 
 def _plain(result: Any) -> Any:
     value = result.item() if hasattr(result, "item") else result
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and math.isnan(value) else within_64_bits(value)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
-from cepheid.engine.kernels.compile import NO_REFERENCES
+from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, is_interpreted
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -27,10 +27,19 @@ from cepheid.language.normal import negation_normal_form
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
+from cepheid.language.whole import LEAST, OVERFLOWS
 
 # (case, chosen events, whole and fractional running aggregates, columns): does the case's condition hold?
 PREDICATE = types.boolean(types.int64, INT64S, INT64S, FLOAT64S, COLUMNS)
+LONGEST_SOURCE = 20_000  # characters; numba's time and memory grow faster than this does
 _SHORT = 48  # a fragment of source that is used twice is repeated up to this length; else it gets a name
+
+# What generated source may name.
+_KNOWN: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
+_CHECKS: dict[str, Any] = {check.__name__: check for check in OVERFLOWS.values()}
+_COMPILED_CHECKS: dict[str, Any] = {
+    check.__name__: borrowing(types.boolean(types.int64, types.int64))(check) for check in OVERFLOWS.values()
+}
 
 Slot = Callable[[s.Reference], str]  # which chosen event a reference means: an index into `at`, as source
 Fragment = tuple[str, str]  # value, is-null
@@ -68,33 +77,36 @@ def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozense
     lines.append("    return True")
     source = "\n".join(lines)
     functions = tuple((name, call) for name, call in writer.functions.items())
-    call, compiled = _compiled(source, functions)
+    call, compiled = _plain(source, functions) if is_interpreted() else _compiled(source, functions)
     return Predicate(call, writer.layout(), tuple(bool(case.conditions) for case in cases), compiled, source)
 
 
 @lru_cache(maxsize=256)
+def _plain(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+    """The same function for kernels that run as plain Python."""
+    namespace = {**_KNOWN, **_CHECKS, **dict(functions)}
+    exec(compile(source, "<predicate>", "exec"), namespace)
+    return namespace["predicate"], True
+
+
+@lru_cache(maxsize=256)
 def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
-    """Compiled once per process; a function that numba refuses makes the whole predicate run as plain Python."""
-    namespace: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
-    plain = dict(namespace)
-    refused = None
-    for name, function in functions:
-        plain[name] = function
-        namespace[name] = numba.njit(function)
-    code = compile(source, "<predicate>", "exec")
-    try:
-        exec(code, namespace)
-        return numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), True
-    except numba.core.errors.NumbaError as error:
-        refused = error
+    """Compiled once per process; what numba refuses, or would take minutes for, runs as plain Python in a kernel."""
+    if len(source) > LONGEST_SOURCE and COMPILES:
+        refused = f"its source has {len(source):,} characters, and compiling it would take minutes"
+    else:
+        namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
+        try:
+            exec(compile(source, "<predicate>", "exec"), namespace)
+            return numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), True
+        except numba.core.errors.NumbaError as error:
+            refused = str(error).strip().splitlines()[0]
     names = ", ".join(function.__name__ for _, function in functions)
     warnings.warn(
-        f"numba cannot compile {names or 'a condition'}; it runs as plain Python, some hundred times slower: "
-        f"{str(refused).strip().splitlines()[0]}",
+        f"numba cannot compile {names or 'a condition'}; it runs as plain Python, some hundred times slower: {refused}",
         stacklevel=2,
     )
-    exec(code, plain)
-    return _called_from_kernels(plain["predicate"]), False
+    return _called_from_kernels(_plain(source, functions)[0]), False
 
 
 def _called_from_kernels(plain: Any) -> Any:
@@ -230,7 +242,7 @@ class _Writer:
                 return self.call(node, case)
             case s.Negative(operand=operand):
                 inner, null = self.value(operand, case)
-                return f"(-{inner})", null
+                return f"(-{inner})", self.unless_least(operand, inner, null)
             case s.Arithmetic(operator=operator, left=left, right=right):
                 return self.arithmetic(operator, left, right, case)
             case s.IsNull(operand=operand, negated=negated):
@@ -280,17 +292,29 @@ class _Writer:
     def arithmetic(self, operator: str, left: s.Expression, right: s.Expression, case: Case) -> Fragment:
         (a, a_null), (b, b_null) = self.value(left, case), self.value(right, case)
         null = " or ".join(part for part in (a_null, b_null) if part != "False") or "False"
+        whole = DataType.FLOAT not in (self.type_of(left), self.type_of(right))
         if operator in "+-*":
+            if whole:
+                overflow = f"{OVERFLOWS[operator].__name__}({a}, {b})"
+                null = overflow if null == "False" else f"({null} or {overflow})"
             return f"({a} {operator} {b})", null
         zero = f"{b} == 0"
         null = zero if null == "False" else f"({null} or {zero})"
         if operator == "/":
             return f"({a} / {b} if {b} != 0 else nan)", null
-        if DataType.FLOAT in (self.type_of(left), self.type_of(right)):
+        if not whole:
             return f"(fmod({a}, {b}) if {b} != 0 else nan)", null
         # The remainder keeps the sign of the left side, as in SQL; Python's and numba's keep that of the right.
-        rest = self.once(f"(abs({a}) % abs({b}) if {b} != 0 else 0)")
-        return f"({rest} if {a} >= 0 else -{rest})", null
+        # By -1 nothing is left, and machines fail at the least number by -1.
+        rest = self.once(f"({a} % {b} if {b} != 0 and {b} != -1 else 0)")
+        return f"({rest} - {b} if {rest} != 0 and ({a} < 0) != ({b} < 0) else {rest})", null
+
+    def unless_least(self, node: s.Expression, value: str, null: str) -> str:
+        """NULL as it is, and where a whole number has no counterpart on the other side of zero."""
+        if self.type_of(node) is DataType.FLOAT:
+            return null
+        least = f"{value} == {LEAST}"
+        return least if null == "False" else f"({null} or {least})"
 
     def call(self, node: s.Call, case: Case) -> Fragment:
         name = node.function.lower()
@@ -304,6 +328,9 @@ class _Writer:
             for other, other_null in reversed(parts[:-1]):
                 value, null = f"({other} if not ({other_null}) else {value})", f"(({other_null}) and ({null}))"
             return value, null
+        if name in ("abs", "floor", "ceil") and not function.user and self.type_of(node.arguments[0]) is DataType.INT:
+            value, null = parts[0]
+            return (f"abs({value})", self.unless_least(node.arguments[0], value, null)) if name == "abs" else parts[0]
         arguments = [value for value, _ in parts]
         nulls = [part for _, part in parts if part != "False"]
         if function.null is not None:

@@ -19,7 +19,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, C
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching, next_by, widest
 from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import (
     NODES,
@@ -30,6 +30,7 @@ from cepheid.engine.kernels.partial_matches import (
     joins,
     more_nodes,
 )
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.results import (
@@ -219,7 +220,7 @@ def may_end(worth: Worth, path: Path, depth: int) -> bool:
     return bool(bound > -np.inf and bound >= worth.threshold)
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64
     ),
@@ -248,6 +249,8 @@ def search_forward(
         if not aim(timed, worth, stacks, program, path, part, 0, 0, True):
             continue
         while depth >= 0:
+            if stop_flag() != 0:
+                return results, counters, 0.0
             source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
             if path.cursor[depth] >= path.stop[depth]:
                 # All that could fill this place has been tried; now the next one that may come behind.

@@ -18,9 +18,10 @@ from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.intervals.joining import REFUSED, joins, likely_among, new_run
@@ -76,7 +77,7 @@ def ones(bits: int) -> int:
     return count
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -129,6 +130,8 @@ def any_state(
             now = timed.lower[event]
             run, old = 0, size  # runs before `old` are from before this event
             while run <= old:
+                if stop_flag() != 0:
+                    return results, counters, 0.0
                 if run < old and alive[run] < now:
                     # Over: the last run from before takes its place, and the last of the new ones takes that one's.
                     move_run(runs, filled, alive, old - 1, run)
@@ -227,7 +230,7 @@ def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[I
     return events, places, least
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -280,6 +283,8 @@ def sorted_pass(
             event, place = events[index], goals[index]
             run = 0
             while run < (sizes[place] if place > 0 else 1):
+                if stop_flag() != 0:
+                    return results, counters, 0.0
                 if place > 0:
                     pool, until_when = waiting[place], alive[place]
                     if until_when[run] < least[index]:  # nothing to come is early enough

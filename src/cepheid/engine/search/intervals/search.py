@@ -16,9 +16,10 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
-from cepheid.engine.kernels.compile import kernel
+from cepheid.engine.kernels.compile import search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.intervals.results import (
@@ -42,7 +43,7 @@ from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 Int64s = npt.NDArray[np.int64]
 
 
-@kernel(
+@search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
         TIMED,
         WORTH,
@@ -84,6 +85,8 @@ def search(
     plain = not has_rivals(program)
     at, low, high = steps.at, steps.low, steps.high
     for part in range(stacks.begin.shape[1] - 1):
+        if stop_flag() != 0:
+            return results, counters, 0.0
         begin_partition(worth)
         begin_search(stacks, steps, part)
         while next_match(timed, worth, stacks, steps, placed_columns, placed_predicate, part, counters):

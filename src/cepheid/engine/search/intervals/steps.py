@@ -17,6 +17,7 @@ from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond
 from cepheid.engine.kernels.arrays import equal_codes
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import CASE, CONTIGUOUS, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.results import EVALUATED, PARTIAL
 from cepheid.engine.worth.confidence.bounds import tighten
@@ -198,6 +199,8 @@ def next_match(
     window, final = worth.window, len(steps.order) - 1
     at, cursor, nearest = steps.at, steps.cursor, steps.nearest
     while steps.step[0] >= 0:
+        if stop_flag() != 0:
+            return False
         step = steps.step[0]
         if cursor[step] >= steps.stop[step]:
             steps.step[0] -= 1

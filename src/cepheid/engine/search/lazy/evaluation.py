@@ -16,9 +16,10 @@ from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events, Rows
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, new_scratch
 from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.lazy.conditions import KILLED, PASSED, judge
 from cepheid.engine.search.lazy.roots import root_weights, segments
@@ -139,7 +140,7 @@ def descend(
     return True
 
 
-@kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LIFE, INT64S, ASKED))
+@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LIFE, INT64S, ASKED))
 def evaluate(
     events: Events, program: Program, columns: Columns, predicate: Any, life: Life, order: Int64s, asked: Asked
 ) -> tuple[Rows, Int64s, Int64s]:
@@ -179,6 +180,8 @@ def evaluate(
             path.filling[0], path.cursor[0], path.stop[0], path.state[0] = root, buffer.low[root], buffer.high[root], 0
             depth, filled = 0, 0
             while depth >= 0:
+                if stop_flag() != 0:
+                    return out[:found], completion[:found], counters
                 if path.cursor[depth] == path.stop[depth]:
                     depth -= 1
                     if depth >= 0:

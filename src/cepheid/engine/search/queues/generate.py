@@ -17,10 +17,11 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown
-from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.query import QUERY, Absent, Query
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import first_above
 from cepheid.engine.program.tables import (
     CURRENT_AT,
@@ -281,6 +282,9 @@ def search(
                 continue
             depth = 0
         while depth >= 0:
+            if stop_flag() != 0:
+                state[ENTRIES], state[MATCHES] = entries, matches
+                return True
             if path.tried[depth] == STOP_FIRST:
                 if matches + 2 > len(found.begins) or entries + depth + 1 > len(found.place):
                     state[PART], state[FINAL], state[TOP], state[DEPTH] = part, final, top, depth
@@ -325,7 +329,7 @@ def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return larger
 
 
-@kernel(
+@search_kernel(
     types.Tuple((FOUND, INT64S))(
         EVENTS,
         PROGRAM,

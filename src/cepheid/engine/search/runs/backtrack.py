@@ -14,9 +14,10 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.layout import EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.runs.enumerate import LISTED, Listed
@@ -111,7 +112,7 @@ def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, mos
             else:
                 release(runs, books, slot, first)
             state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
-            if state[ALIVE] > most_runs:
+            if state[ALIVE] > most_runs or stop_flag() != 0:
                 state[OVERFLOW] = RUNS_REACHED
             if state[ACCEPTED] >= OFTEN:
                 return 1
@@ -120,7 +121,7 @@ def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, mos
     return 0
 
 
-@kernel(types.Tuple((LISTED, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED))
+@search_kernel(types.Tuple((LISTED, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED))
 def backtrack(
     events: Events,
     program: Program,

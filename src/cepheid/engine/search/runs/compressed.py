@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cepheid.engine.data.matches import Int64s, Matches
+from cepheid.engine.kernels.stop import guarded
 from cepheid.engine.limits import check_limit
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, MATCHES, Rows
 from cepheid.engine.search.runs.enumerate import CUT, list_matches, nothing_listed
@@ -53,7 +54,7 @@ class CompressedMatches:
         """All matches, or the first `limit` of them; more than max_matches are an error, as everywhere."""
         most = self.prepared.plan.limits.max_matches
         wanted = most if limit is None else min(limit, most)
-        listed = list_matches(
+        listed = guarded(list_matches)(
             nothing_listed(self.prepared.compiled.program.places),
             np.ascontiguousarray(self.entries),
             np.ascontiguousarray(self.accepted),

@@ -15,6 +15,7 @@ from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LATEST, LEFT, RIGHT, Rows
 
 INT32S = types.Array(types.int32, 1, "C")
@@ -89,7 +90,7 @@ def write_some(listed: Listed, search: Search, entries: Rows, accepted: Rows, en
                     entry = entries[entry, LEFT]
                     continue
                 match, position = filled[FOUND], filled[EVENTS_LISTED]
-                if match == limit or position + depth > most_events:
+                if match == limit or position + depth > most_events or stop_flag() != 0:
                     filled[CUT] = 1
                     return True
                 if match == len(listed.known) or position + depth + 1 > len(listed.events):
@@ -115,7 +116,7 @@ def write_some(listed: Listed, search: Search, entries: Rows, accepted: Rows, en
     return True
 
 
-@kernel(LISTED(LISTED, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
+@kernel(LISTED(LISTED, INT64_ROWS, INT64_ROWS, types.int64, types.int64), unlocked=True)
 def list_matches(listed: Listed, entries: Rows, accepted: Rows, accepting: int, limit: int) -> Listed:
     """Appends the matches of the accepting entries, until there are `limit` of them."""
     if accepting == 0:

@@ -10,9 +10,10 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
 from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
@@ -268,7 +269,7 @@ def close_instant(
         end_overlapping(query.events, query.program, runs, books, lists, separate - 1, horizon)
     state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
     state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
-    if state[ALIVE] > most_runs:
+    if state[ALIVE] > most_runs or stop_flag() != 0:
         state[OVERFLOW] = RUNS_REACHED
 
 
@@ -325,7 +326,7 @@ def follow(
                 else:
                     unlink(runs, books, lists, program, previous, slot, horizon)
                 slot = following
-                if state[ALIVE] > most_runs:
+                if state[ALIVE] > most_runs or stop_flag() != 0:
                     state[OVERFLOW] = RUNS_REACHED
                     break
             if short or state[OVERFLOW] != NOTHING_REACHED:
@@ -371,7 +372,7 @@ class Asked(NamedTuple):
 ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int64,) * 4), Asked)
 
 
-@kernel(
+@search_kernel(
     types.Tuple((LISTED, INT64_ROWS, INT64_ROWS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED)
 )
 def scan(

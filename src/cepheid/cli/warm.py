@@ -1,0 +1,24 @@
+"""`cepheid warm`: compiles the engines before anyone waits for them."""
+
+from __future__ import annotations
+
+import time
+
+from cepheid.cli.messages import note
+
+
+def warm() -> None:
+    """Compile all engines for this machine, once: when a machine or an image is set up.
+
+    Small tables do not wait for it, large ones do.
+
+    Example:
+
+        cepheid warm
+    """
+    from cepheid.engine.warm import warm as compile_all  # loads every engine
+
+    begun = time.perf_counter()
+    note("compiling the engines; this takes a minute or two ...")
+    compile_all()
+    note(f"done in {time.perf_counter() - begun:.0f} s")

@@ -1,0 +1,107 @@
+"""The first answers of a fresh installation: small tables do not wait for the compiler.
+
+Kernels are plain Python as well, some hundred times slower. Where an engine is not compiled yet and there are few
+events, a query runs that way, and another process compiles the engine meanwhile, for the queries to come. What turns
+out to take long after all is stopped, and run again by the compiled engine.
+
+`CEPHEID_COMPILE=always` has every query wait for the compiler; `CEPHEID_COMPILE=later` starts no process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from cepheid.engine.kernels.compile import COMPILES, Kernel, called_kernels, interpreted
+from cepheid.engine.kernels.stop import within_budget
+from cepheid.errors import TimeoutReached
+
+FEW_EVENTS = 5_000  # more of them take longer as plain Python than the compiler does
+PATIENCE = 2.0  # seconds that a query may take as plain Python
+IN_ALL = 6.0  # seconds of this process; after that compiling is worth it
+
+Result = TypeVar("Result")
+
+
+class _Spent:
+    seconds = 0.0
+
+
+_started: set[str] = set()  # engines for which a process compiles
+
+
+def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
+    """What `run` returns, as plain Python if the engine's module is not compiled and there are few events."""
+    if not _is_cold(module, events):
+        return run()
+    compile_meanwhile(module)
+    began = time.monotonic()
+    try:
+        with within_budget(PATIENCE, None), interpreted():
+            return run()
+    except TimeoutReached:
+        _Spent.seconds = IN_ALL  # the data are larger than they look
+    finally:
+        _Spent.seconds += time.monotonic() - began
+    return run()
+
+
+def _is_cold(module: str, events: int) -> bool:
+    if not COMPILES or os.environ.get("CEPHEID_COMPILE") == "always":
+        return False
+    if events > FEW_EVENTS or _Spent.seconds >= IN_ALL:
+        return False
+    searches = search_kernels(importlib.import_module(f"cepheid.engine.{module}"))
+    return not all(each.is_ready() for each in searches)
+
+
+def search_kernels(module: ModuleType) -> list[Kernel]:
+    """The kernels by which an engine is entered, among the names of its module."""
+    inner = (getattr(value, "__wrapped__", None) for value in vars(module).values())
+    return [value for value in inner if isinstance(value, Kernel)]
+
+
+def compile_module(module: str) -> int:
+    """Compiles all kernels of a module of the engine, smallest first; says how many there are."""
+    found = importlib.import_module(f"cepheid.engine.{module}")
+    kernels: dict[int, Kernel] = {}
+    for value in vars(found).values():
+        entry = value if isinstance(value, Kernel) else getattr(value, "__wrapped__", None)
+        if isinstance(entry, Kernel):
+            for each in (*called_kernels(entry.py_func), entry):
+                kernels[id(each)] = each
+    for each in sorted(kernels.values(), key=lambda one: len(called_kernels(one.py_func))):
+        each.dispatcher()
+    return len(kernels)
+
+
+def compile_meanwhile(module: str) -> None:
+    """Starts a process that compiles an engine into the cache, unless one is at it."""
+    if module in _started or os.environ.get("CEPHEID_COMPILE") == "later":
+        return
+    _started.add(module)
+    where = zlib.crc32(str(Path(__file__).parent).encode())
+    owner = os.getuid() if hasattr(os, "getuid") else "user"
+    lock = Path(tempfile.gettempdir()) / f"cepheid-compiles-{owner}-{where:08x}-{module}"
+    with suppress(OSError):
+        if lock.exists() and time.time() - lock.stat().st_mtime < 600:
+            return
+        lock.touch(mode=0o600)
+        subprocess.Popen(
+            [sys.executable, "-m", "cepheid.engine.warm", module],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C in the terminal is not meant for it
+            env={**os.environ, "CEPHEID_COMPILE": "always", "PYTHONPATH": os.pathsep.join(sys.path)},
+        )

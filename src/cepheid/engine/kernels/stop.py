@@ -1,0 +1,187 @@
+"""How a search is stopped: a flag that kernels poll, and a guard that waits beside them.
+
+A search runs in a thread of its own, without Python's global lock, while the caller waits: so Ctrl-C reaches the caller
+as it does in any Python code (a notebook, a Spark task), and never a kernel in the middle of handing over its result.
+The caller then raises the flag, the kernel returns what it has within moments, and nobody looks at that. A deadline and
+a budget of memory are held in the same way.
+
+The flag is one number at an address that compiled code knows by name, so no kernel has to be handed it.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from cepheid.errors import LimitError, TimeoutReached
+
+STOP = np.zeros(1, np.int64)  # not 0: kernels return at their next look
+SYMBOL = "cepheid_stop"
+EVERY = 0.05  # seconds between two looks at the clock and at the memory
+
+llvmlite.binding.add_symbol(SYMBOL, STOP.ctypes.data)
+
+
+@intrinsic
+def _load_flag(typing_context: Any) -> Any:
+    """Reads the flag in compiled code, each time anew."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        known = builder.module.globals.get(SYMBOL)
+        flag = known if known is not None else ir.GlobalVariable(builder.module, ir.IntType(64), SYMBOL)
+        flag.linkage = "external"
+        # An atomic one: the compiler would read any other once, before the loop.
+        return builder.load_atomic(flag, "monotonic", 8)
+
+    return types.int64(), generate
+
+
+def stop_flag() -> int:
+    """Not 0 if the search is to return at once; what it has found is thrown away."""
+    return int(STOP[0])
+
+
+@overload(stop_flag)
+def _compiled_stop_flag() -> Any:
+    def read() -> Any:
+        return _load_flag()  # type: ignore[call-arg]
+
+    return read
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Until when a query may run, and how much memory the process may take for it."""
+
+    deadline: float | None = None  # of time.monotonic()
+    timeout: float | None = None  # what the deadline came from, in seconds
+    max_bytes: int | None = None
+    bytes_before: int = 0
+
+
+NO_BUDGET = Budget()
+_budget: ContextVar[Budget] = ContextVar("cepheid_budget", default=NO_BUDGET)
+_running = threading.Lock()  # kernels run one at a time, as they did under the global lock: the flag is theirs alone
+
+
+def _renew_lock() -> None:
+    global _running
+    _running = threading.Lock()
+    STOP[0] = 0
+
+
+if hasattr(os, "register_at_fork"):  # a child must not wait for a thread that it does not have
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+@contextmanager
+def within_budget(timeout: float | None, max_bytes: int | None) -> Iterator[None]:
+    """What searches in this block may spend; a budget further out goes on to hold."""
+    outer = _budget.get()
+    if timeout is None and max_bytes is None:
+        yield
+        return
+    deadline, limit = outer.deadline, outer.timeout
+    if timeout is not None and (deadline is None or time.monotonic() + timeout < deadline):
+        deadline, limit = time.monotonic() + timeout, timeout
+    inner = Budget(deadline, limit, max_bytes or outer.max_bytes, resident_bytes() if max_bytes else outer.bytes_before)
+    token = _budget.set(inner)
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def resident_bytes() -> int:
+    """The memory that the process takes at this moment; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def check_budget(budget: Budget | None = None) -> None:
+    """An error if the time is over, or more memory is taken than the query may."""
+    budget = _budget.get() if budget is None else budget
+    if budget.deadline is not None and time.monotonic() > budget.deadline:
+        raise TimeoutReached(
+            f"the query did not finish within timeout={budget.timeout:g} seconds",
+            hint="make the window shorter or the conditions tighter, or allow more time",
+        )
+    if budget.max_bytes is not None and resident_bytes() - budget.bytes_before > budget.max_bytes:
+        raise LimitError(
+            f"the query took more than max_bytes={budget.max_bytes} of memory",
+            hint="ask for less with max_matches, or use output='count', which lists nothing",
+        )
+
+
+def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that Ctrl-C, a deadline and a budget of memory can stop."""
+
+    def run(*arguments: Any) -> Any:
+        budget = _budget.get()
+        check_budget(budget)
+        while not _running.acquire(timeout=EVERY):
+            check_budget(budget)
+        try:
+            return _run_beside(function, arguments, budget)
+        finally:
+            _running.release()
+
+    run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
+    run.__wrapped__ = function  # type: ignore[attr-defined]
+    return run
+
+
+def _run_beside(function: Callable[..., Any], arguments: tuple[Any, ...], budget: Budget) -> Any:
+    result: list[Any] = []
+    failure: list[BaseException] = []
+    finished = threading.Event()
+    context = copy_context()
+
+    def work() -> None:
+        try:
+            result.append(context.run(function, *arguments))
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            finished.set()
+
+    started: list[int] = []
+    try:
+        # One call that cannot be interrupted half way: the thread runs if and only if the list says so.
+        started.extend(map(_thread.start_new_thread, (work,), ((),)))
+        while not finished.wait(EVERY):
+            check_budget(budget)
+    except BaseException:
+        if started:
+            _stop(finished)
+        raise
+    if failure:
+        raise failure[0]
+    return result[0]
+
+
+def _stop(finished: threading.Event) -> None:
+    """Raises the flag until the kernel has returned; further interrupts are held back until then."""
+    STOP[0] = 1
+    try:
+        while not finished.is_set():
+            with suppress(KeyboardInterrupt):
+                finished.wait()
+    finally:
+        STOP[0] = 0

@@ -1,0 +1,167 @@
+"""Fresh installations: first answers without the compiler, caches that cannot be written or read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import pyarrow as pa
+import pytest
+from numba import types
+
+import cepheid
+from cepheid.engine import cold
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel
+from cepheid.engine.kernels.progress import tell_with
+from cepheid.engine.search import stacks
+
+compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+
+EVENTS = pa.table({"ts": list(range(60)), "type": ["A", "B", "C"] * 20, "x": [n * n % 7 for n in range(60)]})
+QUERIES = {
+    "sequence": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x + 1 != c.x WITHIN 9",
+    "runs": "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match(a, b[], c) { b[i].x > b[i-1].x } WITHIN 20",
+}
+
+
+@compiled_only
+@pytest.mark.parametrize("engine", list(QUERIES))
+def test_a_cold_engine_answers_as_plain_python(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[bool] = []
+    compile_cases = stacks.compile_program
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        modes.append(is_interpreted())
+        return compile_cases(*arguments, **options)
+
+    monkeypatch.setattr(stacks, "compile_program", noted)
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
+    found = cepheid.match(EVENTS, QUERIES[engine], engine=engine)
+    assert found.num_rows > 0
+    assert sorted(map(str, found.to_pylist())) == sorted(
+        map(str, cepheid.match(EVENTS, QUERIES[engine], engine="reference").to_pylist())
+    )
+    assert modes == ([True] if engine == "sequence" else [])
+
+
+def test_what_takes_long_as_plain_python_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
+    monkeypatch.setattr(cold, "PATIENCE", 0.0)
+    assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
+
+
+@compiled_only
+def test_a_deadline_of_the_caller_holds_for_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
+    many = pa.table({"ts": list(range(301)), "type": ["A"] * 300 + ["B"]})
+    with pytest.raises(cepheid.TimeoutReached):
+        cepheid.match(many, "PATTERN SEQ(A a, A b, A c, A d, B e) WITHIN 1000", engine="sequence", timeout=0.3)
+
+
+FIRST = """
+import sys, time
+import pyarrow as pa
+import cepheid
+events = pa.table({"ts": list(range(999)), "type": ["A", "B", "C"] * 333, "x": [n * n % 7 for n in range(999)]})
+began = time.perf_counter()
+print(cepheid.match(events, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 9").num_rows > 0)
+"""
+
+
+@compiled_only
+def test_the_first_answer_of_an_installation_compiles_nothing(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "CEPHEID_COMPILE": "later"}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
+    assert not list(tmp_path.rglob("*construct*.nbc"))
+
+
+MODULE = """
+from numba import types
+from cepheid.engine.kernels.compile import kernel
+
+@kernel(types.int64(types.int64))
+def doubled(value):
+    return 2 * value
+
+print(doubled(21))
+"""
+
+
+@compiled_only
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_a_truncated_file_of_the_cache_is_written_again(tmp_path: Path, suffix: str) -> None:
+    source = tmp_path / "doubling.py"
+    source.write_text(MODULE)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "CEPHEID_COMPILE": "always"}
+
+    def run() -> str:
+        done = subprocess.run(
+            [sys.executable, str(source)], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert run() == "42"
+    (cached,) = (tmp_path / "cache").rglob(f"*doubled*.{suffix}")
+    whole = cached.read_bytes()
+    for size in (0, len(whole) // 2):
+        cached.write_bytes(whole[:size])
+        assert run() == "42"
+
+
+@compiled_only
+def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)
+
+    @kernel(types.int64(INT64S))
+    def longest(values: Any) -> int:
+        return len(values)
+
+    import numpy as np
+
+    assert longest(np.arange(3)) == 3
+
+
+@compiled_only
+def test_what_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cepheid.engine.kernels.progress.PATIENCE", -1.0)
+    lines: list[str] = []
+
+    @kernel(types.int64(types.int64))
+    def trebled(value: int) -> int:
+        return 3 * value
+
+    tell_with(lines.append)
+    try:
+        assert trebled(2) == 6
+    finally:
+        tell_with(None)
+    assert "test_cold.trebled" in lines[0]
+    assert lines[-1] == ""
+
+
+@compiled_only
+def test_kernels_know_what_they_call() -> None:
+    (construct,) = (each for each in cold.search_kernels(stacks) if each.__name__ == "construct")
+    assert isinstance(construct, Kernel)
+    names = [each.__name__ for each in called_kernels(construct.py_func)]
+    assert {"fill_stacks", "passes", "first_above"} <= set(names)
+    assert names.index("in_window") < names.index("fill_stacks")
+
+
+def test_interpreted_ends_with_its_block() -> None:
+    with interpreted():
+        assert is_interpreted()
+    assert not is_interpreted()

@@ -1,0 +1,163 @@
+"""Searches that are stopped: by Ctrl-C, by a deadline, by a budget of memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numba
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.engine.kernels.stop import STOP, guarded, stop_flag, within_budget
+
+KLEENE = "PATTERN SEQ(A+ a[], B b) WITHIN 1000"
+SEQUENCE = "PATTERN SEQ(A a, A b, A c, A d, A e, B f) WHERE a.x + b.x + c.x + d.x + e.x = f.x WITHIN 1000"
+ENDLESS = {  # more combinations than anyone waits for
+    "sequence": SEQUENCE,
+    "runs": KLEENE,
+    "backtrack": KLEENE,
+    "lazy-chain": SEQUENCE,
+    "lazy-tree": SEQUENCE,
+}
+IMPRECISE = ["intervals", "points"]
+
+
+def many(count: int = 300) -> pa.Table:
+    """So many A, then a B."""
+    return pa.table(
+        {
+            "ts": list(range(count + 1)),
+            "type": ["A"] * count + ["B"],
+            "x": [1] * count + [-1],
+            "lo": list(range(count + 1)),
+            "hi": [number + 3 for number in range(count + 1)],
+        }
+    )
+
+
+@pytest.mark.parametrize("engine", list(ENDLESS))
+def test_a_deadline_stops_every_engine(engine: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(cepheid.TimeoutReached, match=r"timeout=0\.5"):
+        cepheid.match(many(), ENDLESS[engine], engine=engine, timeout=0.5)
+    assert time.monotonic() - began < 60  # the first time, it is compiled before it runs
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        cepheid.match(many(), ENDLESS[engine], engine=engine, timeout=0.5)
+    assert time.monotonic() - began < 2.5
+    assert STOP[0] == 0
+
+
+@pytest.mark.parametrize("engine", IMPRECISE)
+def test_a_deadline_stops_searches_at_imprecise_times(engine: str) -> None:
+    if not numba.config.DISABLE_JIT:
+        pytest.skip("the kernels take minutes to compile")
+    with pytest.raises(cepheid.TimeoutReached):
+        cepheid.match(many(), SEQUENCE, engine=engine, lower="lo", upper="hi", timeout=0.5)
+
+
+@pytest.mark.parametrize("output", ["count", "compressed"])
+def test_a_deadline_holds_for_results_that_are_not_listed(output: str) -> None:
+    text = "PATTERN SEQ(A+ a[], B b) WHERE sum(a[].x) > avg(a[].y) AND a[i].x * a[i-1].y > 0 WITHIN 1000"
+    events = many().append_column("y", pa.array([float(n * n % 97 + 1) for n in range(301)]))
+    with pytest.raises(cepheid.LimitError):
+        cepheid.match(events, text, output=output, timeout=0.5)
+
+
+def test_a_query_in_time_is_not_disturbed() -> None:
+    events = many(5)
+    assert cepheid.match(events, KLEENE, timeout=1000, max_bytes=2**40).num_rows == 2**5 - 1
+
+
+def test_a_budget_of_memory_stops_a_search() -> None:
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("the system does not say how much memory is taken")
+    with pytest.raises(cepheid.LimitError, match="max_bytes"):
+        cepheid.match(many(), KLEENE, engine="runs", max_bytes=2**20)
+
+
+@guarded
+def spin(seconds: float) -> float:
+    """A search that goes on until it is stopped."""
+    end = time.monotonic() + seconds
+    while stop_flag() == 0 and time.monotonic() < end:
+        time.sleep(0.001)
+    return seconds
+
+
+def interrupt_after(seconds: float) -> None:
+    """Ctrl-C, a little later."""
+    threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+
+def test_an_interrupt_stops_a_search_within_a_second() -> None:
+    for _ in range(5):
+        interrupt_after(0.1)
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            spin(30.0)
+        assert time.monotonic() - began < 1.1
+        assert STOP[0] == 0
+    assert spin(0.01) == 0.01
+
+
+def test_the_deadline_of_one_thread_does_not_stop_another() -> None:
+    answers: list[Any] = []
+
+    def impatient() -> None:
+        try:
+            with within_budget(0.3, None):
+                spin(30.0)
+        except cepheid.TimeoutReached as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=impatient), threading.Thread(target=lambda: answers.append(spin(0.6)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sorted(type(answer).__name__ for answer in answers) == ["TimeoutReached", "float"]
+
+
+def test_a_failure_inside_a_search_reaches_the_caller() -> None:
+    @guarded
+    def fails() -> None:
+        raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        fails()
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import pyarrow as pa
+import cepheid
+events = pa.table({"ts": list(range(301)), "type": ["A"] * 300 + ["B"], "x": [1] * 300 + [-1]})
+small = events.slice(290)
+text = %r
+for round in range(4):
+    cepheid.match(small, text, engine=%r, timeout=60)
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    began = time.monotonic()
+    try:
+        cepheid.match(events, text, engine=%r)
+    except KeyboardInterrupt:
+        assert time.monotonic() - began < 2.0, time.monotonic() - began
+    else:
+        raise AssertionError("it was not interrupted")
+print("alive")
+"""
+
+
+@pytest.mark.parametrize("engine", ["sequence", "runs"])
+def test_a_process_survives_interrupts_of_kernels(engine: str) -> None:
+    program = INTERRUPTED % (ENDLESS[engine], engine, engine)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "alive"), done.stderr
