@@ -185,5 +185,5 @@ def test_mixed_and_unknown_inputs(tmp_path: Path) -> None:
 def test_the_culprit_among_good_times_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "events.csv"
     path.write_text("ts,type\n" + "2024-12-31 23:59:00,A\n" * 2056 + "soon,A\n")
-    with pytest.raises(DataError, match="column 'ts', row 2056: 'soon' is not a time.*--bad-records drop"):
+    with pytest.raises(DataError, match=r"column 'ts', row 2056: 'soon' is not a time.*--bad-records drop"):
         read(path)

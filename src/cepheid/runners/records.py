@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,6 @@ from cepheid.language.schema import DataType, data_type
 from cepheid.runners.options import Options
 from cepheid.runners.readings import looks_like_numbers, numeric_attributes, ordered_texts, read_numbers, read_times
 from cepheid.runners.readings import typed_nothing as with_types
-
-if TYPE_CHECKING:
-    from cepheid.api import Query
 
 Mask = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
@@ -59,7 +56,7 @@ class Records:
     counts: dict[str, int] = field(default_factory=dict)  # of bad records, by reason; and of duplicates
 
 
-def read_records(query: Query, table: pa.Table, options: Options) -> Records:
+def read_records(query: Any, table: pa.Table, options: Options) -> Records:
     """The records of a table as events of a query, by the policy that the options give."""
     table = known_types(query.syntax, table, options)
     read, problems = _read(query.syntax, table, options)

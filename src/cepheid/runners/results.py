@@ -15,7 +15,6 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
 
-SMALL = 10_000  # events of a small table
 MAX_LIST = 2**31 - 1  # Arrow's list offsets are 32 bits wide
 
 
@@ -70,11 +69,6 @@ def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
 
 def _events(table: pa.Table, chosen: Chosen) -> pa.Array:
     absent = chosen.rows == MISSING
-    if table.num_rows <= SMALL and not any(pa.types.is_dictionary(column.type) for column in table.schema):
-        # All columns at once: a live query takes a handful of events very often.
-        rows = pa.array(chosen.rows, mask=absent) if absent.any() else pa.array(chosen.rows)
-        taken = _whole(table.to_struct_array()).take(rows)
-        return taken if chosen.offsets is None else _listed(chosen.offsets, taken)
     fields = [_taken(column, chosen.rows) for column in table.columns]
     names = table.column_names
     structs = pa.StructArray.from_arrays(fields, names, mask=pa.array(absent) if absent.any() else None)

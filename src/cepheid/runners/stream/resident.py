@@ -29,7 +29,7 @@ from cepheid.runners.stream.state import Chunk, Clock, Outcome, Step
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 LEAST = 2_000  # events after which it is worth the while to look which have expired
-PIECES = 64  # tables that lie side by side before they are joined
+PIECES = 8  # tables that lie side by side before they are joined
 _KINDS = ("clock", "chunk", "ended")
 
 
