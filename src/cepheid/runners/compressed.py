@@ -54,5 +54,10 @@ def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
 
     plan = chosen(prepared.plan, Choice("runs"))
     if output == "count":
+        from cepheid.runners.totals import count_matches
+
+        counted = count_matches(plan, prepared.events)
+        if counted is not None:
+            return counted
         return runs.count(plan, prepared.events, BEGINNING, NEVER)
     return CompressedResult(replace(prepared, plan=plan), runs.find_compressed(plan, prepared.events, BEGINNING, NEVER))

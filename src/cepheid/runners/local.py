@@ -102,6 +102,11 @@ def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options
 def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
     prepared = prepare(query, table, options)
+    if prepared.bound.summary is not None:
+        from cepheid.runners.totals import find_totals, totals_table
+
+        found = find_totals(prepared.plan, prepared.bound.summary, prepared.events)
+        return totals_table(prepared.bound, prepared.events, found, prepared.bound.summary)
     return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events))
 
 
