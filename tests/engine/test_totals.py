@@ -91,7 +91,12 @@ def test_totals_equal_the_grouped_listing(data: Any) -> None:
 @given(data=st.data())
 def test_they_do_where_conditions_tie_neighbours(data: Any) -> None:
     drawn = queries(
-        strategy=s.Strategy.SKIP_TILL_ANY, aggregates=False, disjunction=False, max_conditions=2, returns=False, output=False
+        strategy=s.Strategy.SKIP_TILL_ANY,
+        aggregates=False,
+        disjunction=False,
+        max_conditions=2,
+        returns=False,
+        output=False,
     )
     query = data.draw(summarised(data.draw(drawn)))
     assert_totals_agree(query, data.draw(streams(max_size=10)))

@@ -138,15 +138,37 @@ def explain_table(query: Any, table: pa.Table, options: Options, analyze: bool) 
     prepared = prepare(query, table, options)
     actual = None
     if analyze:
-        matches = find(prepared.plan, prepared.events)
-        actual = {**matches.counters, "matches": len(matches)}
+        actual = _counted(prepared)
     return explain(
         prepared.plan,
         prepared.bound,
         statistics=prepared.statistics,
         automaton=automaton_text(prepared.plan),
         actual=actual,
+        more=_summarised(prepared.plan),
     )
+
+
+def _counted(prepared: Prepared) -> dict[str, int]:
+    """What the steps of a run saw."""
+    summary = prepared.bound.summary
+    if summary is None:
+        matches = find(prepared.plan, prepared.events)
+        return {**matches.counters, "matches": len(matches)}
+    from cepheid.runners.totals import find_totals
+
+    found = find_totals(prepared.plan, summary, prepared.events)
+    return {**found.counters, "groups": len(found)}
+
+
+def _summarised(plan: Plan) -> dict[str, list[str]]:
+    """How totals come about, if they are asked for."""
+    if plan.bound.summary is None:
+        return {}
+    from cepheid.runners.totals import listing_needed
+
+    why = listing_needed(plan)
+    return {"Totals": ["added up event by event; no match is listed" if why is None else f"by listing: {why}"]}
 
 
 def explain_query(query: Any, options: Options) -> str:
@@ -157,4 +179,4 @@ def explain_query(query: Any, options: Options) -> str:
         schema = replace(schema, lower=options.lower or schema.time, upper=options.upper or schema.time)
     bound = query.bind(schema)
     plan, _ = make_plan(bound, options=options)
-    return explain(plan, bound, automaton=automaton_text(plan))
+    return explain(plan, bound, automaton=automaton_text(plan), more=_summarised(plan))

@@ -153,5 +153,7 @@ def _exact(name: str, value: int, near: float) -> int:
     """An exact sum, if it has at most 38 digits."""
     if not abs(near) < 2 * TOO_LARGE or abs(value) >= TOO_LARGE:
         size = "" if math.isnan(near) else f": about {near:.1e}"
-        raise LimitError(f"{name} has more than 38 digits{size}", hint="ask for approximate_count(*), or a shorter WITHIN")
+        raise LimitError(
+            f"{name} has more than 38 digits{size}", hint="ask for approximate_count(*), or a shorter WITHIN"
+        )
     return value

@@ -34,16 +34,13 @@ from cepheid.engine.kernels.sums import (
     clear,
     new_sums,
     report,
-    settle,
     take_event,
 )
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.carry import carrying
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import (
-    AFTER_AT,
     AFTER_PLACE,
-    BEFORE_AT,
     BEFORE_PLACE,
     BEGIN,
     CLOSE,
@@ -283,9 +280,7 @@ class Wanted(NamedTuple):
 WANTED = types.NamedTuple((types.int64, types.int64, types.boolean), Wanted)
 
 
-@kernel(
-    types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, INT64S, WANTED)
-)
+@kernel(types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, INT64S, WANTED))
 def add_up(
     events: Events,
     program: Program,
@@ -355,9 +350,7 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
         compiled.program,
         columns,
         compiled.predicate.call,
-        LaneValues(
-            lanes.exact, lanes.exact_place, lanes.rough, lanes.rough_place, lanes.rank, lanes.rank_place
-        ),
+        LaneValues(lanes.exact, lanes.exact_place, lanes.rough, lanes.rough_place, lanes.rank, lanes.rank_place),
         groups.group,
         np.array([compiled.slots, compiled.whole, compiled.number], np.int64),
         Wanted(len(groups.rows), after, how.needs_first),
