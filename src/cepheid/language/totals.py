@@ -1,4 +1,4 @@
-"""SUMMARISE: what may be totalled, and the totals bound to columns (SEMANTICS section 9)."""
+"""SUMMARISE: what may be totalled, and the totals bound to columns."""
 
 from __future__ import annotations
 

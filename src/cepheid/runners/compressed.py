@@ -13,6 +13,7 @@ from cepheid.engine.find import BEGINNING, ENGINES
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.runners.local import Prepared, result_table
+from cepheid.runners.totals import count_matches
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,6 @@ def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
 
     plan = chosen(prepared.plan, Choice("runs"))
     if output == "count":
-        from cepheid.runners.totals import count_matches
-
         counted = count_matches(plan, prepared.events)
         if counted is not None:
             return counted

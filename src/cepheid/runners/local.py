@@ -25,6 +25,7 @@ from cepheid.plan.statistics import Statistics
 from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.results import assemble
+from cepheid.runners.totals import find_totals, listing_needed, totals_table
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,6 @@ def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
     prepared = prepare(query, table, options)
     if prepared.bound.summary is not None:
-        from cepheid.runners.totals import find_totals, totals_table
-
         found = find_totals(prepared.plan, prepared.bound.summary, prepared.events)
         return totals_table(prepared.bound, prepared.events, found, prepared.bound.summary)
     return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events))
@@ -155,8 +154,6 @@ def _counted(prepared: Prepared) -> dict[str, int]:
     if summary is None:
         matches = find(prepared.plan, prepared.events)
         return {**matches.counters, "matches": len(matches)}
-    from cepheid.runners.totals import find_totals
-
     found = find_totals(prepared.plan, summary, prepared.events)
     return {**found.counters, "groups": len(found)}
 
@@ -165,8 +162,6 @@ def _summarised(plan: Plan) -> dict[str, list[str]]:
     """How totals come about, if they are asked for."""
     if plan.bound.summary is None:
         return {}
-    from cepheid.runners.totals import listing_needed
-
     why = listing_needed(plan)
     return {"Totals": ["added up event by event; no match is listed" if why is None else f"by listing: {why}"]}
 

@@ -7,8 +7,9 @@ over matches is a line here and none in a kernel. Exact sums are Python integers
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -125,8 +126,11 @@ def adds_fractions(bound: BoundQuery, total: BoundTotal) -> bool:
     return summed and type_of(total.argument, bound.schema) is DataType.FLOAT  # type: ignore[arg-type]
 
 
-def _stack(rows: list[npt.NDArray[np.generic]], size: int, kind: type) -> npt.NDArray[np.generic]:
-    found: npt.NDArray[np.generic] = np.zeros((len(rows), size), kind)
+Value = TypeVar("Value", np.int64, np.float64)
+
+
+def _stack(rows: Sequence[npt.NDArray[Value]], size: int, kind: type[Value]) -> npt.NDArray[Value]:
+    found = np.zeros((len(rows), size), kind)
     for row, values in enumerate(rows):
         found[row] = values
     return found

@@ -1,4 +1,4 @@
-"""Totals over matches, as SEMANTICS section 9 says it: list the matches, group them, add up."""
+"""Totals over matches (docs/semantics.md): list the matches, group them, add up."""
 
 from __future__ import annotations
 

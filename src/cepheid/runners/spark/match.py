@@ -21,6 +21,7 @@ from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.pushdown import needed_events
 from cepheid.runners.spark.session import DataFrame, arrow_schema
+from cepheid.runners.spark.totals import total_batch
 
 
 def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataFrame:
@@ -42,8 +43,6 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
     if isinstance(spreading, StreamOptions):
         return stream.match_stream(df, plans, spreading, early)
     if summaries:
-        from cepheid.runners.spark.totals import total_batch
-
         return total_batch(df, summaries[0], spreading)
     return batch.match_batch(df, plans, spreading)
 
