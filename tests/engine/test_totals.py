@@ -152,3 +152,8 @@ def test_buckets_of_timestamps() -> None:
     text = "PATTERN SEQ(A a, B b) WITHIN 8 minutes SUMMARISE count(*) AS n, max(b.ts) AS last EVERY 10 minutes"
     found = cepheid.match(events, text).to_pylist()
     assert [(row["bucket"].minute, row["n"], row["last"].minute) for row in found] == [(0, 1, 9), (10, 1, 14)]
+
+
+def test_too_many_matches_are_counted_before_they_are_given_up() -> None:
+    with pytest.raises(LimitError, match=r"there are 1,073,741,823 matches.*SUMMARISE"):
+        cepheid.match(rising(30), RISING, max_matches=100)

@@ -11,9 +11,11 @@ import numpy as np
 from cepheid.engine.choose import decide
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.totals import COUNT_ALL
 from cepheid.engine.engines import ENGINES, Engine
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
+from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
@@ -21,6 +23,8 @@ from cepheid.plan.physical import Plan
 __all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
 BEGINNING = np.iinfo(np.int64).min
+MOST_COUNTED = 20_000  # events, for which an error may take the time to count
+EXACT_BELOW = 1e38
 
 
 def find(
@@ -43,7 +47,25 @@ def find(
             return find_non_overlapping(run, plan, events, low, high, ended)
         case s.OutputMode.MAXIMAL:
             return find_maximal(run, plan, events, low, high)
-    return run(plan, events, low, high)
+    try:
+        return run(plan, events, low, high)
+    except LimitError as error:
+        raise _with_count(error, plan, events, low, high) from None
+
+
+def _with_count(error: LimitError, plan: Plan, events: EventTable, after: int, until: int) -> LimitError:
+    """The same error with the number of matches there are, where that can be had without listing them."""
+    if len(events) > MOST_COUNTED or ENGINES["runs"].refuses(plan.bound, plan.model) is not None:
+        return error
+    from cepheid.engine.search.totals import total
+
+    found = total(plan, COUNT_ALL, events, after, until)
+    if found is None:
+        return error
+    near = float(found.near[:, 0].sum())
+    number = f"{sum(row[0] for row in found.exact):,}" if near < EXACT_BELOW else f"about {near:.2g}"
+    hint = f"{error.hint}; SUMMARISE adds them up without listing them" if error.hint else None
+    return LimitError(f"{error.message}; there are {number} matches", hint=hint)
 
 
 def automaton_text(plan: Plan) -> str | None:
