@@ -6,17 +6,21 @@ run side by side give the same matches.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from cepheid.engine.choose import decide
+from cepheid.engine.choose import decide, make_plan
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL
-from cepheid.engine.engines import ENGINES, Engine
+from cepheid.engine.engines import ENGINES, Engine, Run
+from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
@@ -46,11 +50,27 @@ def find(
         case s.OutputMode.NON_OVERLAP:
             return find_non_overlapping(run, plan, events, low, high, ended)
         case s.OutputMode.MAXIMAL:
-            return find_maximal(run, plan, events, low, high)
+            closes = ENGINES["runs"].refuses(plan.bound, plan.model) is None and can_close(plan.bound)
+            return find_maximal(_closed_first(run) if closes else run, plan, events, low, high)
     try:
         return run(plan, events, low, high)
     except LimitError as error:
         raise _with_count(error, plan, events, low, high) from None
+
+
+def _closed_first(run: Run) -> Run:
+    """Only matches whose groups leave nothing out, where these can be had without all the others."""
+
+    def closed(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+        def single(bound: BoundQuery) -> Matches:
+            simpler = make_plan(bound)[0]
+            simpler = replace(simpler, match=replace(simpler.match, limits=plan.limits))
+            return ENGINES[simpler.engine].load()(simpler, events, after, until)
+
+        found = find_closed(plan, events, single)
+        return run(plan, events, after, until) if found is None else found
+
+    return closed
 
 
 def _with_count(error: LimitError, plan: Plan, events: EventTable, after: int, until: int) -> LimitError:
