@@ -6,6 +6,7 @@ run side by side give the same matches.
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from cepheid.engine.choose import decide, make_plan
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.data.totals import COUNT_ALL
+from cepheid.engine.data.totals import COUNT_ALL, GroupTotals
 from cepheid.engine.engines import ENGINES, Engine, Run
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
@@ -77,9 +78,8 @@ def _with_count(error: LimitError, plan: Plan, events: EventTable, after: int, u
     """The same error with the number of matches there are, where that can be had without listing them."""
     if len(events) > MOST_COUNTED or ENGINES["runs"].refuses(plan.bound, plan.model) is not None:
         return error
-    from cepheid.engine.search.totals import total
-
-    found = total(plan, COUNT_ALL, events, after, until)
+    totals = importlib.import_module("cepheid.engine.search.totals")  # kernels that only this needs
+    found: GroupTotals | None = totals.total(plan, COUNT_ALL, events, after, until)
     if found is None:
         return error
     near = float(found.near[:, 0].sum())
