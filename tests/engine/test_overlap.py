@@ -14,6 +14,8 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import ENGINES, find, last_ends
 from cepheid.language import syntax as s
+from cepheid.language.check import check
+from cepheid.language.sase.parse import parse
 from cepheid.plan.physical import Plan
 from strategies.agreement import bound_to, everything
 from strategies.queries import queries, streams
@@ -65,3 +67,30 @@ def test_the_shortest_wins_and_then_the_next_one_may_start() -> None:
     text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9 OUTPUT NON-OVERLAP"
     found = cepheid.match(events, text).to_pylist()
     assert [(match["match_start"], match["match_end"]) for match in found] == [(2, 3), (4, 5)]
+
+
+def test_pruning_goes_on_from_what_was_carried() -> None:
+    """30 A have 2**30 matches with the B behind them: found in pieces, only the reported ones may be built."""
+    kinds = ["A"] * 30 + ["B"] + ["A"] * 8 + ["B"]
+    events = pa.table({"ts": range(len(kinds)), "type": kinds})
+    query = check(parse("PATTERN SEQ(A+ a[], B b) WITHIN 100 OUTPUT NON-OVERLAP"))
+    bound = bound_to(query, events)
+    table = ordered(events, bound.schema)
+    plan = Plan(bound, "runs")
+    carried: dict[tuple[object, ...], tuple[object, ...]] = {}
+    together = []
+    for after, until in itertools.pairwise([None, 14, 35, None]):
+        found = find(plan, table, after, until, carried)
+        carried |= last_ends(plan, table, found)
+        together += everything(found)
+    assert together == everything(find(plan, table))
+    assert [groups for groups, _ in together] == [((29,), (30,)), ((38,), (39,))]
+
+
+@given(
+    queries(returns=False, output=False, strategy=s.Strategy.SKIP_TILL_ANY, negation=False).map(apart),
+    streams(),
+    st.lists(st.integers(-5, 40), max_size=4),
+)
+def test_pruning_finds_the_same_wherever_time_is_cut(query: s.QuerySyntax, events: pa.Table, cuts: list[int]) -> None:
+    test_it_can_be_cut_anywhere.hypothesis.inner_test(query, events, cuts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from language.error_table.clauses import PROBABILITIES, RETURN_AND_OUTPUT, WINDOWS
+from language.error_table.clauses import PROBABILITIES, RETURN_AND_OUTPUT, TOTALS, WINDOWS
 from language.error_table.conditions import CONDITIONS, EVENT_SELECTION_STRATEGIES, KLEENE_PLUS_AND_AGGREGATES
 from language.error_table.data import NAMES_AND_TYPES_OF_THE_DATA
 from language.error_table.kinds import COLUMNS, TYPES, Example, Kind, Section
@@ -22,6 +22,7 @@ SECTIONS = (
     WINDOWS,
     PROBABILITIES,
     RETURN_AND_OUTPUT,
+    TOTALS,
     NAMES_AND_TYPES_OF_THE_DATA,
     PATTERNS_BUILT_IN_PYTHON,
 )

@@ -220,3 +220,26 @@ def test_errors_in_the_data_reach_the_driver(spark):
     df = spark.createDataFrame(skewed(10)).selectExpr("if(ts = 3, NULL, ts) AS ts", "type", "id", "x")
     with pytest.raises(Exception, match="column 'ts' holds the time, but it is NULL in 1 of"):
         cepheid.match(df, "PATTERN SEQ(ANY(A, B, C) a) WITHIN 10").count()
+
+
+@pytest.mark.parametrize("where", ["WHERE [id]", ""])
+def test_totals_of_workers_add_up(spark, where):
+    events = pa.table(
+        {
+            "ts": list(range(40)),
+            "type": ["AB"[number % 3 == 2] for number in range(40)],
+            "id": [number % 2 for number in range(40)],
+            "x": [number * 7 % 11 for number in range(40)],
+        }
+    )
+    by = "BY id" if where else ""
+    text = f"""PATTERN SEQ(A+ a[], B b) {where} WITHIN 9
+        SUMMARISE count(*) AS n, sum(a.x) AS v, avg(b.x) AS mean, min(a.x) AS low, max(b.x) AS high {by} EVERY 15"""
+    expected = cepheid.match(events, text).to_pylist()
+    found = [row.asDict() for row in cepheid.match(spark.createDataFrame(events), text).collect()]
+
+    def key(row):
+        return row["bucket"], row.get("id", 0)
+
+    assert len(expected) > 2
+    assert sorted(found, key=key) == sorted(expected, key=key)

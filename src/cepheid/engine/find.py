@@ -6,23 +6,32 @@ run side by side give the same matches.
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import replace
+
 import numpy as np
 
-from cepheid.engine.choose import decide
+from cepheid.engine.choose import decide, make_plan
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.engines import ENGINES, Engine
+from cepheid.engine.data.totals import COUNT_ALL, GroupTotals
+from cepheid.engine.engines import ENGINES, Engine, Run
 from cepheid.engine.kernels.stop import within_budget
+from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
+from cepheid.errors import LimitError
 from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 
 __all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
 BEGINNING = np.iinfo(np.int64).min
+MOST_COUNTED = 20_000  # events, for which an error may take the time to count
+EXACT_BELOW = 1e38
 
 
 def find(
@@ -49,8 +58,41 @@ def _find(plan: Plan, events: EventTable, after: int | None, until: int | None, 
         case s.OutputMode.NON_OVERLAP:
             return find_non_overlapping(run, plan, events, low, high, ended)
         case s.OutputMode.MAXIMAL:
-            return find_maximal(run, plan, events, low, high)
-    return run(plan, events, low, high)
+            closes = ENGINES["runs"].refuses(plan.bound, plan.model) is None and can_close(plan.bound)
+            return find_maximal(_closed_first(run) if closes else run, plan, events, low, high)
+    try:
+        return run(plan, events, low, high)
+    except LimitError as error:
+        raise _with_count(error, plan, events, low, high) from None
+
+
+def _closed_first(run: Run) -> Run:
+    """Only matches whose groups leave nothing out, where these can be had without all the others."""
+
+    def closed(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+        def single(bound: BoundQuery) -> Matches:
+            simpler = make_plan(bound)[0]
+            simpler = replace(simpler, match=replace(simpler.match, limits=plan.limits))
+            return ENGINES[simpler.engine].load()(simpler, events, after, until)
+
+        found = find_closed(plan, events, single)
+        return run(plan, events, after, until) if found is None else found
+
+    return closed
+
+
+def _with_count(error: LimitError, plan: Plan, events: EventTable, after: int, until: int) -> LimitError:
+    """The same error with the number of matches there are, where that can be had without listing them."""
+    if len(events) > MOST_COUNTED or ENGINES["runs"].refuses(plan.bound, plan.model) is not None:
+        return error
+    totals = importlib.import_module("cepheid.engine.search.totals")  # kernels that only this needs
+    found: GroupTotals | None = totals.total(plan, COUNT_ALL, events, after, until)
+    if found is None:
+        return error
+    near = float(found.near[:, 0].sum())
+    number = f"{sum(row[0] for row in found.exact):,}" if near < EXACT_BELOW else f"about {near:.2g}"
+    hint = f"{error.hint}; SUMMARISE adds them up without listing them" if error.hint else None
+    return LimitError(f"{error.message}; there are {number} matches", hint=hint)
 
 
 def automaton_text(plan: Plan) -> str | None:

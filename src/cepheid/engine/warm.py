@@ -19,6 +19,7 @@ from cepheid.engine.engines import ENGINES
 OTHERS = (
     "fitting.history",
     "search.preferred.run",
+    "search.totals",
     "data.candidates",
     "data.keys",
     "data.layout",

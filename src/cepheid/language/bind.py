@@ -13,12 +13,13 @@ from typing import Any, NoReturn
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
-from cepheid.language.bound import BoundQuery, BoundWindow, Branch, Conjunct, Phase
+from cepheid.language.bound import BoundQuery, BoundSummary, BoundWindow, Branch, Conjunct, Phase
 from cepheid.language.check import HALF_A_PAIR, is_text, located, returned_name
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
 from cepheid.language.schema import DataType, Schema
+from cepheid.language.totals import bind_summary
 from cepheid.language.typing import check_condition, type_of
 from cepheid.language.whole import within_64_bits
 
@@ -78,6 +79,7 @@ class _Binder:
             conjuncts=tuple(self.placed(clause) for clause in conjuncts(self.positive_part(rest))),
             branches=self.branches(rest),
             returns=returns,
+            summary=self.summary(equivalence),
             text=self.text,
         )
 
@@ -196,6 +198,18 @@ class _Binder:
             self.fail("a window must be longer than nothing", within, "bad-window")
         if unit == "events":
             return self.bound_window(length, within, events=True)
+        return self.bound_window(self.in_steps(length, unit, within), within)
+
+    def time_length(self, written: s.Window) -> int:
+        """The length of EVERY in steps of the time column."""
+        length, unit = self.length_written(written)
+        steps = self.in_steps(length, unit, written)
+        if steps < 1 or steps != int(steps):
+            hint = f"one step of column '{self.schema.time}' is one of its units"
+            self.fail("EVERY is not a whole number of time steps", written, "bad-every", hint)
+        return int(steps)
+
+    def in_steps(self, length: Fraction, unit: str | None, within: s.Window) -> Fraction:
         is_timestamp = self.schema.type_of(self.schema.time) is DataType.TIME
         if unit is None and is_timestamp:
             hint = f"write WITHIN {window_text(within)} seconds, for example"
@@ -207,7 +221,7 @@ class _Binder:
             self.fail(message, within, "unknown-time-unit", hint)
         if unit is not None and self.schema.time_unit is not None:
             length = in_unit(length, unit, self.schema.time_unit)
-        return self.bound_window(length, within)
+        return length
 
     def bound_window(self, length: Fraction, within: s.Window, events: bool = False) -> BoundWindow:
         if length >= 2**62:  # times are 64-bit integers, and a window is added to them and taken from them
@@ -337,6 +351,14 @@ class _Binder:
                 expression = self.whole_group(expression)
             found.append((returned_name(item), expression))
         return tuple(found)
+
+    def summary(self, equivalence: tuple[str, ...]) -> BoundSummary | None:
+        written = self.query.summary
+        if written is None:
+            return None
+        every = self.time_length(written.every) if written.every is not None else None
+        arguments = [t.argument and self.times(self.names(t.argument)) for t in written.totals]
+        return bind_summary(written, arguments, every, equivalence, self.schema, self.fail)
 
     def whole_group(self, attribute: s.Attribute) -> s.Attribute:
         """`RETURN a.x` of a Kleene variable gives the values of all its events, as `a[].x` does."""

@@ -88,6 +88,25 @@ class BoundWindow:
 
 
 @dataclass(frozen=True)
+class BoundTotal:
+    """A total over all matches: of an expression over each event of a variable, of the events, or of the matches."""
+
+    name: str
+    function: str
+    variable: str | None = None  # None: the matches themselves
+    argument: s.Expression | None = None  # None: the events themselves
+
+
+@dataclass(frozen=True)
+class BoundSummary:
+    """Totals instead of matches, under the values of attributes, in buckets of time."""
+
+    totals: tuple[BoundTotal, ...]
+    by: tuple[str, ...] = ()
+    every: int | None = None  # in steps of the time column
+
+
+@dataclass(frozen=True)
 class BoundQuery:
     """A query that is ready to be planned."""
 
@@ -100,6 +119,7 @@ class BoundQuery:
     conjuncts: tuple[Conjunct, ...]
     branches: tuple[Branch, ...]
     returns: tuple[tuple[str, s.Expression], ...] | None
+    summary: BoundSummary | None = None
     text: str | None = field(default=None, compare=False)
 
     @property
@@ -165,6 +185,9 @@ class BoundQuery:
         for branch in self.branches:
             expressions += [*branch.positive, *(part for _, parts in branch.negative for part in parts)]
         expressions += [expression for _, expression in self.returns or ()]
+        if self.summary is not None:
+            found |= set(self.summary.by)
+            expressions += [total.argument for total in self.summary.totals if total.argument is not None]
         for expression in expressions:
             found |= {node.name for node in s.walk(expression) if isinstance(node, s.Attribute)}
         return frozenset(found)

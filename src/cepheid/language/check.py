@@ -15,6 +15,7 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.printing import expression_text
+from cepheid.language.totals import total_problems
 
 RESULT_COLUMNS = frozenset({"match_start", "match_end", "probability", "confidence", "earliest", "latest"})
 _GROUP_ELEMENTS = frozenset({s.Element.ALL, s.Element.BEFORE})
@@ -23,7 +24,7 @@ _STRATEGIES = frozenset(strategy.value for strategy in s.Strategy)
 
 def check(query: s.QuerySyntax, text: str | None = None) -> s.QuerySyntax:
     """The query with its variables resolved, if its structure is sound; otherwise the first error."""
-    for expression in [query.where, *(item.expression for item in query.returns or ())]:
+    for expression in [query.where, *query.values()]:
         if expression is not None and s.deeper_than(expression, s.MAX_DEPTH) is not None:
             raise QueryError(f"expressions nested more than {s.MAX_DEPTH} deep", code="too-deep")
     resolved = resolve(query)
@@ -44,8 +45,7 @@ def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
         return s.rebuild(node, change)
 
     where = change(query.where) if query.where is not None else None
-    returns = query.returns and tuple(replace(item, expression=change(item.expression)) for item in query.returns)
-    return replace(query, where=where, returns=returns)
+    return replace(query.with_values(change), where=where)
 
 
 def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryError]:
@@ -64,6 +64,7 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
     for item in query.returns or ():
         yield from (error(*found) for found in _expression_problems(query, item.expression, returned=True))
     yield from (error(*found) for found in _return_problems(query))
+    yield from (error(*found) for found in total_problems(query))
     yield from (error(*found) for found in _negation_problems(query))
     try:
         yield from (error(*found) for found in _threshold_problems(query))

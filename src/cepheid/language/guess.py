@@ -13,7 +13,7 @@ def guessed_schema(query: s.QuerySyntax) -> Schema:
     >>> dict(guessed_schema(parse("PATTERN SEQ(A a, B b) WHERE [id = 'x'] AND a.n < b.n WITHIN 1 hour")).columns)["id"]
     <DataType.STRING: 'string'>
     """
-    expressions = ([query.where] if query.where is not None else []) + [r.expression for r in query.returns or ()]
+    expressions = [*([query.where] if query.where is not None else []), *query.values()]
     nodes = [node for expression in expressions for node in s.walk(expression)]
     known: dict[str, DataType] = {}
     pairs: list[tuple[str, str]] = []
@@ -41,6 +41,8 @@ def guessed_schema(query: s.QuerySyntax) -> Schema:
     single = len(query.components) == 1
     known |= {node.name: DataType.STRING for node in nodes if single and isinstance(node, s.Name)}
     timed = query.within is not None and query.within.unit not in (None, "events")
+    every = query.summary.every if query.summary is not None else None
+    timed = timed or (every is not None and every.unit is not None)
     timed = timed or known.get("ts") is DataType.STRING  # compared with a date in quotes
     known.pop("type", None)
     known["ts"] = DataType.TIME if timed else DataType.INT

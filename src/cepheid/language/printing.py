@@ -15,6 +15,7 @@ _PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 # Words that would read as a keyword where a name stands; everything else needs no quotes.
 _RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
 _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
+_RESERVED |= {"summarise", "summarize", "by", "every"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
 
 
@@ -42,6 +43,8 @@ def to_text(query: s.QuerySyntax) -> str:
         lines.append(f"CONFIDENCE {query.confidence!r}")
     if query.returns is not None:
         lines.append("RETURN " + ", ".join(_returned_text(item) for item in query.returns))
+    if query.summary is not None:
+        lines.append(summary_text(query.summary))
     if query.output.mode is s.OutputMode.TOP:
         lines.append(f"OUTPUT TOP {query.output.count} BY CONFIDENCE")
     elif query.output.mode is not s.OutputMode.ALL:
@@ -135,6 +138,24 @@ def _without_needless_names(query: s.QuerySyntax) -> s.QuerySyntax:
 def _returned_text(item: s.Returned) -> str:
     text = expression_text(item.expression)
     return f"{text} AS {name_text(item.alias)}" if item.alias is not None else text
+
+
+def summary_text(summary: s.Summary) -> str:
+    """The clause that asks for totals."""
+    items = [f"{total_text(total)}{f' AS {name_text(total.alias)}' if total.alias else ''}" for total in summary.totals]
+    text = f"SUMMARISE {', '.join(items)}"
+    if summary.by:
+        text += f" BY {', '.join(name_text(name) for name in summary.by)}"
+    return text if summary.every is None else f"{text} EVERY {window_text(summary.every)}"
+
+
+def total_text(total: s.Total) -> str:
+    """A total without its alias.
+
+    >>> total_text(s.Total("count")), total_text(s.Total("sum", s.Attribute(s.Reference("a"), "x")))
+    ('count(*)', 'sum(a.x)')
+    """
+    return f"{total.function}({'*' if total.argument is None else expression_text(total.argument)})"
 
 
 def _string_text(value: str) -> str:

@@ -224,6 +224,24 @@ class Returned(Node):
     alias: str | None = None
 
 
+@dataclass(frozen=True)
+class Total(Node):
+    """One item of SUMMARISE: a function over the events of a variable in all matches; `count(*)` has no argument."""
+
+    function: str
+    argument: Expression | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class Summary(Node):
+    """`SUMMARISE count(*) AS n, sum(a.volume) BY symbol EVERY 10 minutes`: totals instead of matches."""
+
+    totals: tuple[Total, ...]
+    by: tuple[str, ...] = ()
+    every: Window | None = None
+
+
 class OutputMode(Enum):
     """Which of the matches are reported."""
 
@@ -254,6 +272,27 @@ class QuerySyntax(Node):
     confidence: float | None = None
     returns: tuple[Returned, ...] | None = None
     output: Output = Output()
+    summary: Summary | None = None
+
+    def values(self) -> tuple[Expression, ...]:
+        """What RETURN and SUMMARISE compute."""
+        totals = self.summary.totals if self.summary is not None else ()
+        summed = (total.argument for total in totals if total.argument is not None)
+        return (*(item.expression for item in self.returns or ()), *summed)
+
+    def with_values(self, change: Callable[[Expression], Expression]) -> QuerySyntax:
+        """The same with what RETURN and SUMMARISE compute changed."""
+        returns = self.returns and tuple(
+            dataclasses.replace(item, expression=change(item.expression)) for item in self.returns
+        )
+        summary = self.summary
+        if summary is not None:
+            totals = tuple(
+                total if total.argument is None else dataclasses.replace(total, argument=change(total.argument))
+                for total in summary.totals
+            )
+            summary = dataclasses.replace(summary, totals=totals)
+        return dataclasses.replace(self, returns=returns, summary=summary)
 
 
 # --- walking ----------------------------------------------------------------------------------------------------
@@ -349,7 +388,7 @@ def mentioned_words(query: QuerySyntax) -> frozenset[str]:
     """
     found = set(query.selection.variables) if query.selection else set()
     expressions = [query.where] if query.where is not None else []
-    expressions += [item.expression for item in query.returns or ()]
+    expressions += query.values()
     for expression in expressions:
         for node in walk(expression):
             if isinstance(node, Reference | Length):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
-from cepheid.language.printing import component_text, expression_text, to_text, window_text
+from cepheid.language.printing import component_text, expression_text, summary_text, to_text, window_text
 from cepheid.plan.operators import AUTO, Exchange, Spread
 from cepheid.plan.statistics import Statistics
 
@@ -54,7 +54,10 @@ def operator_lines(plan: Plan) -> list[str]:
 
 def _operators(plan: Plan) -> Iterator[tuple[str, str]]:
     bound, match = plan.bound, plan.match
-    yield "transform", _returned(plan)
+    if bound.syntax.summary is not None:
+        yield "summarise", summary_text(bound.syntax.summary).removeprefix("SUMMARISE ")
+    else:
+        yield "transform", _returned(plan)
     if plan.output.mode is not s.OutputMode.ALL:
         yield "output", plan.output.mode.value
     if plan.score.lossy or plan.score.imprecise:

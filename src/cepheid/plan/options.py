@@ -233,6 +233,7 @@ class EngineOptions(SequenceOptions, RunsOptions, ChainOptions, TreeOptions, Int
 
     # Set by OUTPUT NON-OVERLAP, not by users: an engine may leave out what is sure to overlap.
     non_overlapping: bool = False
+    may_begin: Any = None  # with it, by row of the events: can a reported match begin there? None: anywhere
 
     def get(self, name: str, default: Any = None) -> Any:
         """An option by its name; the default where it was not given."""

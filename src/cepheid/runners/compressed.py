@@ -15,6 +15,7 @@ from cepheid.engine.kernels.stop import within_budget
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.runners.local import Prepared, result_table
+from cepheid.runners.totals import count_matches
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,9 @@ def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
     events, module = prepared.events, ENGINES["runs"].module
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
         if output == "count":
+            counted = count_matches(plan, events)
+            if counted is not None:
+                return counted
             return answer(module, len(events), lambda: runs.count(plan, events, BEGINNING, NEVER))
         found = answer(module, len(events), lambda: runs.find_compressed(plan, events, BEGINNING, NEVER))
     return CompressedResult(replace(prepared, plan=plan), found)

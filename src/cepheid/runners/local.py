@@ -28,6 +28,7 @@ from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
 from cepheid.runners.results import assemble
+from cepheid.runners.totals import find_totals, listing_needed, totals_table
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,9 @@ def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
     prepared = prepare(query, table, options)
     warn_of_drift(prepared)
+    if prepared.bound.summary is not None:
+        found = find_totals(prepared.plan, prepared.bound.summary, prepared.events)
+        return totals_table(prepared.bound, prepared.events, found, prepared.bound.summary)
     return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events), prepared.counts)
 
 
@@ -145,15 +149,33 @@ def explain_table(query: Any, table: pa.Table, options: Options, analyze: bool) 
     prepared = prepare(query, table, options)
     actual = None
     if analyze:
-        matches = find(prepared.plan, prepared.events)
-        actual = {**matches.counters, "matches": len(matches)}
+        actual = _counted(prepared)
     return explain(
         prepared.plan,
         prepared.bound,
         statistics=prepared.statistics,
         automaton=automaton_text(prepared.plan),
         actual=actual,
+        more=_summarised(prepared.plan),
     )
+
+
+def _counted(prepared: Prepared) -> dict[str, int]:
+    """What the steps of a run saw."""
+    summary = prepared.bound.summary
+    if summary is None:
+        matches = find(prepared.plan, prepared.events)
+        return {**matches.counters, "matches": len(matches)}
+    found = find_totals(prepared.plan, summary, prepared.events)
+    return {**found.counters, "groups": len(found)}
+
+
+def _summarised(plan: Plan) -> dict[str, list[str]]:
+    """How totals come about, if they are asked for."""
+    if plan.bound.summary is None:
+        return {}
+    why = listing_needed(plan)
+    return {"Totals": ["added up event by event; no match is listed" if why is None else f"by listing: {why}"]}
 
 
 def explain_query(query: Any, options: Options) -> str:
@@ -164,4 +186,4 @@ def explain_query(query: Any, options: Options) -> str:
         schema = replace(schema, lower=options.lower or schema.time, upper=options.upper or schema.time)
     bound = query.bind(schema)
     plan, _ = make_plan(bound, options=options)
-    return explain(plan, bound, automaton=automaton_text(plan))
+    return explain(plan, bound, automaton=automaton_text(plan), more=_summarised(plan))

@@ -1,4 +1,4 @@
-"""Errors in the other clauses: windows, probabilities, RETURN and OUTPUT."""
+"""Errors in the other clauses: windows, probabilities, RETURN, OUTPUT and SUMMARISE."""
 
 # ruff: noqa: E501 (errors as they are printed)
 
@@ -200,6 +200,77 @@ RETURN_AND_OUTPUT = Section(
                 "                                           ^",
             ),
             Example('seq(event("Login"), event("Payment")).top(0)', "top() takes a whole number above 0, not 0"),
+        ),
+    ),
+)
+
+TOTALS = Section(
+    "SUMMARISE",
+    (
+        Kind(
+            "summarise-and-return",
+            "Totals and rows of matches are asked for at once.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) RETURN a",
+                "line 1, column 33: SUMMARISE reports totals, and RETURN rows of matches",
+                "                                ^^^^^^^^^^^^^^^^^^ leave one out",
+            ),
+        ),
+        Kind(
+            "unknown-total",
+            "No total has that name.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE total(b.price)",
+                "line 1, column 43: no total 'total'",
+                "                                          ^^^^^^^^^^^^^^ one of count, sum, avg, min, max, approximate_count",
+            ),
+        ),
+        Kind(
+            "bad-total",
+            "A total is not of the events of one variable, or not of values that it can be of.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(*)",
+                "line 1, column 43: sum(*) says nothing: only matches are counted by *",
+                "                                          ^^^^^^ say of what, for example sum(a.x)",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(a.price * b.price)",
+                "line 1, column 43: a total is of one variable's events",
+                "                                          ^^^^^^^^^^^^^^^^^^^^^^ name one variable in it",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(b.name)",
+                "line 1, column 43: sum is of numbers",
+                "                                          ^^^^^^^^^^^",
+            ),
+            Example(
+                "PATTERN SEQ(Login+ a[], Payment b) SUMMARISE sum(a[1].price)",
+                "line 1, column 50: a total goes over every element of a group",
+                "                                                 ^^^^ write a",
+            ),
+        ),
+        Kind(
+            "by-without-test",
+            "Totals are grouped by something that the events of a match need not share.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) BY id",
+                "line 1, column 33: 'id' is no equivalence test",
+                "                                ^^^^^^^^^^^^^^^^^^^^^^^^ add [id] to WHERE",
+            ),
+        ),
+        Kind(
+            "bad-every",
+            "EVERY is no length of time that the time column can be cut by.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) EVERY 100 EVENTS",
+                "line 1, column 52: EVERY cuts time, not events",
+                "                                                   ^^^^^^^^^^^^^^^^ write EVERY 10 minutes, for example",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) EVERY 1 nanosecond",
+                "line 1, column 52: EVERY is not a whole number of time steps",
+                "                                                   ^^^^^^^^^^^^^^^^^^ one step of column 'ts' is one of its units",
+            ),
         ),
     ),
 )

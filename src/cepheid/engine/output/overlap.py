@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.keys import NULL_CODE, codes, combined
@@ -20,6 +22,7 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.output.maximal import BEGINNING, deadlines
 from cepheid.engine.values.columnwise import value_column
+from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, data_type
 from cepheid.plan.physical import Plan
@@ -50,8 +53,10 @@ def find_non_overlapping(
         earliest = after if not waits or window is None or window.events else after - window.length
         earliest = BEGINNING if waits and window is not None and window.events else earliest
     if earliest == BEGINNING and not ended:
-        # An engine may leave out what is sure to overlap.
-        plan = replace(plan, match=replace(plan.match, options=replace(plan.options, non_overlapping=True)))
+        plan = _without_overlaps(plan)
+    elif earliest == after and ended is not None and plan.bound.strategy is s.Strategy.SKIP_TILL_ANY:
+        # What was reported before is known, so that pruning can go on from there.
+        plan = _without_overlaps(plan, _may_begin(plan.bound, events, ended) if ended else None)
     matches = run(plan, events, earliest, until)
     first, last = _seen(matches, from_end=False), _seen(matches, from_end=True)
     matches = replace(matches, completion=_decided(plan, events, matches, last))
@@ -62,6 +67,25 @@ def find_non_overlapping(
     kept = _non_overlapping(plan.bound, events, matches, first, last, ended or {})
     kept = kept[matches.completion[kept] > after]
     return matches.take(kept)
+
+
+def _without_overlaps(plan: Plan, may_begin: npt.NDArray[np.bool_] | None = None) -> Plan:
+    """The same plan, with leave to leave out what is sure to overlap."""
+    options = replace(plan.options, non_overlapping=True, may_begin=may_begin)
+    return replace(plan, match=replace(plan.match, options=options))
+
+
+def _may_begin(bound: BoundQuery, events: EventTable, ended: Ended) -> npt.NDArray[np.bool_]:
+    """The events that lie behind the last match that was reported of their partition."""
+    parts = [codes(events.table.column(name)) for name in bound.equivalence]
+    _, examples, numbers = np.unique(combined(parts, len(events)), return_index=True, return_inverse=True)
+    columns = [
+        value_column(events.table.column(name).take(pa.array(examples))).to_pylist() for name in bound.equivalence
+    ]
+    values = zip(*columns, strict=True) if columns else [()] * len(examples)
+    before = [_rank(bound, events, ended[key]) if key in ended else NOTHING_ENDED for key in values]
+    found: npt.NDArray[np.bool_] = events.instant > np.array(before, np.int64)[numbers]
+    return found
 
 
 def last_ends(plan: Plan, events: EventTable, matches: Matches) -> dict[Partition, OrderKey]:

@@ -252,6 +252,25 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         expression, alias = parts
         return s.Returned(expression, _word(alias) if alias is not None else None, span=_span(meta))
 
+    def summarise(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        *totals, by, every = parts
+        return "summarise", _span(meta), {"summary": s.Summary(tuple(totals), by or (), every, span=_span(meta))}
+
+    def total(self, meta: Meta, parts: list[Any]) -> s.Total:
+        function, argument, alias = parts
+        of = None if isinstance(argument, Token) else argument
+        return s.Total(str(function).lower(), of, _word(alias) if alias is not None else None, span=_span(meta))
+
+    def by(self, meta: Meta, parts: list[Any]) -> tuple[str, ...]:
+        return tuple(_word(part) for part in parts)
+
+    def every(self, meta: Meta, parts: list[Any]) -> s.Window:
+        _, _, clause = self.within(meta, parts)
+        window: s.Window = clause["within"]
+        if window.unit == "events":
+            self.fail("EVERY cuts time, not events", _span(meta), "bad-every", "write EVERY 10 minutes, for example")
+        return window
+
     def output(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         word, count = parts
         mode = _MODES.get(str(word).lower().replace("-", "").replace("_", "").replace(" ", ""))
@@ -416,7 +435,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 def _check_expressions(query: s.QuerySyntax, text: str) -> None:
     """Refuses expressions nested deeper than later passes can follow, and numbers that no column can hold."""
     expressions = [query.where] if query.where is not None else []
-    expressions += [item.expression for item in query.returns or ()]
+    expressions += query.values()
     for expression in expressions:
         deep = s.deeper_than(expression, s.MAX_DEPTH)
         if deep is not None:
@@ -443,10 +462,7 @@ def _aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:
         return s.rebuild(node, lambda inner: change(inner, shorthand))
 
     where = change(query.where, False) if query.where is not None else None
-    returns = query.returns and tuple(
-        replace(item, expression=change(item.expression, False)) for item in query.returns
-    )
-    return replace(query, where=where, returns=returns)
+    return replace(query.with_values(lambda value: change(value, False)), where=where)
 
 
 def _name_all_in_selection(query: s.QuerySyntax) -> s.QuerySyntax:

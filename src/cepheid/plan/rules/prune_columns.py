@@ -23,7 +23,9 @@ def prune_columns(plan: Plan) -> Plan:
     """
     bound, schema = plan.bound, plan.bound.schema
     returns = plan.transform.returns
-    whole = returns is None or any(isinstance(expression, s.Reference) for _, expression in returns)
+    whole = (returns is None and bound.summary is None) or any(
+        isinstance(expression, s.Reference) for _, expression in returns or ()
+    )
     # NON-OVERLAP and TOP order concurrent events by all their values, so that arrival does not matter.
     if whole or plan.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
         return replace(plan, scan=replace(plan.scan, columns=schema.names))

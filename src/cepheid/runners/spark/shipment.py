@@ -125,4 +125,6 @@ def register_functions(shipped: Iterable[bytes]) -> None:
 def _called(bound: BoundQuery) -> set[str]:
     expressions = [bound.syntax.where] if bound.syntax.where is not None else []
     expressions += [expression for _, expression in bound.returns or ()]
+    totals = bound.summary.totals if bound.summary is not None else ()
+    expressions += [total.argument for total in totals if total.argument is not None]
     return {node.function for expression in expressions for node in s.walk(expression) if isinstance(node, s.Call)}

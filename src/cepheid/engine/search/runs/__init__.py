@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from cepheid.engine.data.layout import BEGINS
 from cepheid.engine.data.matches import Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.limits import check_limit
-from cepheid.engine.output.maximal import BEGINNING
 from cepheid.engine.program.tables import MERGEABLE
 from cepheid.engine.search.runs.buffer import Rows, collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
@@ -94,6 +94,10 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
     # where there is nothing to merge it costs a tenth.
     merging = bool(prepared.plan.options.get("merge", True)) and prepared.events.ordered
     merging = merging and bool(program.place[:, MERGEABLE].any())
+    pruning = bool(prepared.plan.options.get("non_overlapping", False)) and _can_prune(prepared, mode)
+    may_begin = prepared.plan.options.may_begin
+    if pruning and may_begin is not None:  # what begins no later than the last reported match ended overlaps it
+        prepared.events.facts[BEGINS, ~may_begin[prepared.candidates.rows]] &= ~1
     widths = prepared.widths if merging else prepared.widths._replace(key=0)
     found: tuple[Listed, Rows, Rows, Int64s] = scan(
         prepared.events,
@@ -105,7 +109,7 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
         Asked(
             mode,
             merging,
-            bool(prepared.plan.options.get("non_overlapping", False)) and _can_prune(prepared, mode, after),
+            pruning,
             after,
             until,
             limits.max_partial_matches,
@@ -115,10 +119,10 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
     return found
 
 
-def _can_prune(prepared: Prepared, mode: int, after: int) -> bool:
+def _can_prune(prepared: Prepared, mode: int) -> bool:
     """Can runs be ended as soon as a match overlaps them? All matches must be seen, in the order of their ends."""
     one_partition = len(prepared.candidates.compared) == 0
-    return mode == VERBOSE and after == BEGINNING and one_partition and not prepared.plan.bound.postponed
+    return mode == VERBOSE and one_partition and not prepared.plan.bound.postponed
 
 
 def _cut_short(plan: Plan, state: Int64s, listed: Listed | None = None) -> bool:

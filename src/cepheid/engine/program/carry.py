@@ -1,0 +1,139 @@
+"""Which queries have totals that can be carried along: all that a condition reads is at hand where it is tested.
+
+A search for totals (GRETA, VLDB 2017; COGRA, SIGMOD 2019) knows of the matches so far only the last event, and the
+first where it goes on from one first event at a time. So a condition may mention the event at hand, the one selected
+right before it, and the first one of the match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cepheid.engine.program.tables import BEGIN, CLOSE, TAKE
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery, Conjunct, Negation
+from cepheid.language.printing import expression_text
+from cepheid.plan.placement import (
+    begin_conjuncts,
+    close_conjuncts,
+    decisive_branches,
+    judged_by_branch,
+    negation_conjuncts,
+    take_conjuncts,
+)
+
+AT_HAND, BEFORE, FIRST, LOST = "at hand", "before", "first", "lost"
+
+
+@dataclass(frozen=True)
+class Carrying:
+    """Can the totals of a query be carried along? Why not, or whether each first event needs a search of its own."""
+
+    refused: str | None
+    needs_first: bool = False
+
+
+def carrying(bound: BoundQuery) -> Carrying:
+    """How the totals of a query can be had without listing its matches.
+
+    >>> from cepheid.plan.examples import example
+    >>> carrying(example("PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x").bound)
+    Carrying(refused=None, needs_first=False)
+    >>> carrying(example("PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x").bound).needs_first
+    True
+    >>> carrying(example("PATTERN SEQ(A a, B b, C c, D d) WHERE b.x < d.x").bound).refused
+    'b.x < d.x reads an event that is neither the first nor the one before'
+    """
+    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+        return Carrying(f"{bound.strategy.value} looks at events that are not selected")
+    if bound.syntax.output.mode is not s.OutputMode.ALL:
+        return Carrying(f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one")
+    needs_first = any(negation.after is None or negation.before is None for negation in bound.negations)
+    for conjunct, kinds in _tests(bound):
+        if LOST in kinds:
+            text = expression_text(conjunct.expression)
+            return Carrying(f"{text} reads an event that is neither the first nor the one before")
+        needs_first |= FIRST in kinds
+    if bound.negations and judged_by_branch(decisive_branches(bound)):
+        return Carrying("negation is judged by the alternatives of the condition, on complete matches")
+    if bound.has_tied_negations:
+        return Carrying("a condition ties negated components together")
+    return Carrying(None, needs_first)
+
+
+def _tests(bound: BoundQuery) -> Iterator[tuple[Conjunct, set[str]]]:
+    """Every condition at every moment it is tested at, with where what it reads is found."""
+    for place, component in enumerate(bound.positives):
+        moments = (
+            (BEGIN, begin_conjuncts(bound, place)),
+            (TAKE, take_conjuncts(bound, place)),
+            (CLOSE, close_conjuncts(bound, place)),
+        )
+        for moment, conjuncts in moments:
+            for conjunct in conjuncts:
+                walked = conjunct.every - {component.variable}
+                yield conjunct, {LOST} if walked else _reads(bound, conjunct, place, moment)
+    for branch in decisive_branches(bound):
+        for negation in bound.negations:
+            for conjunct in negation_conjuncts(bound, negation, branch):
+                yield conjunct, _negation_reads(bound, conjunct, negation)
+
+
+def _reads(bound: BoundQuery, conjunct: Conjunct, place: int, moment: int) -> set[str]:
+    found = set()
+    for of, element in _elements(conjunct.expression):
+        at = bound.place_of.get(of, -1)
+        single = at >= 0 and not bound.positives[at].kleene
+        if at == place and not (moment == TAKE and element is s.Element.FIRST):
+            read = _own(moment, element, single)
+        elif at == place - 1 and moment == BEGIN and (single or element is s.Element.LAST):
+            read = BEFORE
+        else:
+            read = LOST
+        if read == LOST and at == 0 and (single or element is s.Element.FIRST):
+            read = FIRST
+        found.add(read)
+    return found
+
+
+def _own(moment: int, element: s.Element | None, single: bool) -> str:
+    """Where an element of the component itself is found."""
+    if element is None or element in (s.Element.BEFORE, s.Element.ALL):
+        return LOST
+    if single or moment == BEGIN:
+        return AT_HAND
+    if moment == TAKE:
+        return BEFORE if element is s.Element.PREVIOUS else AT_HAND
+    return AT_HAND if element is s.Element.LAST else LOST
+
+
+def _negation_reads(bound: BoundQuery, conjunct: Conjunct, negation: Negation) -> set[str]:
+    if conjunct.every - {negation.component.variable}:
+        return {LOST}
+    inside = negation.after is not None and negation.before is not None
+    # At an edge of the pattern it is judged on the complete match, whose last event is at hand.
+    before = negation.after if inside else len(bound.positives) - 1
+    found = set()
+    for of, element in _elements(conjunct.expression):
+        if of == negation.component.variable:
+            found.add(AT_HAND)
+            continue
+        at = bound.place_of.get(of, -1)
+        single = at >= 0 and not bound.positives[at].kleene
+        if at == before and (single or element is s.Element.LAST):
+            found.add(BEFORE)
+        elif inside and at == negation.before and (single or element is s.Element.FIRST):
+            found.add(AT_HAND)
+        else:
+            found.add(FIRST if at == 0 and (single or element is s.Element.FIRST) else LOST)
+    return found
+
+
+def _elements(expression: s.Expression) -> Iterator[tuple[str, s.Element | None]]:
+    """Each mention of a variable with the element meant; None: the group as a whole."""
+    for node in s.walk(expression):
+        if isinstance(node, s.Length):
+            yield node.variable, None
+        elif isinstance(node, s.Reference):
+            yield node.variable, node.element

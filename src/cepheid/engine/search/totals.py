@@ -1,0 +1,365 @@
+"""Totals over all matches without listing them, under skip_till_any_match (after GRETA, VLDB 2017, and COGRA, 2019).
+
+The matches so far are not kept but added up, by the place and the event that they have come to. An event that fills a
+place takes over the sums of all events that it can follow: where no condition ties it to the one before, these are one
+running sum for each place, otherwise the events before are asked one by one. Windows hang on the first event, so where
+one ends within a partition (or a condition reads the first event), the sums are made for one first event after the
+other. Time is at most quadratic in the events of a window for each first event, memory linear in the largest window.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.candidates import candidates
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fill
+from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.totals import LIMB, GroupTotals, groups_of, lanes_of
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, holds, new_scratch
+from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, kills
+from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.sums import (
+    LANE_VALUES,
+    LIMBS,
+    SUMS,
+    LaneValues,
+    Sums,
+    add,
+    clear,
+    new_sums,
+    report,
+    take_event,
+)
+from cepheid.engine.kernels.windows import in_window
+from cepheid.engine.program.carry import carrying
+from cepheid.engine.program.compile import compile_program
+from cepheid.engine.program.tables import (
+    AFTER_PLACE,
+    BEFORE_PLACE,
+    BEGIN,
+    CLOSE,
+    CURRENT_AT,
+    FIRST_AT,
+    KLEENE,
+    LAST_AT,
+    PREVIOUS_AT,
+    PROGRAM,
+    TAKE,
+    TIME_WINDOW,
+    Program,
+)
+from cepheid.language.bound import BoundSummary
+from cepheid.plan.physical import Plan
+
+ANY_FIRST = -1  # all first events at once
+ASKED, BASE = range(2)  # of `counters`: conditions tested, and the event that the table begins with
+
+
+class Table(NamedTuple):
+    """Sums by place and event, the running sums of each place, and what is reported."""
+
+    sums: Sums  # place * capacity + event - base
+    running: Sums  # by place: complete groups, to go on from; places + place: open groups, to add to
+    reported: Sums  # by group
+    lanes: LaneValues
+    group: Int64s  # by event: where a match counts that ends here (if it is postponed: that begins here); -1: nowhere
+    filled: Rows  # by place the events that have sums, in order...
+    sizes: Int64s  # ... and how many they are
+    complete: Rows  # by place and event: may something follow its group?
+    free: Rows  # by place: does nothing tie its first event (0), its further events (1) to the event before?
+    counters: Int64s
+    scratch: Scratch
+    entries: Rows  # no match buffer: no condition walks one
+
+
+TABLE = types.NamedTuple(
+    (
+        SUMS,
+        SUMS,
+        SUMS,
+        LANE_VALUES,
+        INT64S,
+        INT64_ROWS,
+        INT64S,
+        INT64_ROWS,
+        INT64_ROWS,
+        INT64S,
+        SCRATCH,
+        INT64_ROWS,
+    ),
+    Table,
+)
+
+
+@borrowing(types.boolean(QUERY, TABLE, types.int64))
+def passes(query: Query, table: Table, moment: int) -> bool:
+    """Do the conditions of a moment hold for the events that are written down?"""
+    return holds(query.program, query.columns, query.predicate, moment, table.scratch, table.entries, -1)
+
+
+@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+def write_down(query: Query, table: Table, place: int, event: int, first: int) -> None:
+    """Writes down the event at hand, and the first one where it is known."""
+    at, places = table.scratch.at, query.program.place
+    if first >= 0:
+        at[places[0, FIRST_AT]] = first
+    at[places[place, CURRENT_AT]] = event
+    at[places[place, LAST_AT]] = event
+
+
+@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64))
+def can_start(query: Query, table: Table, event: int, first: int) -> bool:
+    """Can a match begin with an event?"""
+    if query.events.facts[BEGINS, event] & 1 == 0 or first not in (ANY_FIRST, event):
+        return False
+    write_down(query, table, 0, event, event)
+    return passes(query, table, BEGIN)
+
+
+@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64, types.int64, types.int64))
+def can_begin(query: Query, table: Table, place: int, before: int, event: int, first: int) -> bool:
+    """Can an event be the first of a place behind an event of the place before it?"""
+    program, scratch = query.program, table.scratch
+    write_down(query, table, place, event, first)
+    scratch.at[program.place[place, FIRST_AT]] = event
+    scratch.at[program.place[place - 1, LAST_AT]] = before
+    if not passes(query, table, 3 * place + BEGIN):
+        return False
+    for negation in range(program.negatives):
+        if program.negations[negation, AFTER_PLACE] == place - 1 and program.negations[negation, BEFORE_PLACE] == place:
+            scratch.between[negation, BEFORE], scratch.between[negation, BEHIND] = before, event
+            if kills(query, negation, 3 * program.places + negation, scratch, table.entries, -1):
+                return False
+    return True
+
+
+@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64, types.int64, types.int64))
+def can_take(query: Query, table: Table, place: int, before: int, event: int, first: int) -> bool:
+    """Can an event join a group whose last event is known?"""
+    write_down(query, table, place, event, first)
+    table.scratch.at[query.program.place[place, PREVIOUS_AT]] = before
+    return passes(query, table, 3 * place + TAKE)
+
+
+@borrowing(types.boolean(QUERY, TABLE, types.int64, types.int64))
+def survives(query: Query, table: Table, event: int, first: int) -> bool:
+    """Does a complete match survive the components that must not happen before it or after it?"""
+    program, between = query.program, table.scratch.between
+    for negation in range(program.negatives):
+        after, before = program.negations[negation, AFTER_PLACE], program.negations[negation, BEFORE_PLACE]
+        if after >= 0 and before >= 0:
+            continue
+        write_down(query, table, program.places - 1, event, first)
+        between[negation, BEFORE] = event if after >= 0 else -1
+        between[negation, BEHIND] = first if before >= 0 else -1
+        between[negation, FIRST_EVENT], between[negation, LAST_EVENT] = first, event
+        if kills(query, negation, 3 * program.places + negation, table.scratch, table.entries, -1):
+            return False
+    return True
+
+
+@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+def gather(query: Query, table: Table, place: int, event: int, first: int) -> None:
+    """Adds up the matches that an event can follow: as the first of a place, and as a further one of its group."""
+    program, sums = query.program, table.sums
+    capacity, base = table.filled.shape[1], table.counters[BASE]
+    row = place * capacity + event - base
+    if place > 0 and query.events.facts[BEGINS, event] & (1 << place) != 0:
+        if table.free[place, 0] == 1:
+            add(sums, row, table.running, place - 1)
+        else:
+            table.counters[ASKED] += table.sizes[place - 1]
+            for index in range(table.sizes[place - 1]):
+                before = table.filled[place - 1, index]
+                if table.complete[place - 1, before - base] == 1 and can_begin(
+                    query, table, place, before, event, first
+                ):
+                    add(sums, row, sums, (place - 1) * capacity + before - base)
+    if program.place[place, KLEENE] == 1 and query.events.facts[MASK, event] & (1 << place) != 0:
+        if table.free[place, 1] == 1:
+            add(sums, row, table.running, program.places + place)
+        else:
+            table.counters[ASKED] += table.sizes[place]
+            for index in range(table.sizes[place]):
+                before = table.filled[place, index]
+                if can_take(query, table, place, before, event, first):
+                    add(sums, row, sums, place * capacity + before - base)
+
+
+@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+def reach(query: Query, table: Table, place: int, event: int, first: int) -> None:
+    """The sums of the matches that have come to an event at a place."""
+    program, sums = query.program, table.sums
+    row = place * table.filled.shape[1] + event - table.counters[BASE]
+    clear(sums, row)
+    gather(query, table, place, event, first)
+    if place == 0 and can_start(query, table, event, first):
+        sums.pieces[row, 0] += 1
+        sums.near[row, 0] += 1.0
+    if sums.near[row, 0] == 0.0:
+        return
+    take_event(sums, row, table.lanes, place, event)
+    write_down(query, table, place, event, first)
+    complete = passes(query, table, 3 * place + CLOSE)
+    table.complete[place, event - table.counters[BASE]] = 1 if complete else 0
+    group = table.group[first if program.postponed else event]
+    if complete and group >= 0 and place == program.places - 1 and survives(query, table, event, first):
+        report(table.reported, group, sums, row)
+
+
+@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+def settle_events(query: Query, table: Table, low: int, high: int, place: int) -> None:
+    """Concurrent events do not follow each other: what they have come to counts from the next instant on."""
+    places, base = query.program.places, table.counters[BASE]
+    for event in range(low, high):
+        row = place * table.filled.shape[1] + event - base
+        if table.sums.near[row, 0] != 0.0:
+            table.filled[place, table.sizes[place]] = event
+            table.sizes[place] += 1
+            add(table.running, places + place, table.sums, row)
+            if table.complete[place, event - base] == 1:
+                add(table.running, place, table.sums, row)
+
+
+@borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
+def follow(query: Query, table: Table, first: int, low: int, end: int) -> None:
+    """The sums of all matches of a partition, or of those that begin with one event."""
+    events, places = query.events, query.program.places
+    table.counters[BASE] = low
+    for place in range(places):
+        table.sizes[place] = 0
+        clear(table.running, place)
+        clear(table.running, places + place)
+    while low < end and (first == ANY_FIRST or in_window(events, query.program, first, low)):
+        high = low + 1
+        while high < end and events.facts[INSTANT, high] == events.facts[INSTANT, low]:
+            high += 1
+        for event in range(low, high):
+            for place in range(places):
+                reach(query, table, place, event, first)
+        for place in range(places):
+            settle_events(query, table, low, high, place)
+        low = high
+
+
+@borrowing(types.int64(EVENTS, PROGRAM, types.int64, types.int64))
+def largest_window(events: Events, program: Program, begin: int, end: int) -> int:
+    """The most events of a partition that a window holds."""
+    most, low = 0, begin
+    for high in range(begin, end):
+        while not in_window(events, program, low, high):
+            low += 1
+        most = max(most, high - low + 1)
+    return most
+
+
+@borrowing(types.boolean(EVENTS, PROGRAM, INT64S, types.int64, types.int64))
+def may_start(events: Events, program: Program, group: Int64s, event: int, after: int) -> bool:
+    """Could a match that starts here be known in the interval that is asked for?"""
+    if events.facts[BEGINS, event] & 1 == 0 or (program.postponed and group[event] < 0):
+        return False
+    if program.window_kind == TIME_WINDOW and not program.postponed:
+        return bool(events.facts[TIME, event] + (program.window - 1) > after)
+    return True
+
+
+class Wanted(NamedTuple):
+    """What is asked of the kernel."""
+
+    groups: int
+    after: int
+    needs_first: bool
+
+
+WANTED = types.NamedTuple((types.int64, types.int64, types.boolean), Wanted)
+
+
+@kernel(types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, INT64S, WANTED))
+def add_up(
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    lanes: LaneValues,
+    group: Int64s,
+    widths: Int64s,
+    wanted: Wanted,
+) -> tuple[Sums, Int64s]:
+    """The sums of every group, over all partitions."""
+    capacity = 1
+    for part in range(len(events.starts) - 1):
+        begin, end = events.starts[part], events.starts[part + 1]
+        capacity = max(capacity, largest_window(events, program, begin, end))
+    free = np.zeros((program.places, 2), np.int64)
+    for place in range(program.places):
+        free[place, 0] = program.moments[3 * place + BEGIN] == program.moments[3 * place + BEGIN + 1]
+        free[place, 1] = program.moments[3 * place + TAKE] == program.moments[3 * place + TAKE + 1]
+    for negation in range(program.negatives):
+        if program.negations[negation, AFTER_PLACE] >= 0 and program.negations[negation, BEFORE_PLACE] >= 0:
+            free[program.negations[negation, BEFORE_PLACE], 0] = 0
+    table = Table(
+        new_sums(program.places * capacity, lanes),
+        new_sums(2 * program.places, lanes),
+        new_sums(wanted.groups, lanes),
+        lanes,
+        group,
+        np.zeros((program.places, capacity), np.int64),
+        np.zeros(program.places, np.int64),
+        np.zeros((program.places, capacity), np.int64),
+        free,
+        np.zeros(2, np.int64),
+        new_scratch(widths[0], widths[1], widths[2], 0),
+        np.zeros((0, 4), np.int64),
+    )
+    for part in range(len(events.starts) - 1):
+        begin, end = events.starts[part], events.starts[part + 1]
+        query = Query(events, program, columns, predicate, absent_events(events, program, part))
+        if begin < end and not wanted.needs_first and in_window(events, program, begin, end - 1):
+            follow(query, table, ANY_FIRST, begin, end)
+            continue
+        for first in range(begin, end):
+            if may_start(events, program, group, first, wanted.after):
+                follow(query, table, first, first, end)
+    return table.reported, table.counters
+
+
+def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals | None:
+    """The totals over the matches with after < completion <= until; None: they can only be had by listing."""
+    bound = plan.bound
+    how = carrying(bound)
+    if how.refused is not None:
+        return None
+    found = candidates(plan, events)
+    laid_out = lay_out(bound, events, found)
+    if len(found.compared) > 0 or not laid_out.ordered:
+        return None  # equality is tested between all events of a match, and only some of them are at hand
+    compiled = compile_program(bound)
+    columns = fill(compiled.layout, events.table, found.rows, bound.schema)
+    completion = found.due if bound.postponed else found.time
+    wanted = ((completion > after) & (completion <= until)).astype(np.int64)
+    groups = groups_of(summary, events, found.rows, completion, wanted)
+    lanes = lanes_of(bound, summary, events).at(found.rows)
+    reported, counters = add_up(
+        laid_out,
+        compiled.program,
+        columns,
+        compiled.predicate.call,
+        LaneValues(lanes.exact, lanes.exact_place, lanes.rough, lanes.rough_place, lanes.rank, lanes.rank_place),
+        groups.group,
+        np.array([compiled.slots, compiled.whole, compiled.number], np.int64),
+        Wanted(len(groups.rows), after, how.needs_first),
+    )
+    has = np.flatnonzero(reported.near[:, 0] != 0)
+    pieces = reported.pieces[has].reshape(len(has), 1 + len(lanes.exact), LIMBS)
+    weights = [1 << (LIMB * limb) for limb in range(LIMBS)]
+    exact = [[sum(p * w for p, w in zip(lane, weights, strict=True)) for lane in row] for row in pieces.tolist()]
+    seen = {"scanned": found.scanned, "candidates": len(found), "evaluations": int(counters[ASKED])}
+    return GroupTotals(
+        lanes, groups.rows[has], groups.bucket[has], exact, reported.near[has], reported.least[has], seen
+    )

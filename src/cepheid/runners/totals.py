@@ -1,0 +1,159 @@
+"""SUMMARISE as a table: totals over matches, without listing them wherever they can be carried along."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
+from cepheid.engine.engines import ENGINES
+from cepheid.engine.find import BEGINNING, find
+from cepheid.engine.program.carry import carrying
+from cepheid.errors import LimitError
+from cepheid.language.bound import BoundQuery, BoundSummary, BoundTotal
+from cepheid.language.schema import DataType
+from cepheid.language.totals import BUCKET
+from cepheid.language.typing import type_of
+from cepheid.plan.physical import Plan
+
+EXACT = pa.decimal128(38, 0)  # of counts, and of sums of whole numbers: Spark has no wider type
+TOO_LARGE = 10**38
+
+
+def find_totals(
+    plan: Plan, summary: BoundSummary, events: EventTable, after: int | None = None, until: int | None = None
+) -> GroupTotals:
+    """The totals over the matches with after < completion <= until."""
+    low = BEGINNING if after is None else after
+    high = NEVER if until is None else until
+    if listing_needed(plan) is None:
+        from cepheid.engine.search.totals import total
+
+        found = total(plan, summary, events, low, high)
+        if found is not None:
+            return found
+    return total_listed(plan.bound, summary, events, lambda: find(plan, events, after, until))
+
+
+def listing_needed(plan: Plan) -> str | None:
+    """Why the matches have to be listed to be added up; None: they need not be."""
+    if plan.engine == "reference":
+        return "the reference lists"
+    return ENGINES["runs"].refuses(plan.bound, plan.model) or carrying(plan.bound).refused
+
+
+def count_matches(plan: Plan, events: EventTable) -> int | None:
+    """How many matches there are, exactly; None where they cannot be carried along."""
+    if listing_needed(plan) is not None:
+        return None
+    from cepheid.engine.search.totals import total
+
+    found = total(plan, COUNT_ALL, events, BEGINNING, NEVER)
+    if found is None:
+        return None
+    return sum(_exact("count(*)", row[0], near) for row, near in zip(found.exact, found.near[:, 0], strict=True))
+
+
+def totals_table(bound: BoundQuery, events: EventTable, found: GroupTotals, summary: BoundSummary) -> pa.Table:
+    """The totals as rows: BY attributes, the bucket, then what was asked for."""
+    order = _order(summary, events, found)
+    fields = totals_schema(bound, summary, events.table.schema)
+    columns: dict[str, pa.Array] = {}
+    rows = pa.array(found.rows[order])
+    for name in summary.by:
+        columns[name] = events.table.column(name).take(rows).combine_chunks().cast(fields.field(name).type)
+    if summary.every is not None:
+        begins = found.bucket[order]
+        columns[BUCKET] = _times(pa.array(begins, mask=begins == NEVER), fields.field(BUCKET).type)
+    alone = not summary.by and summary.every is None and not len(found)
+    for index, total in enumerate(summary.totals):
+        values = [_value(total, index, found, group) for group in order]
+        if alone:  # as in SQL: without groups there is one row, whatever it counts
+            values = [{"count": Decimal(0), "approximate_count": 0.0}.get(total.function)]
+        kind = fields.field(total.name).type
+        if pa.types.is_timestamp(kind):
+            columns[total.name] = _times(pa.array(values, pa.int64()), kind)
+        else:
+            columns[total.name] = pa.array(values, kind)
+    facts = {"engine": "totals", "truncated": False, "counters": found.counters}
+    table = pa.table([columns[field.name] for field in fields], schema=fields)
+    return table.replace_schema_metadata({"cepheid": json.dumps(facts)})
+
+
+def totals_schema(bound: BoundQuery, summary: BoundSummary, events: pa.Schema) -> pa.Schema:
+    """The columns of the totals, without running anything."""
+    fields = [(name, _plain(events.field(name).type)) for name in summary.by]
+    time = events.field(bound.schema.time).type
+    if summary.every is not None:
+        fields.append((BUCKET, time if pa.types.is_timestamp(time) else pa.int64()))
+    return pa.schema([*fields, *((total.name, _kind(bound, total, time)) for total in summary.totals)])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _kind(bound: BoundQuery, total: BoundTotal, time: pa.DataType) -> pa.DataType:
+    if total.function == "count":
+        return EXACT
+    if total.function in ("avg", "approximate_count"):
+        return pa.float64()
+    assert total.argument is not None
+    kind = type_of(total.argument, bound.schema)
+    if kind is DataType.INT:
+        return EXACT if total.function == "sum" else pa.int64()
+    if kind is DataType.TIME:
+        return time if pa.types.is_timestamp(time) else pa.timestamp("us")
+    return pa.float64() if kind is DataType.FLOAT else pa.string()
+
+
+def _times(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_timestamp(kind):
+        return column
+    return column.cast(pa.timestamp("us", kind.tz)).cast(kind)
+
+
+def _order(summary: BoundSummary, events: EventTable, found: GroupTotals) -> list[int]:
+    """Groups by bucket, then by where they first occur in the table."""
+    return [int(group) for group in np.lexsort((found.rows, found.bucket))]
+
+
+def _value(total: BoundTotal, index: int, found: GroupTotals, group: int) -> Any:
+    if total.variable is None:
+        near = float(found.near[group, 0])
+        if total.function == "approximate_count":
+            return near
+        return Decimal(_exact(total.name, found.exact[group][0], near))
+    known, *rest = found.lanes.made_of[index]
+    exact, near_row = found.exact[group], found.near[group]
+    if total.function == "count":
+        return Decimal(_exact(total.name, exact[1 + known], near_row[1 + known]))
+    if near_row[1 + known] == 0:
+        return None
+    if total.function in ("min", "max"):
+        return found.lanes.ranked[rest[0]].of(int(found.least[group, rest[0]]))
+    rough = found.lanes.fractions[index]
+    if total.function == "sum" and not rough:
+        return Decimal(_exact(total.name, exact[1 + rest[0]], near_row[1 + rest[0]]))
+    if rough:
+        added = float(near_row[len(exact) + rest[0]])
+        return added / float(near_row[1 + known]) if total.function == "avg" else added
+    number = _exact(total.name, exact[1 + known], near_row[1 + known])
+    return _exact(total.name, exact[1 + rest[0]], near_row[1 + rest[0]]) / number
+
+
+def _exact(name: str, value: int, near: float) -> int:
+    """An exact sum, if it has at most 38 digits."""
+    if not abs(near) < 2 * TOO_LARGE or abs(value) >= TOO_LARGE:
+        size = "" if math.isnan(near) else f": about {near:.1e}"
+        raise LimitError(
+            f"{name} has more than 38 digits{size}", hint="ask for approximate_count(*), or a shorter WITHIN"
+        )
+    return value

@@ -1,0 +1,57 @@
+"""OUTPUT MAXIMAL: the same matches as the reference's, also where only closed groups are built."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pyarrow as pa
+from hypothesis import event, given
+
+import cepheid
+from cepheid.engine.data.table import ordered
+from cepheid.engine.find import find
+from cepheid.engine.output.closed import can_close
+from cepheid.language import syntax as s
+from cepheid.plan.physical import Plan
+from strategies.agreement import bound_to, everything
+from strategies.queries import queries, streams
+
+MAXIMAL = s.Output(s.OutputMode.MAXIMAL)
+
+
+@given(
+    queries(
+        returns=False,
+        output=False,
+        strategy=s.Strategy.SKIP_TILL_ANY,
+        aggregates=False,
+        disjunction=False,
+        wildcard=False,
+        max_conditions=1,
+        min_components=2,
+    ).map(lambda query: dataclasses.replace(query, output=MAXIMAL)),
+    streams(max_size=9, concurrent=False),
+)
+def test_it_agrees_with_the_reference(query: s.QuerySyntax, events: pa.Table) -> None:
+    bound = bound_to(query, events)
+    event("closed groups only" if can_close(bound) else "everything")
+    table = ordered(events, bound.schema)
+    plan = Plan(bound, "runs", partition=bound.equivalence)
+    assert everything(find(plan, table)) == everything(find(Plan(bound, "reference"), table))
+
+
+def test_thirty_events_and_one_behind_them_are_one_match() -> None:
+    kinds = ["A"] * 30 + ["B"]
+    events = pa.table({"ts": range(31), "type": kinds})
+    found = cepheid.match(events, "PATTERN SEQ(A+ a[], B b) OUTPUT MAXIMAL").to_pylist()
+    assert [len(match["a"]) for match in found] == [30]
+
+
+def test_a_window_that_ends_gives_one_match_for_each_end() -> None:
+    kinds = ["A"] * 40 + ["B", "B"]
+    events = pa.table({"ts": range(42), "type": kinds})
+    found = cepheid.match(events, "PATTERN SEQ(A+ a[], B b) WITHIN 40 OUTPUT MAXIMAL").to_pylist()
+    assert [(match["match_start"], match["match_end"], len(match["a"])) for match in found] == [
+        (1, 40, 39),
+        (2, 41, 38),
+    ]

@@ -1,0 +1,159 @@
+"""SUMMARISE: totals equal the grouped listing, on drawn queries and streams, whether or not they are carried along."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.table import ordered
+from cepheid.engine.find import BEGINNING
+from cepheid.engine.reference.totals import totals
+from cepheid.errors import LimitError
+from cepheid.language import syntax as s
+from cepheid.language.check import check
+from cepheid.plan.physical import Plan
+from cepheid.runners.totals import find_totals, listing_needed, totals_table
+from strategies.agreement import bound_to
+from strategies.queries import queries, streams
+
+Draw = Any
+
+
+@st.composite
+def summarised(draw: Draw, query: s.QuerySyntax) -> s.QuerySyntax:
+    """A drawn query with drawn totals."""
+    positives = [component.variable for component in query.components if not component.negative]
+    items = []
+    for _ in range(draw(st.integers(0, 4))):
+        function = draw(st.sampled_from(("count", "sum", "avg", "min", "max")))
+        of = s.Reference(draw(st.sampled_from(positives)))
+        column = draw(st.sampled_from(("x", "z", "f", "s" if function in ("min", "max", "count") else "y")))
+        argument: s.Expression = s.Attribute(of, column)
+        if column == "x" and draw(st.booleans()):
+            argument = s.Arithmetic("*", argument, s.Literal(draw(st.integers(-3, 3))))
+        items.append(s.Total(function, of if function == "count" and draw(st.booleans()) else argument))
+    items = [replace(item, alias=f"total {number}") for number, item in enumerate(items)]
+    tests = [name for part in _parts(query) if isinstance(part, s.Equivalence) for name, _ in part.tests]
+    by = tuple(name for name in dict.fromkeys(tests) if draw(st.booleans()))
+    every = s.Window(draw(st.integers(1, 9))) if draw(st.booleans()) else None
+    summary = s.Summary((s.Total("count"), s.Total("approximate_count"), *items), by, every)
+    return check(replace(query, summary=summary, returns=None))
+
+
+def _parts(query: s.QuerySyntax) -> tuple[s.Expression, ...]:
+    where = query.where
+    return () if where is None else where.operands if isinstance(where, s.And) else (where,)
+
+
+def assert_totals_agree(query: s.QuerySyntax, table: pa.Table, after: int = BEGINNING, until: int = NEVER) -> None:
+    bound = bound_to(query, table)
+    assert bound.summary is not None
+    events = ordered(table, bound.schema)
+    plan = Plan(bound, "runs", partition=bound.equivalence)
+    found = find_totals(plan, bound.summary, events, after, until)
+    rows = totals_table(bound, events, found, bound.summary).to_pylist()
+    event("listed" if listing_needed(plan) else "carried along")
+    expected = totals(Plan(bound, "reference"), bound.summary, events, after, until)
+    assert len(rows) == len(expected)
+    for one, other in zip(_sorted(bound.summary, rows), _sorted(bound.summary, expected), strict=True):
+        assert one.keys() == other.keys()
+        for name, value in other.items():
+            assert same(one[name], value), (name, one, other)
+
+
+def _sorted(summary: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    keys = [*summary.by, *(["bucket"] if summary.every is not None else [])]
+    return sorted(rows, key=lambda row: [(row[key] is not None, row[key]) for key in keys])
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and other is not None:
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool((int(one) if isinstance(one, Decimal) else one) == other)
+
+
+@given(data=st.data())
+def test_totals_equal_the_grouped_listing(data: Any) -> None:
+    drawn = queries(strategy=s.Strategy.SKIP_TILL_ANY, max_conditions=2, returns=False, output=False)
+    query = data.draw(summarised(data.draw(drawn)))
+    assert_totals_agree(query, data.draw(streams(max_size=10)))
+
+
+@given(data=st.data())
+def test_they_do_where_conditions_tie_neighbours(data: Any) -> None:
+    drawn = queries(
+        strategy=s.Strategy.SKIP_TILL_ANY,
+        aggregates=False,
+        disjunction=False,
+        max_conditions=2,
+        returns=False,
+        output=False,
+    )
+    query = data.draw(summarised(data.draw(drawn)))
+    assert_totals_agree(query, data.draw(streams(max_size=10)))
+
+
+@given(data=st.data())
+def test_they_do_under_every_strategy_and_output(data: Any) -> None:
+    query = data.draw(summarised(data.draw(queries(returns=False))))
+    assert_totals_agree(query, data.draw(streams(max_size=9)))
+
+
+@given(data=st.data())
+def test_intervals_add_up(data: Any) -> None:
+    query = data.draw(summarised(data.draw(queries(strategy=s.Strategy.SKIP_TILL_ANY, returns=False, output=False))))
+    after = data.draw(st.integers(-2, 25))
+    assert_totals_agree(query, data.draw(streams(max_size=9)), after, after + data.draw(st.integers(1, 10)))
+
+
+RISING = "PATTERN SEQ(A+ a[], B b) WHERE a[i].x > a[i-1].x WITHIN 100000"
+
+
+def rising(number: int) -> pa.Table:
+    """So many A that rise all along, and a B."""
+    kinds = ["A"] * number + ["B"]
+    return pa.table({"ts": range(number + 1), "type": kinds, "x": range(number + 1)})
+
+
+def test_counts_are_exact_to_38_digits() -> None:
+    assert cepheid.match(rising(126), RISING, output="count") == 2**126 - 1
+    found = cepheid.match(rising(100), f"{RISING} SUMMARISE count(*) AS n, sum(a.x) AS v").to_pylist()
+    assert found == [{"n": Decimal(2**100 - 1), "v": Decimal(2**99 * (99 * 100 // 2))}]
+
+
+def test_beyond_38_digits_the_error_names_the_approximation() -> None:
+    with pytest.raises(LimitError, match="38 digits") as caught:
+        cepheid.match(rising(130), RISING, output="count")
+    assert "approximate_count" in str(caught.value)
+    text = f"{RISING} SUMMARISE approximate_count(*) AS n"
+    assert cepheid.match(rising(700), text)["n"].to_pylist() == [pytest.approx(2.0**700)]
+
+
+def test_no_match_is_one_row_without_groups_and_none_with() -> None:
+    events = pa.table({"ts": [1], "type": ["A"], "x": [1]})
+    found = cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE [x] SUMMARISE count(*) AS n, sum(a.x) AS v")
+    assert found.to_pylist() == [{"n": Decimal(0), "v": None}]
+    assert cepheid.match(events, "PATTERN SEQ(A a, B b) WHERE [x] SUMMARISE count(*) AS n BY x").num_rows == 0
+
+
+def test_buckets_of_timestamps() -> None:
+    minutes = [0, 3, 9, 12, 14]
+    times = pa.array([minute * 60_000_000 for minute in minutes], pa.timestamp("us"))
+    events = pa.table({"ts": times, "type": list("AABAB"), "x": [1, 2, 3, 4, 5]})
+    text = "PATTERN SEQ(A a, B b) WITHIN 8 minutes SUMMARISE count(*) AS n, max(b.ts) AS last EVERY 10 minutes"
+    found = cepheid.match(events, text).to_pylist()
+    assert [(row["bucket"].minute, row["n"], row["last"].minute) for row in found] == [(0, 1, 9), (10, 1, 14)]
+
+
+def test_too_many_matches_are_counted_before_they_are_given_up() -> None:
+    with pytest.raises(LimitError, match=r"there are 1,073,741,823 matches.*SUMMARISE"):
+        cepheid.match(rising(30), RISING, max_matches=100)
