@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
-from cepheid.language.bound import BoundQuery, BoundWindow, Branch, Conjunct, Phase
+from cepheid.language.bound import BoundGap, BoundQuery, BoundWindow, Branch, Conjunct, Phase
 from cepheid.language.check import located, returned_name
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
@@ -71,12 +71,13 @@ class _Binder:
             syntax=syntax,
             schema=self.schema,
             strategy=self.query.selection.strategy if self.query.selection else s.Strategy.SKIP_TILL_ANY,
-            window=self.window(),
+            window=self.window(self.query.within),
             equivalence=equivalence,
             fixed=fixed,
             conjuncts=tuple(self.placed(clause) for clause in conjuncts(self.positive_part(rest))),
             branches=self.branches(rest),
             returns=returns,
+            gaps=tuple(self.gaps()),
             text=self.text,
         )
 
@@ -181,8 +182,21 @@ class _Binder:
 
     # the window
 
-    def window(self) -> BoundWindow | None:
-        within = self.query.within
+    def gaps(self) -> Iterator[tuple[str, BoundGap]]:
+        """How long after the event before it each component comes, where the query says so."""
+        for component in self.query.components:
+            if component.gap is None:
+                continue
+            after, within = self.window(component.gap.after), self.window(component.gap.within)
+            if any(each is not None and each.events for each in (after, within)):
+                self.fail("a gap is a length of time", component.gap, "bad-window", "for example WITHIN 5 minutes")
+            if after is not None and within is not None and after.length >= within.length:
+                hint = "AFTER is the shortest, WITHIN the longest time that may pass"
+                self.fail("no event can come after that and within this", component.gap, "bad-window", hint)
+            lengths = (None if each is None else each.length for each in (after, within))
+            yield component.variable, BoundGap(*lengths)
+
+    def window(self, within: s.Window | None) -> BoundWindow | None:
         if within is None:
             return None
         length, unit = self.length_written(within)

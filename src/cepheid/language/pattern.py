@@ -1,0 +1,185 @@
+"""The pattern algebra: what a pattern is made of, whatever language it was written in.
+
+Nodes are frozen data. A dialect's parser makes them; automata and programs are made of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import TypeAlias
+
+Span: TypeAlias = tuple[int, int]  # character offsets into the text; the second one is exclusive
+NOWHERE: Span = (0, 0)
+
+
+@dataclass(frozen=True)
+class Single:
+    """One row or event of a label."""
+
+    label: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """One part after the other."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the parts, the earlier ones preferred."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A part several times: as often as possible if greedy, else as seldom; `most` None means without end."""
+
+    part: Pattern
+    least: int
+    most: int | None
+    greedy: bool = True
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class AnyOrder:
+    """All parts, in any order; the order in which they are written is preferred (PERMUTE)."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A part whose rows belong to the match, but not to the output."""
+
+    part: Pattern
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Only before the first row of a partition."""
+
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class End:
+    """Only after the last row of a partition."""
+
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Empty:
+    """No row at all."""
+
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Pattern: TypeAlias = Single | Sequence | Choice | Repeat | AnyOrder | Excluded | Start | End | Empty
+
+
+def children(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The parts a pattern is directly made of."""
+    match pattern:
+        case Sequence(parts=parts) | Choice(parts=parts) | AnyOrder(parts=parts):
+            return parts
+        case Repeat(part=part) | Excluded(part=part):
+            return (part,)
+    return ()
+
+
+def walk(pattern: Pattern) -> Iterator[Pattern]:
+    """The pattern and everything in it, from left to right."""
+    yield pattern
+    for part in children(pattern):
+        yield from walk(part)
+
+
+def labels_of(pattern: Pattern) -> tuple[str, ...]:
+    """The labels, each once, in the order in which they are written.
+
+    >>> labels_of(Sequence((Single("A"), Repeat(Choice((Single("B"), Single("A"))), 0, None))))
+    ('A', 'B')
+    """
+    return tuple(dict.fromkeys(node.label for node in walk(pattern) if isinstance(node, Single)))
+
+
+def may_be_empty(pattern: Pattern) -> bool:
+    """Can the pattern hold without taking a row?
+
+    >>> may_be_empty(Repeat(Single("A"), 0, None)), may_be_empty(Sequence((Start(), Single("A"))))
+    (True, False)
+    """
+    match pattern:
+        case Single():
+            return False
+        case Sequence(parts=parts) | AnyOrder(parts=parts):
+            return all(may_be_empty(part) for part in parts)
+        case Choice(parts=parts):
+            return any(may_be_empty(part) for part in parts)
+        case Repeat(part=part, least=least):
+            return least == 0 or may_be_empty(part)
+        case Excluded(part=part):
+            return may_be_empty(part)
+    return True
+
+
+def exposed(pattern: Pattern, negative: frozenset[str], *, last: bool = False) -> tuple[frozenset[str], bool]:
+    """The negative labels that can come before every other one (or, with `last`, behind), and can all others vanish?
+
+    >>> absent, b = frozenset("N"), Single("B")
+    >>> exposed(Sequence((Repeat(b, 0, 1), Single("N"), Single("A"))), absent)
+    (frozenset({'N'}), False)
+    >>> exposed(Sequence((Single("A"), Single("N"), b)), absent, last=True)
+    (frozenset(), False)
+    """
+    match pattern:
+        case Single(label=label):
+            return (frozenset({label}), True) if label in negative else (frozenset(), False)
+        case Sequence(parts=parts):
+            found: frozenset[str] = frozenset()
+            for part in reversed(parts) if last else parts:
+                here, vanishes = exposed(part, negative, last=last)
+                found |= here
+                if not vanishes:
+                    return found, False
+            return found, True
+        case Choice(parts=parts) | AnyOrder(parts=parts):
+            inside = [exposed(part, negative, last=last) for part in parts]
+            vanishes = all(gone for _, gone in inside) if isinstance(pattern, AnyOrder) else any(g for _, g in inside)
+            return frozenset().union(*(here for here, _ in inside)), vanishes
+        case Repeat(part=part, least=least):
+            here, vanishes = exposed(part, negative, last=last)
+            return here, vanishes or least == 0
+        case Excluded(part=part):
+            return exposed(part, negative, last=last)
+    return frozenset(), True
+
+
+def is_list(pattern: Pattern) -> bool:
+    """Does it make its variables lists? All repetition does but `?`.
+
+    >>> is_list(Repeat(Single("A"), 0, 1)), is_list(Repeat(Single("A"), 1, 1)), is_list(Single("A"))
+    (False, True, False)
+    """
+    return isinstance(pattern, Repeat) and (pattern.least, pattern.most) != (0, 1)
+
+
+def orders(pattern: AnyOrder) -> Choice:
+    """Every order of the parts, in order of preference: lexicographic in the order they are written.
+
+    >>> [[part.label for part in order.parts] for order in orders(AnyOrder((Single("A"), Single("B")))).parts]
+    [['A', 'B'], ['B', 'A']]
+    """
+    return Choice(tuple(Sequence(order) for order in permutations(pattern.parts)), pattern.span)
