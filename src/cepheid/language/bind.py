@@ -277,9 +277,11 @@ class _Binder:
             negative = [a for a, c in zip(attributes, self.query.components, strict=True) if c.negative]
             for index, left in enumerate(positive):
                 parts += [s.Comparison("=", left, right, span=node.span) for right in positive[index + 1 :] + negative]
-            if len(positive) == 1 and self.positives[0].kleene:  # nothing else ties the elements of the group together
-                first = s.Attribute(s.Reference(self.positives[0].variable, s.Element.FIRST), name, span=node.span)
-                parts.append(s.Comparison("=", positive[0], first, span=node.span))
+            for own, component in zip(positive, self.positives, strict=True):
+                # Nothing else ties the elements of the group together, or in a pattern nothing else may be there.
+                if component.kleene and (len(positive) == 1 or self.query.pattern is not None):
+                    first = s.Attribute(s.Reference(component.variable, s.Element.FIRST), name, span=node.span)
+                    parts.append(s.Comparison("=", own, first, span=node.span))
             if value is not None:
                 parts += [s.Comparison("=", attribute, value) for attribute in attributes]
             if not self.schema.lacks:  # a comparison holds on a NULL of an ANY component, but an equivalence test never

@@ -257,7 +257,8 @@ class QuerySyntax(Node):
     """A whole query as written.
 
     `pattern` says how the components combine, each a `Single` with the name of its variable; None: in sequence, as
-    they are listed. `components` are the leaves in the order of the text; `kleene` marks those whose variable is a list.
+    they are listed. `components` are the leaves in the order of the text; `kleene` marks
+    those whose variable is a list.
     """
 
     components: tuple[Component, ...]

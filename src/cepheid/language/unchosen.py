@@ -23,7 +23,7 @@ def without_unchosen(node: s.Expression, unchosen: frozenset[str]) -> s.Expressi
     Literal(value=True)
     >>> without_unchosen(s.IsNull(x, negated=True), frozenset("b"))
     Literal(value=False)
-    >>> without_unchosen(s.Comparison("=", s.Call("count", (s.Reference("b", s.Element.ALL),)), s.Literal(0)), frozenset("b"))
+    >>> without_unchosen(s.Comparison("=", s.Length("b"), s.Literal(0)), frozenset("b"))
     Comparison(operator='=', left=Literal(value=0), right=Literal(value=0))
     """
     match node:

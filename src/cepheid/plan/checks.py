@@ -36,7 +36,9 @@ def _check_expression(bound: BoundQuery) -> None:
     """What is not yet said of patterns that are expressions."""
     hint = "write the alternatives as queries of their own, and run them together"
     if bound.schema.lower is not None:
-        raise QueryError("imprecise times need a pattern that is a plain sequence", hint=hint, code="expression-imprecise")
+        raise QueryError(
+            "imprecise times need a pattern that is a plain sequence", hint=hint, code="expression-imprecise"
+        )
     if bound.syntax.threshold is not None:
         raise QueryError("THRESHOLD needs a pattern that is a plain sequence", hint=hint, code="expression-threshold")
     if bound.syntax.output.mode is s.OutputMode.MAXIMAL:

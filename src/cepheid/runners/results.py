@@ -88,7 +88,9 @@ def _edges(bound: BoundQuery, table: pa.Table, matches: Matches) -> tuple[pa.Arr
     rows = np.stack([group.first() for group in matches.chosen])
     if bound.pattern is not None:  # any component may hold the first event: rows are in the order of time
         lasts = np.stack([group.last() for group in matches.chosen])
-        return _taken(column, np.where(rows == MISSING, len(table), rows).min(axis=0)), _taken(column, lasts.max(axis=0))
+        return _taken(column, np.where(rows == MISSING, len(table), rows).min(axis=0)), _taken(
+            column, lasts.max(axis=0)
+        )
     first = rows[0].copy()
     for other in rows[1:]:
         first = np.where(first == MISSING, other, first)

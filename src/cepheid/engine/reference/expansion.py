@@ -17,7 +17,8 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Negation
-from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence as InSequence, Single, is_list, labels_of
+from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Single, is_list, labels_of
+from cepheid.language.pattern import Sequence as InSequence
 from cepheid.language.unchosen import FALSE, TRUE, without_unchosen
 
 MAX_PATTERNS = 20_000
@@ -142,7 +143,7 @@ class ExpansionSearch:
     # linear patterns
 
     def judged(self, linear: Linear) -> Judged:
-        """Each condition of the query, for each choice of elements, at the event from which all it mentions is known."""
+        """Each condition, for each choice of elements, at the event from which all that it mentions is known."""
         positive = tuple(step for step in linear if step.variable not in self.negated)
         negative: list[tuple[Step, int]] = []
         before = 0
@@ -304,9 +305,10 @@ class ExpansionSearch:
         condition = self.search.evaluator.condition
         for branch in self.bound.branches:
             positive = [pair for part in branch.positive for pair in self.instances(judged, part)]
-            if all(condition(expression, binding, at) for expression, at in positive):
-                if not any(self.killed(judged, branch, copies, taken) for copies in self.together(judged, branch)):
-                    return True
+            if not all(condition(expression, binding, at) for expression, at in positive):
+                continue
+            if not any(self.killed(judged, branch, copies, taken) for copies in self.together(judged, branch)):
+                return True
         return False
 
     def conditions(self, judged: Judged, branch: Branch, copy: int) -> list[tuple[s.Expression, dict[str, int]]]:
