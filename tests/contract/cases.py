@@ -38,7 +38,7 @@ FEATURES = {
     "event_window": "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS",
     "output": "PATTERN SEQ(A a, B b) WITHIN 5 OUTPUT NON-OVERLAP",
 }
-EXPANDED = tuple(strategy for strategy in s.Strategy if strategy is not s.Strategy.SKIP_TILL_NEXT)
+EXPANDED = tuple(s.Strategy)
 BASE = "PATTERN SEQ(A a, B b) WITHIN 5"
 
 

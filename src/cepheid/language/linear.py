@@ -7,7 +7,7 @@ own, and conditions are written out for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, replace
 from itertools import permutations, product
@@ -46,6 +46,15 @@ Linear = tuple[Step, ...]
 
 
 @dataclass(frozen=True)
+class Rival:
+    """Events that another pattern would have taken before a step, as a negated component with what it must pass."""
+
+    before: int  # the number of the step
+    component: s.Component
+    conditions: tuple[s.Expression, ...]
+
+
+@dataclass(frozen=True)
 class LinearQuery:
     """A linear pattern as a query, and the components of the pattern's variables in it."""
 
@@ -54,19 +63,23 @@ class LinearQuery:
     places: tuple[tuple[int, ...], ...]  # for each positive component of the pattern, its places here
 
 
-def grows(pattern: Pattern) -> bool:
-    """Has it a group that may be repeated without end?"""
-    return any(isinstance(node, Repeat) and node.most is None and not _is_kleene(node) for node in walk(pattern))
+def grows(bound: BoundQuery) -> bool:
+    """Has its pattern a part that may be repeated without end, and is not one component of a linear one?"""
+    assert bound.pattern is not None
+    competing = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    endless = [node for node in walk(bound.pattern) if isinstance(node, Repeat) and node.most is None]
+    return any(competing or not _is_kleene(node) for node in endless)
 
 
 def refusal(bound: BoundQuery) -> str | None:
     """Why a pattern is not run as linear queries, or None."""
     assert bound.pattern is not None
-    if bound.strategy is s.Strategy.SKIP_TILL_NEXT:
-        return "under skip_till_next_match the alternatives of a pattern compete"
+    competing = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    if competing and any(component.any for component in bound.components):
+        return "under skip_till_next_match ANY(...) in a pattern that is more than a sequence"
     grouped: set[str] = set()
     for node in walk(bound.pattern):
-        if is_list(node) and not _is_kleene(node):
+        if is_list(node) and (competing or not _is_kleene(node)):
             grouped |= set(labels_of(node))
             if any(isinstance(inner, Repeat) and inner.most is None for inner in walk(node) if inner is not node):
                 return "a group that is repeated holds a part that is repeated without end"
@@ -91,8 +104,12 @@ def _is_kleene(node: Pattern) -> bool:
 
 
 def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
-    """The linear patterns with at most so many rounds of the groups that are repeated without end."""
+    """The linear patterns with at most so many rounds of the groups that are repeated without end.
+
+    Under skip_till_next_match each event of a Kleene component is a step of its own, since they compete with others.
+    """
     assert bound.pattern is not None
+    groups = bound.strategy is not s.Strategy.SKIP_TILL_NEXT
     negative = frozenset(component.variable for component in bound.components if component.negative)
 
     def takes(linear: Linear) -> bool:
@@ -111,7 +128,7 @@ def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
                 found = [linear for order in permutations(parts) for linear in in_a_row(order, around)]
             case Repeat(part=part) if not is_list(node):
                 found = [(), *expand(part, around)]
-            case Repeat(part=Single(label=label), least=least, most=most) if not around and most != 1:
+            case Repeat(part=Single(label=label), least=least, most=most) if groups and not around and most != 1:
                 found = [()] if least == 0 else []
                 found.append((Step(label, (), True, max(least, 1), most),))
             case Repeat(part=part, least=least, most=most):
@@ -146,9 +163,12 @@ def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
     return expand(bound.pattern, ())
 
 
-def linear_query(bound: BoundQuery, steps: Linear) -> LinearQuery | None:
-    """The query of a linear pattern; None if its conditions cannot hold."""
-    writer = _Writer(bound, steps)
+def linear_query(bound: BoundQuery, steps: Linear, rivals: Several[Rival] = ()) -> LinearQuery | None:
+    """The query of a linear pattern; None if its conditions cannot hold.
+
+    `rivals` are events that must not lie before a step, since another pattern would have taken them.
+    """
+    writer = Writer(bound, steps, rivals)
     where = writer.where()
     if where is None:
         return None
@@ -160,7 +180,9 @@ def linear_query(bound: BoundQuery, steps: Linear) -> LinearQuery | None:
     return LinearQuery(steps, writer.bound_with(where), tuple(places))
 
 
-def beginning(bound: BoundQuery, steps: Linear, rounds: int) -> LinearQuery | None:
+def beginning(
+    bound: BoundQuery, steps: Linear, rounds: int, rivals_of: Callable[[Linear], Iterable[Rival]] | None = None
+) -> LinearQuery | None:
     """A linear pattern up to its last step of round `rounds`, with the conditions that are known there.
 
     If nothing in a stream begins like that, no pattern with more rounds has a match.
@@ -170,23 +192,25 @@ def beginning(bound: BoundQuery, steps: Linear, rounds: int) -> LinearQuery | No
     if not reached:
         return None
     first = tuple(step for step in steps[: reached[-1] + 1] if step.variable not in negative)
-    writer = _Writer(bound, first)
+    writer = Writer(bound, first, () if rivals_of is None else tuple(rivals_of(first)))
     where = writer.where(partial=True)
     return None if where is None else LinearQuery(first, writer.bound_with(where), ())
 
 
-class _Writer:
+class Writer:
     """Writes the conditions of a pattern for one of its linear ones."""
 
-    def __init__(self, bound: BoundQuery, steps: Linear) -> None:
-        self.bound, self.steps = bound, steps
+    def __init__(self, bound: BoundQuery, steps: Linear, rivals: Several[Rival] = ()) -> None:
+        self.bound, self.steps, self.rivals = bound, steps, rivals
         self.by_name = {component.variable: component for component in bound.components}
         self.negated = frozenset(name for name, component in self.by_name.items() if component.negative)
         self.elements: dict[str, list[int]] = {}
         for number, step in enumerate(steps):
             self.elements.setdefault(step.variable, []).append(number)
         self.names = [
-            step.variable
+            f"{step.variable}#{self.elements[step.variable].index(number) + 1}"
+            if self.by_name[step.variable].kleene and not step.many
+            else step.variable
             if len(self.elements[step.variable]) == 1
             else f"{step.variable}#{self.elements[step.variable].index(number) + 1}"
             for number, step in enumerate(steps)
@@ -194,12 +218,16 @@ class _Writer:
 
     def bound_with(self, where: s.Expression) -> BoundQuery:
         """The linear pattern with a condition, ready to be planned."""
-        components = tuple(
-            replace(self.by_name[step.variable], variable=name, kleene=step.many, named=True, gap=None)
-            for step, name in zip(self.steps, self.names, strict=True)
-        )
-        selection = s.Selection(self.bound.strategy, tuple(self.names))
-        syntax = s.QuerySyntax(components, where=None if where == TRUE else where, selection=selection)
+        components: list[s.Component] = []
+        for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
+            components += [rival.component for rival in self.rivals if rival.before == number]
+            own = self.by_name[step.variable]
+            components.append(replace(own, variable=name, kleene=step.many, named=True, gap=None))
+        strategy = self.bound.strategy
+        if strategy is s.Strategy.SKIP_TILL_NEXT:  # what must not be skipped are the rivals
+            strategy = s.Strategy.SKIP_TILL_ANY
+        selection = s.Selection(strategy, tuple(component.variable for component in components))
+        syntax = s.QuerySyntax(tuple(components), where=None if where == TRUE else where, selection=selection)
         return replace(bind(syntax, self.bound.schema), window=self.bound.window)
 
     def where(self, *, partial: bool = False) -> s.Expression | None:
@@ -212,8 +240,9 @@ class _Writer:
             elif s.variables_of(part) & self.negated:
                 parts += [] if partial else [self.literal_by_literal(part)]
             else:
-                parts += [written for clause in conjuncts(part) for written in self.written(clause, partial)]
-        parts += [*self.lengths(partial), *self.gap_conditions()]
+                parts += [written for clause in conjuncts(part) for written, _ in self.written(clause, partial)]
+        parts += [*self.lengths(partial), *(condition for condition, _ in self.gap_conditions())]
+        parts += [condition for rival in self.rivals for condition in rival.conditions]
         if s.Literal(False) in parts:
             return None
         parts = [part for part in parts if part != TRUE]
@@ -224,11 +253,14 @@ class _Writer:
         if isinstance(node, s.And | s.Or):
             operands = tuple(self.literal_by_literal(operand) for operand in node.operands)
             return without_unchosen(type(node)(operands, span=node.span), frozenset())
-        written = list(self.written(node, False))
+        written = [each for each, _ in self.written(node, False)]
         return TRUE if not written else written[0] if len(written) == 1 else s.And(tuple(written))
 
-    def written(self, clause: s.Expression, partial: bool) -> Iterator[s.Expression]:
-        """A condition once for each choice of elements; those of one group come from the same round."""
+    def written(self, clause: s.Expression, partial: bool) -> Iterator[tuple[s.Expression, int]]:
+        """A condition once for each choice of elements, with the step at which it is known.
+
+        Elements of one group come from the same round.
+        """
         unchosen = frozenset(self.by_name) - set(self.elements)
         if partial and s.variables_of(clause) & unchosen:
             return
@@ -243,7 +275,25 @@ class _Writer:
         for choice in product(*ranges):
             at = dict(zip(each, choice, strict=True))
             if _of_one_round([self.steps[self.elements[name][index]] for name, index in at.items()]):
-                yield self.substituted(expression, at)
+                yield self.substituted(expression, at), self.moment(expression, at)
+
+    def moment(self, expression: s.Expression, at: dict[str, int]) -> int:
+        """The step from which all that a condition mentions is known."""
+        moments = [0]
+        pending = [(expression, False)]
+        while pending:
+            node, aggregate = pending.pop()
+            if isinstance(node, s.Reference | s.Length):
+                steps = self.elements[node.variable]
+                element = node.element if isinstance(node, s.Reference) else s.Element.ALL
+                closed = element in (s.Element.LAST, s.Element.ALL) or (aggregate and element is s.Element.SINGLE)
+                if element is s.Element.FIRST:
+                    moments.append(steps[0])
+                else:
+                    moments.append(steps[-1] if closed or node.variable not in at else steps[at[node.variable]])
+            inside = aggregate or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
+            pending.extend((child, inside) for child in s.children(node))
+        return max(moments)
 
     def waits(self, expression: s.Expression) -> bool:
         """Does it mention the end of a group?"""
@@ -296,11 +346,11 @@ class _Writer:
                 taken = s.Call("count", (s.Reference(name, s.Element.BEFORE),))
                 yield s.Comparison("<", taken, s.Literal(step.most))
 
-    def gap_conditions(self) -> Iterator[s.Expression]:
-        """How long after the event before it an event comes."""
+    def gap_conditions(self) -> Iterator[tuple[s.Expression, int]]:
+        """How long after the event before it an event comes, with the step of that event."""
         gaps = dict(self.bound.gaps)
         before: str | None = None
-        for step, name in zip(self.steps, self.names, strict=True):
+        for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
             if step.variable in self.negated:
                 continue
             gap = gaps.get(step.variable)
@@ -308,10 +358,10 @@ class _Writer:
                 own = s.Reference(name, s.Element.FIRST if step.many else s.Element.SINGLE)
                 many = next(s for s, other in zip(self.steps, self.names, strict=True) if other == before).many
                 other = s.Reference(before, s.Element.LAST if many else s.Element.SINGLE)
-                yield from self.gap_between(gap, other, own)
+                yield from ((condition, number) for condition in self.gap_between(gap, other, own))
             if gap is not None and step.many:
                 own, other = s.Reference(name, s.Element.CURRENT), s.Reference(name, s.Element.PREVIOUS)
-                yield from self.gap_between(gap, other, own)
+                yield from ((condition, number) for condition in self.gap_between(gap, other, own))
             before = name
 
     def gap_between(self, gap: BoundGap, before: s.Reference, after: s.Reference) -> Iterator[s.Expression]:

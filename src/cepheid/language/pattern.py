@@ -6,7 +6,7 @@ Nodes are frozen data. A dialect's parser makes them; automata and programs are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import TypeAlias
 
@@ -165,6 +165,22 @@ def exposed(pattern: Pattern, negative: frozenset[str], *, last: bool = False) -
         case Excluded(part=part):
             return exposed(part, negative, last=last)
     return frozenset(), True
+
+
+def without(pattern: Pattern, labels: frozenset[str]) -> Pattern:
+    """The pattern with some labels taking nothing.
+
+    >>> without(Sequence((Single("A"), Single("N"))), frozenset("N")).parts[1]
+    Empty(span=(0, 0))
+    """
+    match pattern:
+        case Single(label=label):
+            return Empty() if label in labels else pattern
+        case Sequence(parts=parts) | Choice(parts=parts) | AnyOrder(parts=parts):
+            return replace(pattern, parts=tuple(without(part, labels) for part in parts))
+        case Repeat(part=part) | Excluded(part=part):
+            return replace(pattern, part=without(part, labels))
+    return pattern
 
 
 def is_list(pattern: Pattern) -> bool:

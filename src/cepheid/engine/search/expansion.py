@@ -15,7 +15,9 @@ from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import BEGINNING, find
 from cepheid.errors import LimitError
+from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.competing import Competition
 from cepheid.language.linear import (
     MAX_LINEAR,
     MAX_PLACES,
@@ -53,13 +55,18 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     assert bound.pattern is not None
     patterns = _patterns(bound, 1)
     rounds = 1
-    while grows(bound.pattern):
+    competes = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    # A pattern competes with those of one round more, too.
+    competition = Competition(bound, _patterns(bound, 2)) if competes else None
+    while grows(bound):
         new = [linear for linear in patterns if any(count == rounds for step in linear for _, count in step.rounds)]
-        if not any(_begins(plan, events, linear, rounds) for linear in new):
+        if not any(_begins(plan, events, linear, rounds, competition) for linear in new):
             break
         rounds += 1
         patterns = _patterns(bound, rounds)
-    queries = (linear_query(bound, linear) for linear in patterns)
+        competition = Competition(bound, _patterns(bound, rounds + 1)) if competes else None
+    rivals = {linear: tuple(competition.rivals(linear)) for linear in patterns} if competition is not None else {}
+    queries = (linear_query(bound, linear, rivals.get(linear, ())) for linear in patterns)
     return [query for query in queries if query is not None]
 
 
@@ -75,8 +82,8 @@ def _patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
     return found
 
 
-def _begins(plan: Plan, events: EventTable, linear: Linear, rounds: int) -> bool:
-    query = beginning(plan.bound, linear, rounds)
+def _begins(plan: Plan, events: EventTable, linear: Linear, rounds: int, competition: Competition | None) -> bool:
+    query = beginning(plan.bound, linear, rounds, competition.rivals if competition is not None else None)
     return query is not None and len(find(_plan(plan, query, EXISTENCE), events)) > 0
 
 
