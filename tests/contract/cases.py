@@ -17,6 +17,7 @@ from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.engines import Engine
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.linear import linear_patterns
 from cepheid.language.schema import Schema
 from cepheid.model import Exponential, Model
 from cepheid.plan.physical import Plan
@@ -38,6 +39,7 @@ FEATURES = {
     "event_window": "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS",
     "output": "PATTERN SEQ(A a, B b) WITHIN 5 OUTPUT NON-OVERLAP",
 }
+MOST_LINEAR = 16  # of a drawn expression: each of them is planned and run
 EXPANDED = tuple(s.Strategy)
 BASE = "PATTERN SEQ(A a, B b) WITHIN 5"
 
@@ -127,6 +129,7 @@ def expression_cases(draw: st.DrawFn, engine: Engine, window: bool | None) -> Ca
     case = Case("certain", query, table.append_column("event", pa.array(range(table.num_rows), pa.int64())), {})
     assume(window is None or case.bound().window is not None)
     assume(engine.refuses(case.bound()) is None)
+    assume(len(linear_patterns(case.bound(), 2)) <= MOST_LINEAR)
     return case
 
 
