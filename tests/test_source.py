@@ -14,7 +14,20 @@ PAGE = re.compile(r"\b((?:docs|tests|bench|examples)/[\w./-]+\.(?:md|py))\b")
 PAPERS_ONLY = re.compile(r"\b(SEMANTICS|DESIGN|STYLE)(\.md)?\s+(section\s+)?\d")
 
 # Packages that are heavy or need not be installed; they are imported where they are needed.
-HEAVY = {"altair", "deltalake", "numba", "pandas", "polars", "pyarrow", "pyspark", "scipy", "vl_convert"}
+HEAVY = {
+    "altair",
+    "deltalake",
+    "numba",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pyspark",
+    "scipy",
+    "sqlglot",
+    "starlette",
+    "uvicorn",
+    "vl_convert",
+}
 # Modules of our own that load one of those, or kernels; they are loaded when something of theirs is asked for.
 LOADED_LATE = (
     "cepheid.cli.",

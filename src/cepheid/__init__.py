@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cepheid.api import Query, fit, match, query
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError
 from cepheid.language.functions import function
+from cepheid.row_query import RowQuery
 
 if TYPE_CHECKING:
     from cepheid.diagnose.diagnose import why
@@ -47,6 +48,7 @@ __all__ = [
     "ModelError",
     "Query",
     "QueryError",
+    "RowQuery",
     "Uniform",
     "Weibull",
     "any_of",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
@@ -14,9 +14,15 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.row_query import RowQuery, row_query
+
+if TYPE_CHECKING:
+    from cepheid.model import Model
+    from cepheid.model.check import Check
 
 _log = logging.getLogger("cepheid")
 
@@ -92,7 +98,7 @@ class Query:
         return hash(self.syntax)
 
 
-def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
+def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | RowQuery:
     """A query from its text, or from a pattern built in Python; a QueryError points at what is wrong.
 
     `parameters` gives values to bare words in the text, such as T in `WITHIN T`.
@@ -102,13 +108,29 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query:
     WHERE [tag]
     WITHIN 12 hours
     """
+    if isinstance(text, RowQuery):
+        return text
     if isinstance(text, Query):
         return Query(text.syntax, text.text, {**text.parameters, **(parameters or {})})
     if hasattr(text, "to_syntax"):
         return Query(text.to_syntax(), None, parameters)
     if not isinstance(text, str):
         raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
+    if is_clause(text):
+        return row_query(text)
     return Query(check(parse(text), text), text, parameters)
+
+
+def sase_query(
+    text: Any,
+    parameters: Mapping[str, Any] | None = None,
+    refusal: str = "a MATCH_RECOGNIZE clause cannot be used here",
+) -> Query:
+    """The same for what takes no MATCH_RECOGNIZE clause."""
+    found = query(text, parameters)
+    if isinstance(found, RowQuery):
+        raise QueryError(refusal, code="row-pattern")
+    return found
 
 
 def match(events: Any, query_or_text: Any, **options: Any) -> Any:
@@ -126,23 +148,47 @@ def match(events: Any, query_or_text: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
-    if isinstance(query_or_text, Mapping):
+    if isinstance(query_or_text, RowQuery) or (isinstance(query_or_text, str) and is_clause(query_or_text)):
+        dialect = options.pop("dialect", "spark")
+        rows = query_or_text if isinstance(query_or_text, RowQuery) else row_query(query_or_text, dialect)
+        result = rows.match(events, **options)
+    elif isinstance(query_or_text, Mapping):
         queries = {name: query(each, parameters) for name, each in query_or_text.items()}
+        if any(isinstance(each, RowQuery) for each in queries.values()):
+            raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
         result = run(events, queries, **options)
     else:
         result = run(events, query(query_or_text, parameters), **options)
     if _log.isEnabledFor(logging.INFO):
-        rows = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
-        _log.info("match: %s in %.3f s", rows, time.perf_counter() - begin)
+        size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
+        _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)
     return result
 
 
 def fit(history: Any, query_or_text: Any, **options: Any) -> Any:
     """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
 
-    `loss` states known loss rates (a number, or one per variable); `negatives="em"` infers the loss of negated
-    components from the lengths of trips. All other options are those of `match`.
+    `loss` states known loss rates (a number, or one per variable) and `happens` how often components happen at all (a
+    share per variable); what is not stated is told from the lengths of trips. `negatives="em"` infers the loss of
+    negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss. All other
+    options are those of `match`.
     """
     from cepheid.runners.fit import fit_model
 
-    return fit_model(history, query(query_or_text, options.pop("parameters", None)), **options)
+    return fit_model(
+        history,
+        sase_query(query_or_text, options.pop("parameters", None), "a MATCH_RECOGNIZE clause has no losses to fit"),
+        **options,
+    )
+
+
+def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -> Check:
+    """What a loss and gap model predicts of a table of events, beside what that shows: `model.check` calls it."""
+    from cepheid.runners.fit import check_model as compare
+
+    return compare(
+        model,
+        events,
+        sase_query(query_or_text, options.pop("parameters", None), "a MATCH_RECOGNIZE clause has no losses to fit"),
+        **options,
+    )

@@ -19,8 +19,8 @@ from cepheid.engine.data.table import ordered
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
 from cepheid.errors import ModelError
-from cepheid.model import ByAttribute, Empirical, Gamma, GapStatistics, Model
-from cepheid.simulate import Simulation, retail_visits, route_visits
+from cepheid.model import ByAttribute, Gamma, GapStatistics, Model
+from cepheid.simulate import Simulation, retail_visits, route_visits, stop_visits
 from cepheid.simulate.gaps import Gap
 from strategies.agreement import bound_to
 
@@ -75,15 +75,36 @@ def test_every_reader_of_a_route_has_its_own_loss_where_a_later_reading_proves_i
     for place in range(1, 4):
         gap = model.gaps[f"v{place}"]
         assert gap.mean == pytest.approx(600, rel=0.05)
-        assert gap.happens == pytest.approx(0.9, abs=0.03)
+        assert gap.happens == pytest.approx(1.0, abs=0.03)  # no stop is bypassed: where the next was seen, it happened
+    # But trips end: one in ten at every reader.
+    assert model.gaps["v4"].happens == pytest.approx(0.9 * (1 - losses[4]) / (1 - loss_of(model, "v4")), abs=0.03)
+    assert dict(model.goes_on) == {name: pytest.approx(0.9, abs=0.02) for name in ("v1", "v2", "v3")}
 
 
-def test_the_first_event_is_looked_for_where_it_was() -> None:
-    route = route_visits(8_000, readers=3, happens=1.0, loss=0.2, seed=2)
-    gap = cepheid.fit(route.events, route.query).gaps["v0"]
-    window = 3 * 600 * 4
-    # From the window's opening: two steps of 600 before its end.
-    assert gap.mean == pytest.approx(window - 1200, rel=0.02)
+def test_stops_that_are_bypassed_are_told_from_stops_that_were_lost() -> None:
+    route = stop_visits(20_000, stops=4, loss=(0.1, 0.3, 0.1, 0.1), bypass=(0.0, 0.2, 0.4, 0.0), seed=1)
+    model = cepheid.fit(route.events, route.query)
+    for name, loss, happens in (("v1", 0.3, 0.8), ("v2", 0.1, 0.6)):
+        assert loss_of(model, name) == pytest.approx(loss, abs=0.03)
+        assert model.gaps[name].happens == pytest.approx(happens, abs=0.03)
+        assert model.happens_intervals[name][0] < happens < model.happens_intervals[name][1]
+
+
+def test_what_cannot_be_told_of_the_first_event_is_said_and_can_be_stated() -> None:
+    route = stop_visits(8_000, stops=3, loss=0.1, bypass=(0.3, 0.0, 0.0), seed=2)
+    with pytest.warns(UserWarning, match="'v0' was lost or never happened .* taken as lost"):
+        model = cepheid.fit(route.events, route.query)
+    assert model.happens["v0"] == 1.0
+    assert loss_of(model, "v0") == pytest.approx(0.37, abs=0.02)
+    assert cepheid.fit(route.events, route.query, loss={"v0": 0.1}).happens["v0"] == pytest.approx(0.7, abs=0.02)
+    stated = cepheid.fit(route.events, route.query, happens={"v0": 0.7})
+    assert loss_of(stated, "v0") == pytest.approx(0.1, abs=0.02)
+
+
+def test_stops_too_near_to_tell_are_a_clear_error() -> None:
+    near = stop_visits(3_000, stops=3, loss=0.2, bypass=(0.0, 0.3, 0.0), steps=(0.01, 900.0), seed=3)
+    with pytest.raises(ModelError, match="cannot tell whether events of 'v1' were lost or never happened"):
+        cepheid.fit(near.events, near.query)
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
@@ -106,9 +127,10 @@ def test_where_the_exit_waits_for_the_payment_the_share_of_trips_tells_how_many_
     history = retail_visits(
         20_000, loss=0.1, theft=0.2, to_register=TO_REGISTER, to_exit=Gap("exponential", 300), seed=1
     )
-    gap = cepheid.fit(history.events, SHOPLIFTING).gaps["b"]
-    assert isinstance(gap, Empirical)
-    assert gap.cdf([600.0, 1500.0, 4000.0]) == pytest.approx(0.8, abs=0.03)
+    gaps = cepheid.fit(history.events, SHOPLIFTING).gaps
+    assert gaps["b"].happens == pytest.approx(0.8, abs=0.03)
+    assert gaps["c after b"].mean == pytest.approx(300, rel=0.05)
+    assert gaps["c"].mean == pytest.approx(1500, rel=0.1)  # thieves take as long as customers
 
 
 # --- what is stated, what is inferred -------------------------------------------------------------------------------
@@ -183,7 +205,8 @@ def test_timestamps_and_whole_seconds_give_the_same_model() -> None:
     by_stamp = cepheid.fit(stamped, SHOPLIFTING.replace("43200", "12 hours"))
     assert by_stamp.unit == "seconds"
     assert by_stamp.loss == by_number.loss
-    for name in "abc":
+    assert by_stamp.happens == by_number.happens
+    for name in "bc":
         times = np.linspace(0.0, 43_200.0, 50)
         assert by_stamp.gaps[name].cdf(times) == pytest.approx(by_number.gaps[name].cdf(times), abs=1e-6)
 
@@ -249,7 +272,7 @@ def assert_same(found: Any, expected: Any) -> None:
     [
         (SHOPLIFTING, 0, {}, "the history is empty"),
         (SHOPLIFTING, 60, {}, "no event of the history could be 'b'"),
-        (SHOPLIFTING, 300, {}, "too thin to tell the gaps of 'b': 0 of them, at least 20"),
+        (SHOPLIFTING, 300, {"loss": 0.1}, "too thin to tell the gaps of 'b': 0 of them, at least 20"),
         (SHOPLIFTING.replace(" WITHIN 43200", ""), 9_000, {}, "needs a query with a window of time"),
         (SHOPLIFTING.replace("43200", "5 EVENTS"), 9_000, {}, "needs a query with a window of time"),
         (SHOPLIFTING.replace("Shelf a", "Shelf+ a[]"), 9_000, {}, "proves no loss of any component, so that of 'b'"),

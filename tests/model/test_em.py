@@ -34,10 +34,40 @@ def test_parameters_are_recovered(happens, loss, seed):
         assert 0.0 <= low < value < high <= 1.0
 
 
+def bypassing(happens, loss, count, seed):
+    """Trips that take as long from the start as they would from the middle, if they leave it out (see semantics.md)."""
+    random = np.random.default_rng(seed)
+    happened, lost = random.random(count) < happens, random.random(count) < loss
+    before, after = random.gamma(3.0, 20.0, count), random.gamma(4.0, 10.0, count)
+    seen = happened & ~lost
+    return Trips.from_samples(before[seen], after[seen], np.where(happened, before + after, after)[~seen])
+
+
+def coverage(happens, loss, draws):
+    fits = [fit_trips(bypassing(happens, loss, 1500, seed), bypass=True, confidence=0.9) for seed in range(draws)]
+    return (
+        np.mean([fit.loss_interval[0] <= loss <= fit.loss_interval[1] for fit in fits]),
+        np.mean([fit.happens_interval[0] <= happens <= fit.happens_interval[1] for fit in fits]),
+    )
+
+
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    fits = [fit_trips(simulate(0.7, 0.2, short, count=4000, seed=seed), skip_families=[Gamma]) for seed in range(12)]
-    assert sum(fit.loss_interval[0] <= 0.2 <= fit.loss_interval[1] for fit in fits) >= 10
-    assert sum(fit.happens_interval[0] <= 0.7 <= fit.happens_interval[1] for fit in fits) >= 10
+    for share in coverage(0.4, 0.5, 30):
+        assert share >= 0.75  # 0.9 of 30, less three deviations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("happens", "loss"), [(0.7, 0.2), (0.4, 0.5), (0.9, 0.05)])
+def test_of_two_hundred_intervals_nine_in_ten_cover_the_truth(happens, loss):
+    # Measured: 0.905 and 0.905, 0.935 and 0.900, 0.925 and 0.900.
+    for share in coverage(happens, loss, 200):
+        assert 0.85 <= share <= 0.95
+
+
+def test_a_known_loss_is_taken_as_given():
+    found = fit_trips(bypassing(0.7, 0.2, 4000, 1), bypass=True, loss=0.2)
+    assert (found.loss, found.loss_interval) == (0.2, (0.2, 0.2))
+    assert found.happens_interval[0] < 0.7 < found.happens_interval[1]
 
 
 def test_a_known_skip_narrows_the_interval():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -110,6 +111,9 @@ EVERYTHING = Model(
     },
     unit="seconds",
     loss_intervals={"z": (0.005, 0.02)},
+    happens={"x": 0.9},
+    happens_intervals={"x": (0.8, 0.95)},
+    goes_on={"z": 0.7},
 )
 
 
@@ -118,7 +122,7 @@ def test_saved_models_come_back(model, tmp_path):
     path = tmp_path / "model.json"
     model.save(path)
     assert load_model(path) == model
-    assert json.loads(path.read_text())["version"] == 1
+    assert json.loads(path.read_text())["version"] == 2
 
 
 def test_models_that_cannot_be_read(tmp_path):
@@ -131,8 +135,12 @@ def test_models_that_cannot_be_read(tmp_path):
     good = model_to_json(EVERYTHING)
     with pytest.raises(ModelError, match="no model"):
         model_from_json({"format": "something else"})
-    with pytest.raises(ModelError, match="version 2, this package reads 1"):
-        model_from_json(good | {"version": 2})
+    with pytest.raises(ModelError, match="version 3, this package reads 2"):
+        model_from_json(good | {"version": 3})
+    with pytest.raises(ModelError, match="did you mean 'gaps'"):
+        model_from_json(good | {"gap": {}})
+    old = {key: value for key, value in good.items() if not key.startswith(("happens", "goes"))} | {"version": 1}
+    assert model_from_json(old) == replace(EVERYTHING, happens={}, happens_intervals={}, goes_on={})
     with pytest.raises(ModelError, match="damaged"):
         model_from_json({key: value for key, value in good.items() if key != "gaps"})
     with pytest.raises(ModelError, match="damaged"):
@@ -150,7 +158,8 @@ def test_a_model_prints_as_a_table():
     assert "by reader: A 0.1, 7 0.2, else 0.05" in str(EVERYTHING)
     assert "0.01 [0.005, 0.02]" in str(EVERYTHING)
     assert any(line.startswith("f ") and line.endswith("Empirical(3 edges, 2 masses)") for line in lines)
-    assert lines[-1].split() == ["*", "0.03"]
+    assert lines[-2].split() == ["*", "0.03"]
+    assert lines[-1] == "share of trips that go on to: z 0.7"
 
 
 def test_a_model_can_be_drawn():

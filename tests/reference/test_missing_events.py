@@ -24,7 +24,7 @@ GAPS: dict[str, GapDistribution] = {
     "n": Exponential(mean=3.0, happens=0.7),
     "m": Uniform(1.0, 6.0),
 }
-MODEL = Model(loss={"*": 0.2, "b": 0.3, "m": 0.1}, gaps=GAPS)
+MODEL = Model(loss={"*": 0.2, "b": 0.3, "m": 0.1}, gaps=GAPS, happens={"a": 1.0})
 
 
 def items(written: str, leading: float | None = None) -> list[Item]:
@@ -102,10 +102,34 @@ class TestScores:
         assert printed["a1 - - c5"] == pytest.approx(0.25 * (1 - math.exp(-2)) ** 2 / 2, abs=1e-9)
 
     def test_posterior_of_one_missing(self) -> None:
-        happens = 1 - math.exp(-4 / 4)
-        expected = 0.3 * happens / (0.3 * happens + 1 - happens)
+        """What always happens has happened; what may be bypassed is told by when the next event came."""
         found = by_match(stream("a1 c5"), ABC, model=MODEL, scoring="posterior")
-        assert found["a1 - c5"] == pytest.approx(expected, abs=1e-9)
+        assert found["a1 - c5"] == 1.0
+        may_be_bypassed = Model(loss=0.3, gaps=GAPS | {"b": Exponential(mean=4.0, happens=0.8)}, happens={"a": 1.0})
+        found = by_match(stream("a1 c5"), ABC, model=may_be_bypassed, scoring="posterior")
+        expected = integrated([("missing", 0.3, Exponential(4.0, 0.8))], 4, "posterior", GAPS["c"])
+        assert found["a1 - c5"] == pytest.approx(expected, abs=1e-7)
+
+    def test_the_share_of_the_first_component_must_be_known(self) -> None:
+        unknown = Model(loss=0.2, gaps=GAPS)
+        with pytest.raises(ModelError, match="needs to know how often 'a' happens at all"):
+            by_match(stream("b3 c5"), ABC, model=unknown, scoring="posterior")
+        known = Model(loss=0.2, gaps=GAPS, happens={"a": 0.7})
+        found = by_match(stream("b3 c5"), ABC, model=known, scoring="posterior")
+        come = 1 - math.exp(-8 / 4)  # b comes within 8 of an a that came at any time since the opening
+        assert found["- b3 c5"] == pytest.approx(
+            integrated([("missing", 0.2, Uniform(0.0, 10.0, 0.7))], 8, "posterior", GAPS["b"], leading=True), abs=1e-7
+        )
+        assert found["- b3 c5"] == pytest.approx(0.2 * 0.7 * come / (0.2 * 0.7 * come + 0.3), abs=1e-6)
+
+    def test_whoever_waits_for_a_negated_event(self) -> None:
+        query = "PATTERN SEQ(A a, !(N n), C c) WITHIN 10 THRESHOLD 0.001"
+        model = Model(loss=0.2, gaps=GAPS | {"c after n": Exponential(mean=1.0)}, happens={"a": 1.0})
+        found = by_match(stream("a1 c5"), query, model=model, scoring="posterior")
+        expected = integrated(items("!n"), 4, "posterior", GAPS["c"], onward={0: Exponential(mean=1.0)})
+        assert found["a1 c5"] == pytest.approx(expected, abs=1e-7)
+        with pytest.raises(ModelError, match="fits no negated component"):
+            by_match(stream("a1 c5"), ABC, model=model, scoring="posterior")
 
     @pytest.mark.parametrize("scoring", ["exact", "posterior"])
     @pytest.mark.parametrize(
@@ -119,12 +143,13 @@ class TestScores:
         ],
     )
     def test_against_integrals(self, pattern: str, unseen: str, scoring: str) -> None:
-        model = Model(loss={"*": 0.2, "b": 0.3, "m": 0.1}, gaps=GAPS | {"d": Gamma(shape=2.0, scale=1.5)})
+        gaps = GAPS | {"d": Gamma(shape=2.0, scale=1.5)}
+        model = Model(loss={"*": 0.2, "b": 0.3, "m": 0.1}, gaps=gaps, happens={"a": 0.9})
         written = unseen.replace("d", "c")  # the same gap and loss
         query = f"PATTERN {pattern} WITHIN 10 THRESHOLD 0.0001"
         found = by_match(stream("a1 c6"), query, model=model, scoring=scoring)
         name = "a1 " + "- " * sum(1 for token in unseen.split() if not token.startswith("!")) + "c6"
-        assert found[name] == pytest.approx(integrated(items(written), 5, scoring), abs=1e-7)
+        assert found[name] == pytest.approx(integrated(items(written), 5, scoring, GAPS["c"]), abs=1e-7)
 
     def test_the_product_over_all_gaps(self) -> None:
         query = "PATTERN SEQ(A a, !(N n), B b, !(M m), C c) WITHIN 10 THRESHOLD 0.001"

@@ -18,6 +18,7 @@ EVENT_COLUMNS = {
     "rfid": ["ts", "type", "tag_id", "category"],
     "route": ["ts", "type", "parcel"],
     "clinic": ["ts", "type", "name", "medicine", "amount"],
+    "stops": ["ts", "type", "tag"],
     "supply-chain": ["ts", "type", "kind", "site", "from", "to"],
 }
 
@@ -74,6 +75,9 @@ def test_sizes(name: str, size: int) -> None:
         assert simulation.truth is not None
         assert simulation.truth.num_rows == size
         assert simulation.events.num_rows <= readers * size
+    elif name == "stops":
+        assert simulation.truth is not None
+        assert simulation.events.num_rows <= simulation.truth.num_rows == 4 * size
     else:
         assert simulation.events.num_rows == size
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import cepheid
-from cepheid.cli import bench, check, console, demo, explain, fit, report, run, simulate, why
+from cepheid.cli import bench, check, console, demo, explain, fit, report, run, simulate, sql, why
 from cepheid.cli.messages import out
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ def top(
 
 
 app.command("run")(run.run)
+app.command("sql")(sql.sql)
 app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("why")(why.why)

@@ -56,6 +56,7 @@ def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Fo
     """
     stages = Stages()
     query = cepheid.query(QUERY)
+    assert isinstance(query, cepheid.Query)
     with stages.timed("simulate"):
         day = simulated_day(tags, seed)
     assert day.truth is not None
@@ -69,7 +70,7 @@ def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Fo
     )
     out.print(f"\n{QUERY}\n", style="cyan")
     with stages.timed("fit"), explaining_delay():
-        model = cepheid.fit(morning, query, loss={"y": LOSS["Register"]})
+        model = cepheid.fit(morning, query, loss={"y": LOSS["Register"]}, happens={"x": 1.0})
     out.print("Learned from the morning (the loss of registers is known from a test):", style="bold")
     out.print(str(model), soft_wrap=True, end="\n\n")
     given = {"model": model, "scoring": "posterior"}

@@ -23,6 +23,10 @@ _Loss = Annotated[
     str | None,
     typer.Option(metavar="P or NAME=P,...", help="Losses that are known: one number, or one for each variable."),
 ]
+_Happens = Annotated[
+    str | None,
+    typer.Option(metavar="NAME=P,...", help="How often components happen at all, where that is known."),
+]
 _Negatives = Annotated[
     str,
     typer.Option(
@@ -37,6 +41,7 @@ def fit(
     input: o.Inputs,
     output: _Target = None,
     loss: _Loss = None,
+    happens: _Happens = None,
     negatives: _Negatives = "pooled",
     format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
@@ -61,8 +66,14 @@ def fit(
     events = read_events(files, time=time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, None, None)
     with explaining_delay():
-        model = cepheid.fit(events, parsed, loss=parse_loss(loss), negatives=negatives, **roles.arguments())
+        shares = parse_loss(happens)
+        if isinstance(shares, float):
+            raise CepheidError(f"--happens {happens}: a share per variable is needed", hint="as in x=0.95,y=1")
+        told = {"loss": parse_loss(loss), "happens": shares, "negatives": negatives}
+        model = cepheid.fit(events, parsed, **told, **roles.arguments())
+        check = model.check(events, parsed, **roles.arguments())
     out.print(str(model), soft_wrap=True)
+    out.print(str(check), soft_wrap=True)
     if output is not None:
         with replacing(output) as beside:
             model.save(beside)

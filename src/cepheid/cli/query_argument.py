@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import cepheid
+from cepheid.api import sase_query
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.files.input_files import SUFFIXES
 
@@ -23,7 +24,8 @@ READ_ONCE = "standard input can be read once"
 
 def read_query(argument: str, parameters: Iterable[str] = ()) -> cepheid.Query:
     """The checked query."""
-    return cepheid.query(query_text(argument), parse_parameters(parameters))
+    refusal = "a MATCH_RECOGNIZE clause is a part of a SELECT: run it with `cepheid sql`"
+    return sase_query(query_text(argument), parse_parameters(parameters), refusal)
 
 
 def read_queries(
@@ -66,7 +68,7 @@ def _split_name(item: str) -> tuple[str, str]:
 def _named(name: str, text: str, parameters: dict[str, Any]) -> cepheid.Query:
     """A query whose errors say which one it is."""
     try:
-        return cepheid.query(text, parameters)
+        return sase_query(text, parameters)
     except QueryError as error:
         message = f"query '{name}': {error.message}"
         raise QueryError(

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
+from cepheid.api import sase_query
 from cepheid.console.completion import Names, complete
 from cepheid.console.workspace import OpenTable, Workspace
 from cepheid.diagnose.errors import errors_of
@@ -40,7 +41,7 @@ def check(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _drawing(text: str) -> str | None:
     try:
-        return cepheid.query(text).svg()
+        return sase_query(text).svg()
     except CepheidError:
         return None
 
@@ -64,7 +65,7 @@ def completions(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 def run(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """Runs a query on a table: how many matches, the first of them, and how they spread over time."""
     table = workspace.table(asked.get("table"))
-    query = cepheid.query(str(asked.get("text") or ""))
+    query = sase_query(str(asked.get("text") or ""))
     begin = time.perf_counter()
     given = {**table.roles.arguments(), **workspace.given}
     result = query.match(table.events, max_matches=MOST_MATCHES, truncate=True, **given)
@@ -133,7 +134,7 @@ def _cell(value: Any, column: pa.Field, shown: Shown) -> str:
 def explain(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """The plan of a query over a table, as text."""
     table = workspace.table(asked.get("table"))
-    query = cepheid.query(str(asked.get("text") or ""))
+    query = sase_query(str(asked.get("text") or ""))
     return {"plan": str(query.explain(table.events, **table.roles.arguments(), **workspace.given))}
 
 

@@ -1,7 +1,7 @@
 """A stream that the console feeds: a table replayed at a chosen speed, or the files that come into a directory.
 
 The state is the table of events that a later match may need, and a step is `find` over the interval between two
-watermarks, as on Spark (DESIGN section 1).
+watermarks, as on Spark (docs/design.md).
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ import pyarrow as pa
 
 import cepheid
 from cepheid.console.workspace import OpenTable
+from cepheid.engine.choose import make_plan
 from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.find import find, last_ends
 from cepheid.engine.output.overlap import Ended
-from cepheid.engine.planning import make_plan
 from cepheid.engine.retention import retained
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import EventFiles
 from cepheid.language import syntax as s
 from cepheid.language.schema import Schema
+from cepheid.plan.options import PlanOptions
 from cepheid.plan.physical import Plan
 from cepheid.runners.results import assemble
 
@@ -48,7 +49,7 @@ class LiveQuery:
 
     def __init__(self, query: cepheid.Query, table: OpenTable, delay: int = 0, **given: Any) -> None:
         schema = Schema.from_arrow(table.events.schema, **table.roles.arguments())
-        self.plan: Plan = make_plan(query.bind(schema), **given)[0]
+        self.plan: Plan = make_plan(query.bind(schema), None, PlanOptions(**given))[0]
         self.delay = delay
         self.state = table.events.slice(0, 0)
         self.ended: Ended | None = {} if query.syntax.output.mode is s.OutputMode.NON_OVERLAP else None

@@ -12,14 +12,15 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
+from cepheid.api import sase_query
 from cepheid.console.answers import error_of, matches_page, shown_of
 from cepheid.console.live import LiveQuery, Watched, replayed
 from cepheid.console.workspace import OpenTable
 from cepheid.draw.text import value_text
 from cepheid.errors import CepheidError
 from cepheid.files.input_files import find_files
+from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
-from cepheid.runners.durations import steps
 
 _STEPS = 4.0  # a second
 _LOOK = 0.5  # seconds between two looks into a directory
@@ -74,7 +75,7 @@ class Streams:
 
     def start(self, text: str, table: OpenTable, per_second: float, delay: str, watch: bool) -> Stream:
         """Begins to replay a table, or to watch the directory that it was read from."""
-        query = cepheid.query(text)
+        query = sase_query(text)
         live = LiveQuery(query, table, delay_of(delay, table), **self.given)
         stream = Stream(next(self.numbers))
         self.running[stream.number] = stream
@@ -105,7 +106,7 @@ def delay_of(text: str, table: OpenTable) -> int:
     """How late events may come, in steps of the time column."""
     if not text.strip():
         return 0
-    return steps(text, Schema.from_arrow(table.events.schema, **table.roles.arguments()), "delay")
+    return whole_steps(text, Schema.from_arrow(table.events.schema, **table.roles.arguments()), "delay")
 
 
 def _guarded(target: Any, stream: Stream, *arguments: Any) -> None:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.api import Query
-from cepheid.api import query as as_query
+from cepheid.api import Query, sase_query
 from cepheid.diagnose.closest import closest_to_a_match
 from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
 from cepheid.diagnose.hints import Findings, find_hints
@@ -57,7 +56,7 @@ def why(
     D d comes after C c, but 20 later at the soonest; what comes in time comes before it
     WITHIN 5 is too short: the closest needs 21
     """
-    query = as_query(query, parameters)
+    query = sase_query(query, parameters)
     options = Options.from_keywords(keywords)
     local = as_local(events)
     if local is None:

@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from cepheid.engine.engines import ENGINES
 
 # Besides the engines: kernels that are loaded apart from them.
-OTHERS = ("fitting.history",)
+OTHERS = ("fitting.history", "search.preferred.run")
 
 
 def warm(processes: int | None = None) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Loss rates, gap distributions and the scores of incomplete matches."""
 
 from cepheid.model.distributions import Empirical, Exponential, Gamma, LogNormal, Uniform, Weibull
-from cepheid.model.em import TripFit, Trips, fit_trips
+from cepheid.model.em import TripFit, fit_trips
 from cepheid.model.fit import FamilyFit, compare_families, fit_from_statistics, fit_gap
 from cepheid.model.gap import (
     GapDistribution,
@@ -10,7 +10,7 @@ from cepheid.model.gap import (
     distribution_to_json,
     register_distribution,
 )
-from cepheid.model.gap_statistics import BINS_PER_OCTAVE, GapStatistics, gap_bin
+from cepheid.model.gap_statistics import BINS_PER_OCTAVE, GapStatistics, Trips, gap_bin
 from cepheid.model.loss_estimate import LossEstimate, estimate_loss
 from cepheid.model.loss_model import (
     ByAttribute,
@@ -22,8 +22,9 @@ from cepheid.model.loss_model import (
 )
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at, score_at
 from cepheid.model.score_tables import ScoreTable, join_tables, score_table
-from cepheid.model.scores import SCORINGS, Scoring, SegmentItem, score, score_limit
-from cepheid.model.trip_share import share_by_length
+from cepheid.model.scores import SCORINGS, Scoring, score, score_limit
+from cepheid.model.segments import Ends, SegmentItem
+from cepheid.model.waiting import end_waits
 
 __all__ = [
     "BINS_PER_OCTAVE",
@@ -32,6 +33,7 @@ __all__ = [
     "ByAttribute",
     "ComponentModel",
     "Empirical",
+    "Ends",
     "Exponential",
     "FamilyFit",
     "Gamma",
@@ -52,6 +54,7 @@ __all__ = [
     "compare_families",
     "distribution_from_json",
     "distribution_to_json",
+    "end_waits",
     "estimate_loss",
     "fit_from_statistics",
     "fit_gap",
@@ -68,5 +71,4 @@ __all__ = [
     "score_at",
     "score_limit",
     "score_table",
-    "share_by_length",
 ]

@@ -96,7 +96,7 @@ def solve(chain: Chain, window: float, tolerance: float, scale: Scale | None = N
     for q in range(len(chain.steps) - 1, -1, -1):
         step = chain.steps[q]
         function = _level_function(step, level, window, tolerance, exacting=scale is not None)
-        landmarks = _landmarks_of_sum(step.landmarks, landmarks, window)
+        landmarks = sum_landmarks(step.landmarks, landmarks, window)
         level = _resolve_level(q, function, landmarks, window, tolerance, scale)
         levels.append(level)
     error = sum(each.error for each in levels) + len(levels) * tolerance
@@ -141,7 +141,7 @@ def density_breaks(step: Step, window: float, mass: float) -> Floats:
     return resolve(step.density, seed_breaks(step.landmarks.kinks, step.landmarks.features, window), allowed).breaks
 
 
-def _landmarks_of_sum(first: Landmarks, second: Landmarks, window: float) -> Landmarks:
+def sum_landmarks(first: Landmarks, second: Landmarks, window: float) -> Landmarks:
     """Landmarks of a convolution: those of both functions, and their sums."""
     kinks = first.kinks | second.kinks
     sums = _sums(first.kinks, second.kinks, window)

@@ -19,15 +19,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
 from cepheid.errors import ModelError
-from cepheid.model.chain import Chain, Step, landmarks_of, solve
 from cepheid.model.distributions import Exponential, Gamma, LogNormal
 from cepheid.model.fit import CLEARLY_BETTER, FEWEST_GAPS, fit_from_statistics, start_from_moments
 from cepheid.model.gap import Floats, GapDistribution
-from cepheid.model.gap_statistics import GapStatistics, Moments, bin_edges
+from cepheid.model.gap_doubt import gap_doubt, sum_cdf
+from cepheid.model.gap_statistics import Moments, Trips, bin_edges
 
 SKIP_FAMILIES: tuple[type[GapDistribution], ...] = (Gamma, LogNormal, Exponential)
 _MOST_ROUNDS = 2000
@@ -42,31 +41,11 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Trips:
-    """Trips with the middle seen (gaps before and after it) and without it (their length), as counts that merge."""
-
-    before: GapStatistics
-    after: GapStatistics
-    unseen: GapStatistics
-
-    @classmethod
-    def from_samples(cls, before: ArrayLike, after: ArrayLike, unseen: ArrayLike) -> Trips:
-        """Trips from arrays: before[i] and after[i] belong to one trip."""
-        if np.shape(before) != np.shape(after):
-            raise ModelError(f"{np.size(before)} gaps before the middle, but {np.size(after)} after it")
-        return cls(*(GapStatistics.from_samples(gaps) for gaps in (before, after, unseen)))
-
-    def merge(self, other: Trips) -> Trips:
-        """Both histories together."""
-        return Trips(self.before.merge(other.before), self.after.merge(other.after), self.unseen.merge(other.unseen))
-
-
-@dataclass(frozen=True)
 class TripFit:
     """What EM found: loss and `happens` with confidence intervals, and the gaps; `gap` is the middle's own.
 
-    The intervals take the fitted `gap` and `after` as known, so they are too narrow where few middles were seen: with
-    20,000 simulated trips, loss 0.5 and happens 0.4, the loss scatters by 0.018 (95%) but the intervals say 0.014.
+    The intervals count three chances: which middles happened and were seen, how the lengths of the others fell, and how
+    well the middles that were seen tell the gaps themselves.
     """
 
     loss: float
@@ -85,13 +64,17 @@ def fit_trips(
     *,
     skip_families: Sequence[type[GapDistribution]] = SKIP_FAMILIES,
     confidence: float = 0.95,
+    bypass: bool = False,
+    loss: float | None = None,
     fewest: float = FEWEST_GAPS,
+    resolution: float = 0.0,
     component: str | None = None,
 ) -> TripFit:
     """Estimate loss, `happens` and gap of the middle component.
 
-    `skip` fixes the length of trips that leave the middle out, if it is known: when the end does not care whether the
-    middle happened, it is the gap `after`. Otherwise the best of `skip_families` is found along the way.
+    With `bypass`, a trip that leaves the middle out takes as long as one needs from the middle on: the gap `after`, as
+    docs/semantics.md has it. `skip` fixes the length of such trips otherwise, if it is known; if not, the best of
+    `skip_families` is found along the way. A `loss` that is known is taken as given: then only the rest is estimated.
     """
     where = f" of {component!r}" if component else ""
     if not 0.0 < confidence < 1.0:
@@ -102,12 +85,16 @@ def fit_trips(
             f"at least {fewest:g} are needed",
             hint="give more history or state the loss yourself",
         )
-    before = fit_from_statistics(trips.before, fewest=fewest, component=component)
-    after = fit_from_statistics(trips.after, fewest=fewest, component=component)
+    before = fit_from_statistics(trips.before, fewest=fewest, resolution=resolution, component=component)
+    after = fit_from_statistics(trips.after, fewest=fewest, resolution=resolution, component=component)
     data = _prepare(trips, before, after)
+    skip = after if bypass else skip
+    if loss is not None:
+        return _with_known_loss(data, loss, before, after, skip, skip_families, confidence)
     families: Sequence[type[GapDistribution]] = (type(skip),) if skip is not None else skip_families
     found = max((_climb(data, family, skip) for family in families), key=lambda each: each.log_likelihood)
-    spread = _spread(data, found, families, skip, confidence)
+    doubt = gap_doubt(trips, before, after, found.lost_share, found.skip, bypass)
+    spread = _spread(data, found, families, skip, (confidence, doubt))
     if spread is None:
         raise ModelError(
             f"the history cannot tell whether events{where} were lost or never happened: "
@@ -139,14 +126,45 @@ class _Found:
     log_likelihood: float
 
 
+def _with_known_loss(
+    data: _Data,
+    loss: float,
+    before: GapDistribution,
+    after: GapDistribution,
+    skip: GapDistribution | None,
+    families: Sequence[type[GapDistribution]],
+    confidence: float,
+) -> TripFit:
+    """What is left to estimate where the loss is known: how often the middle happens, and the trips that skip it."""
+    unseen = float(data.counts.sum())
+    share = data.seen / (data.seen + unseen)
+    happens = min(share / (1.0 - loss), 1.0)
+    lost = min(max(happens * loss / max(1.0 - share, 1e-12), _EDGE), 1.0 - _EDGE)
+    if skip is not None:
+        found = _found(data, lost, skip)
+    else:
+        tried = [(_skip_with(data, family, lost), family) for family in families]
+        found = max((_found(data, lost, each) for each, _ in tried), key=lambda each: each.log_likelihood)
+    z = float(special.ndtri(0.5 + confidence / 2.0))
+    spread = z * math.sqrt(share * (1.0 - share) / (data.seen + unseen)) / (1.0 - loss)
+    gap = cast(GapDistribution, replace(cast(Any, before), happens=happens))
+    interval = max(happens - spread, 0.0), min(happens + spread, 1.0)
+    return TripFit(loss, (loss, loss), happens, interval, gap, after, found.skip, found.log_likelihood)
+
+
+def _skip_with(data: _Data, family: type[GapDistribution], lost: float) -> GapDistribution:
+    """The length of trips without the middle, where so many of the others lost theirs."""
+    skip = _fit_skip(data, family, np.ones(len(data.counts)))
+    for _ in range(_PROFILE_ROUNDS):
+        skip = _fit_skip(data, family, 1.0 - _lost_given_length(data, lost, skip))
+    return skip
+
+
 def _prepare(trips: Trips, before: GapDistribution, after: GapDistribution) -> _Data:
     lower, upper = bin_edges(np.array([b for b, _ in trips.unseen.bins], dtype=np.int64))
     counts = np.array([count for _, count in trips.unseen.bins])
-    window = float(upper.max())
-    # The distribution of the sum of both gaps is a convolution, as in the scores.
-    chain = Chain((Step(before.pdf, 1.0, landmarks_of(before, window)),), after.cdf, landmarks_of(after, window))
-    total = solve(chain, window, 1e-9).levels[0]
-    through_middle = np.maximum(total(upper) - total(lower), 1e-300)
+    total = sum_cdf(before, after, np.append(lower, upper))
+    through_middle = np.maximum(np.diff(total.reshape(2, -1), axis=0)[0], 1e-300)
     return _Data(trips.before.count, counts, lower, upper, np.log(lower * upper) / 2.0, through_middle)
 
 
@@ -212,13 +230,15 @@ def _spread(
     found: _Found,
     families: Sequence[type[GapDistribution]],
     fixed: GapDistribution | None,
-    confidence: float,
+    sureness: tuple[float, float],
 ) -> tuple[Interval, Interval] | None:
     """Confidence intervals of loss and happens, None if nearly every split into lost and left out explains the trips.
 
     The share that was lost may be any whose best likelihood, over all families, comes near enough to the summit: a
-    likelihood with several summits must not give a narrow interval around one of them.
+    likelihood with several summits must not give a narrow interval around one of them. `sureness` is the confidence,
+    and how far the share is off, by one deviation, because the gaps themselves are estimates.
     """
+    confidence, doubt = sureness
     z = float(special.ndtri(0.5 + confidence / 2.0))
     enough = found.log_likelihood - z * z / 2.0
     if fixed is None and _alike(data) >= found.log_likelihood - CLEARLY_BETTER:
@@ -232,6 +252,8 @@ def _spread(
     low, high = min([*inside, found.lost_share]), max([*inside, found.lost_share])
     low = _border(plausible, low, max(low - 1.0 / _GRID, 0.0))
     high = _border(plausible, high, min(high + 1.0 / _GRID, 1.0))
+    low = max(found.lost_share - math.hypot(found.lost_share - low, z * doubt), 0.0)
+    high = min(found.lost_share + math.hypot(high - found.lost_share, z * doubt), 1.0)
     if high - low > _WIDEST:
         return None
     return _intervals(data, found, _found(data, low, found.skip), _found(data, high, found.skip), z)

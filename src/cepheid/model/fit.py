@@ -183,12 +183,12 @@ def _climb(start: GapDistribution, happens: float, grouped: _Grouped, open_ended
     """The member of start's family with the highest likelihood."""
     # Without censored gaps, the share of trials that had the event is the best `happens` whatever the shape.
     joint = len(grouped.cut_at) > 0 and (grouped.never > 0.0 or open_ended)
-    first = _encode(start)
+    first = encode_gap(start)
     if joint:
         first = np.append(first, special.logit(happens))
 
     def gap_at(x: Floats) -> GapDistribution:
-        return _with(_decode(type(start), x), float(special.expit(x[-1])) if joint else happens)
+        return _with(decode_gap(type(start), x), float(special.expit(x[-1])) if joint else happens)
 
     found = optimize.minimize(
         lambda x: -_log_likelihood(gap_at(x), grouped),
@@ -204,14 +204,14 @@ def start_from_moments(family: type[GapDistribution], moments: Moments) -> GapDi
     return _STARTS[family](moments)
 
 
-def _encode(gap: GapDistribution) -> Floats:
+def encode_gap(gap: GapDistribution) -> Floats:
     """The parameters of a distribution as numbers without limits: logarithms, but for a lognormal's mu."""
     values = ((each, getattr(gap, each)) for each in _parameters(type(gap)))
     return np.array([value if name == "mu" else math.log(value) for name, value in values])
 
 
-def _decode(family: type[GapDistribution], x: Floats) -> GapDistribution:
-    """The distribution of `_encode`; a search that strays to absurd values is brought back to the edge."""
+def decode_gap(family: type[GapDistribution], x: Floats) -> GapDistribution:
+    """The distribution of `encode_gap`; a search that strays to absurd values is brought back to the edge."""
     values: dict[str, float] = {}
     for name, number in zip(_parameters(family), x, strict=False):
         value = float(number) if name == "mu" else math.exp(min(max(float(number), -300.0), 300.0))

@@ -131,6 +131,26 @@ class GapStatistics:
         )
 
 
+@dataclass(frozen=True)
+class Trips:
+    """Trips with the middle seen (gaps before and after it) and without it (their length), as counts that merge."""
+
+    before: GapStatistics
+    after: GapStatistics
+    unseen: GapStatistics
+
+    @classmethod
+    def from_samples(cls, before: ArrayLike, after: ArrayLike, unseen: ArrayLike) -> Trips:
+        """Trips from arrays: before[i] and after[i] belong to one trip."""
+        if np.shape(before) != np.shape(after):
+            raise ModelError(f"{np.size(before)} gaps before the middle, but {np.size(after)} after it")
+        return cls(*(GapStatistics.from_samples(gaps) for gaps in (before, after, unseen)))
+
+    def merge(self, other: Trips) -> Trips:
+        """Both histories together."""
+        return Trips(self.before.merge(other.before), self.after.merge(other.after), self.unseen.merge(other.unseen))
+
+
 def gap_bin(gaps: ArrayLike) -> np.ndarray:
     """The bin of each gap; in SQL: floor(16 * log2(gap))."""
     return np.asarray(np.floor(BINS_PER_OCTAVE * np.log2(_positive(gaps, "a gap"))), dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Mapping
@@ -12,13 +13,18 @@ from typing import Any
 import numpy as np
 
 from cepheid.errors import ModelError, closest
+from cepheid.model.check import Check
 from cepheid.model.distributions import Uniform, is_built_in
 from cepheid.model.gap import GapDistribution, check_distribution, distribution_from_json, distribution_to_json
 
 FORMAT = "cepheid-model"
-VERSION = 1
+VERSION = 2
+# Version 1 knew neither shares of components without a gap nor their intervals.
+READABLE = (1, 2)
 # The key of a loss that holds for every component not named itself.
 EVERY_OTHER = "*"
+# In the key of a gap: `z after y` is the gap of z counted from the negated y, where y happened.
+AFTER = " after "
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,12 @@ class Model:
     `loss` is one number, or a number (or `ByAttribute`) per variable, where "*" stands for all others, or one
     `ByAttribute` for all. `gaps` gives, per variable, the time from the last positive component before it; for
     components at the beginning of the pattern it runs from the opening of the window, and is uniform over the window
-    unless given. `unit` says what the gaps count ("seconds"); without it they count what the time column counts, and
-    seconds for timestamps. `loss_intervals` are confidence intervals from a fit, for reading only.
+    unless given. A gap named "z after y" runs from the negated component y, where that happened: the exit waits for the
+    payment. `happens` says how often a component without a gap happens at all, which `scoring="posterior"` must know
+    of the first one. `goes_on` says how often trips go on to a component or past it: where the last events of a trip
+    are missing, it may have ended before (1 unless given). `unit` says what the gaps count ("seconds"); without it they
+    count what the time column counts, and seconds for timestamps. `loss_intervals` and `happens_intervals` are
+    confidence intervals from a fit, for reading only.
 
     >>> from cepheid.model.distributions import Exponential
     >>> model = Model(loss={"y": 0.1, "*": 0.05}, gaps={"y": Exponential(mean=60, happens=0.9)}, unit="seconds")
@@ -79,17 +89,24 @@ class Model:
     gaps: Mapping[str, GapDistribution] = field(default_factory=dict)
     unit: str | None = None
     loss_intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    happens: Mapping[str, float] = field(default_factory=dict)
+    happens_intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    goes_on: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", _checked_losses(self.loss))
         object.__setattr__(self, "gaps", _checked_gaps(self.gaps))
         if self.unit is not None and not (isinstance(self.unit, str) and self.unit):
             raise ModelError(f"unit {self.unit!r} is no name of a unit", hint="use 'seconds', for example")
-        intervals = {name: (float(low), float(high)) for name, (low, high) in self.loss_intervals.items()}
-        for name, (low, high) in intervals.items():
-            if not 0.0 <= low <= high <= 1.0:
-                raise ModelError(f"the confidence interval [{low:g}, {high:g}] of the loss of {name!r} is impossible")
-        object.__setattr__(self, "loss_intervals", intervals)
+        object.__setattr__(self, "loss_intervals", _checked_intervals(self.loss_intervals, "loss"))
+        object.__setattr__(self, "happens_intervals", _checked_intervals(self.happens_intervals, "share"))
+        object.__setattr__(self, "happens", _checked_shares("happens", self.happens))
+        object.__setattr__(self, "goes_on", _checked_shares("goes_on", self.goes_on))
+        for name in self.happens.keys() & self.gaps.keys():
+            raise ModelError(
+                f"happens: the gap of {name!r} already says {self.gaps[name].happens:g}",
+                hint="state it in the gap alone",
+            )
 
     def loss_of(self, name: str, fixed: Mapping[str, Any] | None = None) -> float:
         """The loss of a component; `fixed` are the attributes that the query sets to a constant on it."""
@@ -117,14 +134,28 @@ class Model:
         if gap is not None:
             return gap
         if leading_window is not None:
-            return Uniform(0.0, leading_window)
+            return Uniform(0.0, leading_window, self.happens.get(name, 1.0))
         raise ModelError(f"the model has no gap distribution for {name!r}", hint=_propose(name, self.gaps, "gaps"))
+
+    def knows_share(self, name: str) -> bool:
+        """Is it known how often a component happens at all?"""
+        return name in self.gaps or name in self.happens
 
     def for_component(
         self, name: str, fixed: Mapping[str, Any] | None = None, leading_window: float | None = None
     ) -> ComponentModel:
         """Loss and gap of a component, or a ModelError that says which of them is absent."""
         return ComponentModel(self.loss_of(name, fixed), self.gap_of(name, leading_window))
+
+    def check(self, events: Any, query: Any, **options: Any) -> Check:
+        """What the model predicts of a table of events, beside what these show: shares seen, gaps, lengths of trips.
+
+        `str()` of the answer is a text with the deviations, `worst` the largest one, `fits` whether there is none.
+        Options are those of `match`, such as `time_unit`.
+        """
+        # By name: the API knows models, not the other way round, and layers import downwards only.
+        found: Check = importlib.import_module("cepheid.api").check_model(self, events, query, **options)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the model as JSON, for `load_model`."""
@@ -139,14 +170,17 @@ class Model:
     def _rows(self) -> tuple[list[tuple[str, ...]], list[GapDistribution | None]]:
         """The model as a table, its head first, and the gap of each row below."""
         losses = self.loss if isinstance(self.loss, Mapping) else {EVERY_OTHER: self.loss}
-        named = [name for name in dict.fromkeys([*losses, *self.gaps]) if name != EVERY_OTHER]
+        named = [name for name in dict.fromkeys([*losses, *self.gaps, *self.happens]) if name != EVERY_OTHER]
         rows: list[tuple[str, ...]] = [("component", "loss", "mean gap", "happens", "gap")]
         gaps: list[GapDistribution | None] = []
         for name in [*named, *([EVERY_OTHER] if EVERY_OTHER in losses else [])]:
             gap = self.gaps.get(name)
             gaps.append(gap)
             told = _show_loss(losses[name], self.loss_intervals.get(name)) if name in losses else ""
-            shown = (f"{gap.mean:.6g}", f"{gap.happens:.6g}", _show_gap(gap)) if gap is not None else ("", "", "")
+            share = gap.happens if gap is not None else self.happens.get(name)
+            interval = self.happens_intervals.get(name)
+            happens = "" if share is None else f"{share:.6g}" + (_show_interval(interval) if interval else "")
+            shown = (f"{gap.mean:.6g}", happens, _show_gap(gap)) if gap is not None else ("", happens, "")
             rows.append((name, told, *shown))
         return rows, gaps
 
@@ -157,7 +191,8 @@ class Model:
         rows, _ = self._rows()
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = ["   ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([self._title(), *lines])
+        ending = ", ".join(f"{name} {share:.4g}" for name, share in self.goes_on.items() if share < 1.0)
+        return "\n".join([self._title(), *lines, *([f"share of trips that go on to: {ending}"] if ending else [])])
 
     def _repr_html_(self) -> str:
         from cepheid.model.model_html import model_html
@@ -187,6 +222,9 @@ def model_to_json(model: Model) -> dict[str, Any]:
         "loss_of_all": None if isinstance(loss, Mapping) else _loss_to_json(loss),
         "loss_intervals": {name: list(interval) for name, interval in model.loss_intervals.items()},
         "gaps": {name: distribution_to_json(gap) for name, gap in model.gaps.items()},
+        "happens": dict(model.happens),
+        "happens_intervals": {name: list(interval) for name, interval in model.happens_intervals.items()},
+        "goes_on": dict(model.goes_on),
     }
 
 
@@ -194,10 +232,17 @@ def model_from_json(value: Any) -> Model:
     """The model that `model_to_json` described."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise ModelError("this JSON is no model", hint=f'expected an object with "format": "{FORMAT}"')
-    if value.get("version") != VERSION:
+    if value.get("version") not in READABLE:
         raise ModelError(
             f"the model has format version {value.get('version')!r}, this package reads {VERSION}",
             hint="fit or write it again with this version",
+        )
+    unknown = sorted(set(value) - _KEYS)
+    if unknown:
+        near = closest(unknown[0], sorted(_KEYS))
+        raise ModelError(
+            f"the model says {unknown[0]!r}, which this package does not know",
+            hint=f"did you mean {near!r}?" if near else "fit or write it again with this version",
         )
     try:
         by_name = value["loss"]
@@ -208,9 +253,27 @@ def model_from_json(value: Any) -> Model:
         )
         intervals = {name: (each[0], each[1]) for name, each in value["loss_intervals"].items()}
         gaps = {name: distribution_from_json(each) for name, each in value["gaps"].items()}
-        return Model(loss=loss, gaps=gaps, unit=value["unit"], loss_intervals=intervals)
+        shares = {name: (each[0], each[1]) for name, each in value.get("happens_intervals", {}).items()}
+        share_of = {key: value.get(key, {}) for key in ("happens", "goes_on")}
+        return Model(loss, gaps, value["unit"], intervals, happens_intervals=shares, **share_of)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise ModelError(f"the model is damaged: {error!r}", hint="fit or write it again") from error
+
+
+_KEYS = frozenset(
+    [
+        "format",
+        "version",
+        "unit",
+        "loss",
+        "loss_of_all",
+        "loss_intervals",
+        "gaps",
+        "happens",
+        "happens_intervals",
+        "goes_on",
+    ]
+)
 
 
 def _loss_to_json(loss: Loss) -> Any:
@@ -255,6 +318,24 @@ def _checked_gaps(gaps: Any) -> dict[str, GapDistribution]:
     return dict(gaps)
 
 
+def _checked_intervals(intervals: Mapping[str, tuple[float, float]], what: str) -> dict[str, tuple[float, float]]:
+    checked = {name: (float(low), float(high)) for name, (low, high) in intervals.items()}
+    for name, (low, high) in checked.items():
+        if not 0.0 <= low <= high <= 1.0:
+            raise ModelError(f"the confidence interval [{low:g}, {high:g}] of the {what} of {name!r} is impossible")
+    return checked
+
+
+def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
+    if not isinstance(shares, Mapping):
+        raise ModelError(f"{argument}={shares!r}: expected a share per variable", hint='as in {"a": 0.95}')
+    for name, share in shares.items():
+        is_number = isinstance(share, (int, float, np.integer, np.floating)) and not isinstance(share, bool)
+        if not (is_number and 0.0 <= share <= 1.0):
+            raise ModelError(f"{argument}: {share!r} of {name!r} is no share", hint="use a number from 0 to 1")
+    return {name: float(share) for name, share in shares.items()}
+
+
 def _check_loss(loss: Any, where: str) -> None:
     is_number = isinstance(loss, (int, float, np.integer, np.floating)) and not isinstance(loss, bool)
     if not (is_number and math.isfinite(loss) and 0.0 <= loss < 1.0):
@@ -274,7 +355,11 @@ def _show_loss(loss: Loss, interval: tuple[float, float] | None) -> str:
     if isinstance(loss, ByAttribute):
         default = f", else {loss.default:.4g}" if loss.default is not None else ""
         return f"by {loss.attribute}: " + ", ".join(f"{v} {each:.4g}" for v, each in loss.losses.items()) + default
-    return f"{loss:.4g}" + (f" [{interval[0]:.4g}, {interval[1]:.4g}]" if interval else "")
+    return f"{loss:.4g}" + (_show_interval(interval) if interval else "")
+
+
+def _show_interval(interval: tuple[float, float]) -> str:
+    return f" [{interval[0]:.4g}, {interval[1]:.4g}]"
 
 
 def _show_gap(gap: GapDistribution) -> str:

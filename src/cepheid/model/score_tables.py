@@ -18,7 +18,8 @@ from cepheid.errors import ModelError
 from cepheid.model.gap import Floats
 from cepheid.model.piecewise import LOG_RATIO, NARROWEST, Function
 from cepheid.model.score_lookup import TableArrays, maxima_at, scores_at
-from cepheid.model.scores import Scoring, SegmentItem, SegmentScore, segment_score
+from cepheid.model.scores import Scoring, SegmentScore, segment_score
+from cepheid.model.segments import OPEN_END, Ends, SegmentItem
 
 MOST_KNOTS = 1 << 18
 MOST_WHOLE_TIMES = 1 << 16
@@ -87,8 +88,9 @@ def score_table(
     scoring: Scoring = "exact",
     tolerance: float = 1e-6,
     whole_times: bool = False,
+    ends: Ends = OPEN_END,
 ) -> ScoreTable:
-    """Tabulate the score of a segment over [0, window].
+    """Tabulate the score of a segment over [0, window]. A posterior also needs what stands at its `ends`.
 
     With `whole_times` the caller promises to ask for whole numbers only, and a window of up to 65,536 gets a knot at
     each of them: no interpolation at all.
@@ -100,7 +102,7 @@ def score_table(
     """
     if not 1e-12 <= tolerance < 1.0:
         raise ModelError(f"a table cannot be made to a tolerance of {tolerance:g}", hint="use one between 1e-12 and 1")
-    return _table(tuple(items), float(window), scoring, float(tolerance), bool(whole_times))
+    return _table(tuple(items), float(window), scoring, float(tolerance), bool(whole_times), ends)
 
 
 def join_tables(tables: Sequence[ScoreTable]) -> TableArrays:
@@ -125,9 +127,9 @@ def join_tables(tables: Sequence[ScoreTable]) -> TableArrays:
 
 @lru_cache(maxsize=1024)
 def _table(
-    items: tuple[SegmentItem, ...], window: float, scoring: Scoring, tolerance: float, whole_times: bool
+    items: tuple[SegmentItem, ...], window: float, scoring: Scoring, tolerance: float, whole_times: bool, ends: Ends
 ) -> ScoreTable:
-    segment = segment_score(items, window, scoring, tolerance / 50.0)
+    segment = segment_score(items, window, scoring, tolerance / 50.0, ends)
     # A fixed seed: the driver and every worker must come to the same table.
     random = np.random.default_rng(20070521)
     if whole_times and window <= MOST_WHOLE_TIMES:
@@ -154,8 +156,10 @@ def _choose_knots(segment: SegmentScore, tolerance: float, random: np.random.Gen
             break
         parts = np.where(fine, 1, np.clip(np.ceil(np.sqrt(errors / (0.4 * tolerance))), 2, 16))
         knots = _subdivide(knots, parts.astype(int))
-    afresh = max(float(_line_errors(segment.fast, knots, random).max()) for _ in range(3))
-    return knots, max(afresh, float(errors.max()))
+    # A posterior jumps where a density does: between two times that doubles can hardly tell apart.
+    narrow = np.diff(knots) <= 4.0 * NARROWEST * knots[1:]
+    afresh = [_line_errors(segment.fast, knots, random) for _ in range(3)]
+    return knots, max(float(each[~narrow].max(initial=0.0)) for each in [*afresh, errors])
 
 
 def _line_errors(function: Function, knots: Floats, random: np.random.Generator) -> Floats:

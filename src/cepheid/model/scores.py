@@ -9,35 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from cepheid.errors import ModelError, closest
-from cepheid.model.chain import QUANTILES, Chain, Landmarks, Step, landmarks_of, solve, solve_at
-from cepheid.model.gap import Floats, GapDistribution
+from cepheid.model.chain import Chain, Landmarks, Step, landmarks_of, solve, solve_at
+from cepheid.model.gap import Floats
 from cepheid.model.piecewise import Function, seed_breaks
+from cepheid.model.posterior import posterior, posterior_at
+from cepheid.model.segments import OPEN_END, Ends, SegmentItem, group_landmarks, split
 
 Scoring = Literal["exact", "paper", "posterior"]
 SCORINGS: tuple[str, ...] = get_args(Scoring)
 
 PRECISION = 1e-9
-
-
-@dataclass(frozen=True)
-class SegmentItem:
-    """A component between two observed events: a missing positive or a negative, its loss and its gap."""
-
-    kind: Literal["missing", "negative"]
-    loss: float
-    gap: GapDistribution
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("missing", "negative"):
-            raise ModelError(f"a segment item is 'missing' or 'negative', not {self.kind!r}")
-        if not (math.isfinite(self.loss) and 0.0 <= self.loss < 1.0):
-            raise ModelError(f"loss {self.loss:g} is outside [0, 1)", hint="a component that is never seen has no loss")
 
 
 Factor = Callable[[SegmentItem, Floats], Floats]
@@ -57,38 +44,44 @@ class SegmentScore:
     error: float
 
 
-def score(items: Sequence[SegmentItem], span: float, scoring: Scoring = "exact") -> float:
-    """The score of a segment that spans the time `span`, to about nine digits.
+def score(items: Sequence[SegmentItem], span: float, scoring: Scoring = "exact", ends: Ends = OPEN_END) -> float:
+    """The score of a segment that spans the time `span`, to about nine digits. A posterior also needs its `ends`.
 
     >>> from cepheid.model.distributions import Exponential
     >>> round(score([SegmentItem("missing", 0.1, Exponential(mean=60))], 60), 6)
     0.063212
-    >>> round(score([SegmentItem("missing", 0.1, Exponential(mean=60))], 60, "posterior"), 6)
-    0.146633
+    >>> stop = SegmentItem("missing", 0.1, Exponential(mean=60, happens=0.8))
+    >>> round(score([stop], 60, "posterior", Ends(following=Exponential(mean=60))), 6)
+    0.285714
     """
     _check(items, span, scoring)
     if span == 0.0:
         return 0.0 if any(each.kind == "missing" for each in items) else 1.0
-    closed = _closed_form(items, scoring)
+    closed = _closed_form(items, scoring, ends)
     if closed is not None:
         return float(closed(np.array([span]))[0])
     if scoring == "posterior":
-        return float(segment_score(items, span, scoring).direct(np.array([span]))[0])
+        return float(posterior_at(items, ends, span, PRECISION)(np.array([span]))[0])
     return min(max(solve_at(_score_chain(items, span, scoring), span, PRECISION), 0.0), 1.0)
 
 
 def segment_score(
-    items: Sequence[SegmentItem], window: float, scoring: Scoring = "exact", tolerance: float = PRECISION
+    items: Sequence[SegmentItem],
+    window: float,
+    scoring: Scoring = "exact",
+    tolerance: float = PRECISION,
+    ends: Ends = OPEN_END,
 ) -> SegmentScore:
     """The score as a function on [0, window]."""
     _check(items, window, scoring)
     if window == 0.0:
         raise ModelError("a window of length 0 holds no segment", hint="WITHIN must be longer than 0")
-    closed = _closed_form(items, scoring)
+    closed = _closed_form(items, scoring, ends)
     if closed is not None:
         return _smooth_panels(closed, items, window)
     if scoring == "posterior":
-        return _posterior(items, window, tolerance)
+        found = posterior(items, ends, window, tolerance)
+        return SegmentScore(found.fast, found.direct, found.breaks, found.error)
     solved = solve(_score_chain(items, window, scoring), window, tolerance)
     return SegmentScore(_clipped(solved.levels[0]), _clipped(solved.at), solved.levels[0].breaks, solved.error)
 
@@ -99,8 +92,10 @@ def score_limit(items: Sequence[SegmentItem], window: float, scoring: Scoring = 
     The product of the missing positives' εF(W); a posterior has no such bound, unless it is zero.
     """
     _check(items, window, scoring)
-    limit = float(np.prod([each.loss * float(each.gap.cdf(window)) for each in items if each.kind == "missing"]))
-    return limit if scoring != "posterior" or limit == 0.0 else 1.0
+    missing = [each for each in items if each.kind == "missing"]
+    if scoring == "posterior":
+        return 0.0 if any(each.loss == 0.0 or each.gap.happens == 0.0 for each in missing) else 1.0
+    return float(np.prod([each.loss * float(each.gap.cdf(window)) for each in missing]))
 
 
 def absent_given_unseen(item: SegmentItem, t: Floats) -> Floats:
@@ -114,26 +109,30 @@ def absent_given_unseen(item: SegmentItem, t: Floats) -> Floats:
     return np.asarray(survival / (item.loss * item.gap.cdf(t) + survival))
 
 
-def _closed_form(items: Sequence[SegmentItem], scoring: Scoring) -> Function | None:
+def _closed_form(items: Sequence[SegmentItem], scoring: Scoring, ends: Ends) -> Function | None:
     """The score without integrals, where there is one."""
-    missing, groups = _split(items)
+    missing, groups = split(items)
     if any(each.loss == 0.0 or each.gap.happens == 0.0 for each in missing):
         return np.zeros_like
     negatives = [each for group in groups for each in group]
-    if not missing:
+    waits = scoring == "posterior" and ends.following is not None and any(n.onward is not None for n in negatives)
+    if not missing and not waits:
+        # The time of the next event says nothing about a negative that it does not wait for.
         return lambda t: _product(absent_given_unseen, negatives, t)
+    if scoring == "posterior":
+        # What always happens has happened, at whatever time the next event was seen.
+        sure = ends.following is not None and not negatives and all(each.gap.happens == 1.0 for each in missing)
+        return np.ones_like if sure else None
     if len(missing) > 1 or (negatives and scoring != "paper"):
         return None
     only = missing[0]
-    if scoring == "posterior":
-        return lambda t: only.loss * only.gap.cdf(t) / _unseen(only, t)
     # S^P, and as printed in AYAC §3.3 every S^N around it is taken over all of T.
     return lambda t: only.loss * only.gap.cdf(t) * _product(absent_given_unseen, negatives, t)
 
 
 def _score_chain(items: Sequence[SegmentItem], window: float, scoring: Scoring) -> Chain:
     """The integral of docs/semantics.md as a chain."""
-    missing, groups = _split(items)
+    missing, groups = split(items)
     if scoring == "paper" and len(missing) == 2 and not any(groups):
         return _printed_pair(missing[0], missing[1], window)
     return _chain(missing, groups, absent_given_unseen, window)
@@ -149,43 +148,6 @@ def _printed_pair(first: SegmentItem, second: SegmentItem, window: float) -> Cha
     return Chain((Step(density, first.loss * second.loss, landmarks),), np.ones_like, Landmarks())
 
 
-def _posterior(items: Sequence[SegmentItem], window: float, tolerance: float) -> SegmentScore:
-    """N / D of docs/semantics.md."""
-    missing, groups = _split(items)
-    # D is at least the product of all losses. With a negative of loss 0 it can vanish: nothing being seen is then
-    # impossible under the model, and the score keeps the value it had when it was last possible.
-    floor = float(np.prod([each.loss for each in items if each.loss > 0.0]))
-    floor *= 1e-12 if any(each.loss == 0.0 for each in items) else 0.5
-    unseen = solve(
-        _with_early_ends(_chain(missing, groups, _unseen, window), missing, groups),
-        window,
-        tolerance,
-        lambda q, points, values: np.maximum(np.abs(values), floor),
-    )
-    happened = solve(
-        _chain(missing, groups, _absent, window),
-        window,
-        tolerance,
-        lambda q, points, values: np.maximum(unseen.levels[q](points), floor),
-    )
-    last_possible = _last_above(floor, unseen.levels[0], window)
-
-    def ratio(numerator: Function, denominator: Function) -> Function:
-        def value(t: Floats) -> Floats:
-            possible = np.minimum(t, last_possible)
-            return _clip(numerator(possible) / np.maximum(denominator(possible), floor))
-
-        return value
-
-    breaks = np.unique(np.concatenate([happened.levels[0].breaks, unseen.levels[0].breaks]))
-    return SegmentScore(
-        ratio(happened.levels[0], unseen.levels[0]),
-        ratio(happened.at, unseen.at),
-        breaks,
-        happened.error + unseen.error,
-    )
-
-
 def _chain(missing: list[SegmentItem], groups: list[list[SegmentItem]], factor: Factor, window: float) -> Chain:
     """The chain in which every negative contributes factor(negative, gap)."""
 
@@ -193,31 +155,10 @@ def _chain(missing: list[SegmentItem], groups: list[list[SegmentItem]], factor: 
         def density(s: Floats) -> Floats:
             return item.gap.pdf(s) * _product(factor, before, s)
 
-        return Step(density, item.loss, landmarks_of(item.gap, window) | _group_landmarks(before, window))
+        return Step(density, item.loss, landmarks_of(item.gap, window) | group_landmarks(before, window))
 
     steps = tuple(step(item, before) for item, before in zip(missing, groups[:-1], strict=True))
-    return Chain(steps, lambda t: _product(factor, groups[-1], t), _group_landmarks(groups[-1], window))
-
-
-def _with_early_ends(chain: Chain, missing: list[SegmentItem], groups: list[list[SegmentItem]]) -> Chain:
-    """D's chain: at each missing positive, add the case that it did not happen in the rest of the segment."""
-
-    def stopping(step: Step, item: SegmentItem, before: list[SegmentItem]) -> Step:
-        def stops(t: Floats) -> Floats:
-            return item.gap.survival(t) * _product(_unseen, before, t)
-
-        return replace(step, local=stops)
-
-    steps = tuple(stopping(*each) for each in zip(chain.steps, missing, groups[:-1], strict=True))
-    return replace(chain, steps=steps)
-
-
-def _absent(item: SegmentItem, t: Floats) -> Floats:
-    return item.gap.survival(t)
-
-
-def _unseen(item: SegmentItem, t: Floats) -> Floats:
-    return item.loss * item.gap.cdf(t) + item.gap.survival(t)
+    return Chain(steps, lambda t: _product(factor, groups[-1], t), group_landmarks(groups[-1], window))
 
 
 def _product(factor: Factor, items: Sequence[SegmentItem], t: Floats) -> Floats:
@@ -227,45 +168,9 @@ def _product(factor: Factor, items: Sequence[SegmentItem], t: Floats) -> Floats:
     return result
 
 
-def _group_landmarks(group: Sequence[SegmentItem], window: float) -> Landmarks:
-    # S^N passes 1/2 where F = 1 / (1 + ε), in a layer that is narrow when the loss is small.
-    marks = Landmarks()
-    for item in group:
-        shares = [*QUANTILES, *(1.0 / (1.0 + odds * item.loss) for odds in (0.1, 1.0, 10.0))]
-        marks |= landmarks_of(item.gap, window, shares)
-    return marks
-
-
-def _split(items: Sequence[SegmentItem]) -> tuple[list[SegmentItem], list[list[SegmentItem]]]:
-    """The missing positives m1..mk, and the negatives N0..Nk before, between and after them."""
-    missing: list[SegmentItem] = []
-    groups: list[list[SegmentItem]] = [[]]
-    for item in items:
-        if item.kind == "missing":
-            missing.append(item)
-            groups.append([])
-        else:
-            groups[-1].append(item)
-    return missing, groups
-
-
 def _smooth_panels(function: Function, items: Sequence[SegmentItem], window: float) -> SegmentScore:
-    marks = _group_landmarks(items, window)
+    marks = group_landmarks(items, window)
     return SegmentScore(function, function, seed_breaks(marks.kinks, marks.features, window), 1e-14)
-
-
-def _last_above(floor: float, falling: Function, window: float) -> float:
-    """The last time at which a falling function is above the floor."""
-    low, high = 0.0, window
-    if falling(np.array([high]))[0] > floor:
-        return window
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        if falling(np.array([middle]))[0] > floor:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 def _clip(values: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.table import ordered, times_of
+from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
 from cepheid.engine.worth.losses import gap_scale
@@ -18,6 +19,7 @@ from cepheid.errors import DataError, ModelError
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, Schema
 from cepheid.model import Model
+from cepheid.model.check import Check
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.local import as_local
 from cepheid.runners.options import Options
@@ -28,7 +30,9 @@ def fit_model(
     query: Any,
     *,
     loss: Any = None,
+    happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
+    loss_by: str | None = None,
     **keywords: Any,
 ) -> Model:
     """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
@@ -49,11 +53,28 @@ def fit_model(
         bound,
         seen,
         loss=loss,
+        happens=happens,
         negatives=negatives,
+        loss_by=loss_by,
         unit=_unit(bound),
         resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,
     )
+
+
+def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check:
+    """What a model predicts of a table of events, beside what it shows; see `Model.check`."""
+    options = Options.from_keywords(keywords)
+    if is_spark(events):
+        if events.isStreaming:
+            raise ModelError("a stream has no end to check", hint="check a table of its events")
+        bound, seen = _from_spark(events, query, options)
+        return check_history(bound, model, seen)
+    local = as_local(events)
+    if local is None:
+        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+    bound = _bound(query, local.arrow.schema, options)
+    return check_stream(bound, model, ordered(local.arrow, bound.schema))
 
 
 def _bound(query: Any, schema: pa.Schema, options: Options) -> BoundQuery:

@@ -14,6 +14,7 @@ from cepheid.simulate.route import route_visits
 from cepheid.simulate.sase import sase_events
 from cepheid.simulate.simulation import Simulation
 from cepheid.simulate.stocks import stock_ticks
+from cepheid.simulate.stops import stop_visits
 from cepheid.simulate.supply_chain import supply_chain
 
 SCENARIOS: dict[str, Callable[..., Simulation]] = {
@@ -25,10 +26,11 @@ SCENARIOS: dict[str, Callable[..., Simulation]] = {
     "rfid": retail_visits,
     "route": route_visits,
     "clinic": clinic_doses,
+    "stops": stop_visits,
     "supply-chain": supply_chain,
 }
-"""Every generator by name. The first argument is the size (events; tasks for cluster, tags for rfid); all others are
-keyword arguments with defaults, `seed` among them."""
+"""Every generator by name. The first argument is the size (events; tasks for cluster, tags for rfid and stops); all
+others are keyword arguments with defaults, `seed` among them."""
 
 __all__ = [
     "SCENARIOS",
@@ -42,5 +44,6 @@ __all__ = [
     "route_visits",
     "sase_events",
     "stock_ticks",
+    "stop_visits",
     "supply_chain",
 ]

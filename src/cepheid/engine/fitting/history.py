@@ -24,11 +24,14 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.worth.losses import leading_components
 from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import DataType
+from cepheid.language.units import convert
 from cepheid.model import GapStatistics, Trips
 from cepheid.plan.physical import Plan
 
-SEEN, LOST = range(2)
+SEEN, LOST, NOTHING, RESOLVED = range(4)
 NO_COMPONENT = -1
+HOURS = 24
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,19 @@ class ComponentHistory:
     gaps: GapStatistics = field(default_factory=GapStatistics)  # from the positive component before it
     seen: float = 0.0  # times it was seen where it must have happened...
     lost: float = 0.0  # ...and times it was not
-    # Of the first component: how long after the history's beginning the second one was seen, with and without it...
+    # Of the first component: how long after the history's beginning the second one was seen, with and without it.
     seen_since: GapStatistics = field(default_factory=GapStatistics)
     lost_since: GapStatistics = field(default_factory=GapStatistics)
-    rest: GapStatistics = field(default_factory=GapStatistics)  # ...and from it to the last one of the trip
-    # Of a negated component between two others: trips with it seen, by length, and what is known of all trips.
+    # Of a component between two others: trips with it seen, by length, and what is known of all trips.
     lengths: GapStatistics = field(default_factory=GapStatistics)
     trips: Trips = field(default_factory=lambda: Trips(GapStatistics(), GapStatistics(), GapStatistics()))
+    # Of these trips, by the hour at which they began: with it seen, and not seen. Empty where days are not known.
+    seen_by_hour: tuple[float, ...] = ()
+    unseen_by_hour: tuple[float, ...] = ()
+    # Of all trips past the component before it whose window is over: how many there were, and after how many of them
+    # nothing of this or a later component was seen.
+    resolved: float = 0.0
+    nothing: float = 0.0
 
     def merge(self, other: ComponentHistory) -> ComponentHistory:
         """Both histories together."""
@@ -56,10 +65,19 @@ class ComponentHistory:
             self.lost + other.lost,
             self.seen_since.merge(other.seen_since),
             self.lost_since.merge(other.lost_since),
-            self.rest.merge(other.rest),
             self.lengths.merge(other.lengths),
             self.trips.merge(other.trips),
+            _added(self.seen_by_hour, other.seen_by_hour),
+            _added(self.unseen_by_hour, other.unseen_by_hour),
+            self.resolved + other.resolved,
+            self.nothing + other.nothing,
         )
+
+
+def _added(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:
+    if not first or not second:
+        return first or second
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 @dataclass(frozen=True)
@@ -93,6 +111,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
     prepared = candidates(Plan(bound, "queues", partition=bound.equivalence), events)
     bits = _bits(bound)
     leading = leading_components(bound)
+    day = day_length(bound)
     found: dict[str, ComponentHistory] = {}
     for index, component in enumerate(bound.components):
         before = [c for c in bound.components[:index] if not c.negative]
@@ -106,32 +125,54 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             if component.negative or behind == NO_COMPONENT:
                 continue
             window = bound.window.length
-            seen, lost = proven_at_the_start(*arrays, target, behind, window, begins)
-            rest = until_the_end(*arrays, target, bits[bound.positives[-1].variable], window)
+            others = _other_positives(bound, bits, target, behind)
+            seen, lost = proven_at_the_start(*arrays, target, behind, others, window, begins)
             found[component.variable] = ComponentHistory(
                 count,
                 seen_since=GapStatistics.from_samples(seen * scale),
                 lost_since=GapStatistics.from_samples(lost * scale),
-                rest=GapStatistics.from_samples(rest * scale),
             )
             continue
-        waits, cut, never, counts, trip_before, trip_after, trip_unseen = observe(
-            *arrays, source, target, behind, component.negative, before[-1].kleene, bound.window.length, ends
+        others = _other_positives(bound, bits, source, target, behind)
+        waits, cut, never, counts, trip_before, trip_after, trip_unseen, seen_began, unseen_began = observe(
+            *arrays, source, target, behind, others, component.negative, before[-1].kleene, bound.window.length, ends
         )
         gaps = GapStatistics.from_samples(waits * scale, cut * scale, len(waits) + len(cut) + never)
         between: dict[str, Any] = {}
-        if component.negative and behind != NO_COMPONENT:
+        if behind != NO_COMPONENT:
             between["lengths"] = GapStatistics.from_samples((trip_before + trip_after) * scale)
             between["trips"] = Trips.from_samples(trip_before * scale, trip_after * scale, trip_unseen * scale)
+            between["seen_by_hour"] = _by_hour(seen_began, day)
+            between["unseen_by_hour"] = _by_hour(unseen_began, day)
         provable = not component.negative and behind != NO_COMPONENT
         found[component.variable] = ComponentHistory(
             count,
             gaps,
             seen=float(counts[SEEN]) if provable else 0.0,
             lost=float(counts[LOST]) if provable else 0.0,
+            resolved=float(counts[RESOLVED]),
+            nothing=float(counts[NOTHING]),
             **between,
         )
     return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
+
+
+def day_length(bound: BoundQuery) -> int | None:
+    """How many steps of the time column a day has, if that is known."""
+    schema = bound.schema
+    unit = "microseconds" if schema.type_of(schema.time) is DataType.TIME else schema.time_unit
+    return None if unit is None else int(convert(1, "days", unit))
+
+
+def _by_hour(began: Int64s, day: int | None) -> tuple[float, ...]:
+    if not day:
+        return ()
+    return tuple(np.bincount(began % day * HOURS // day, minlength=HOURS).astype(float).tolist())
+
+
+def _other_positives(bound: BoundQuery, bits: dict[str, int], *known: int) -> int:
+    """The positive components that end a trip when they are seen where others are expected, as a mask."""
+    return sum(1 << bits[c.variable] for c in bound.positives if bits[c.variable] not in known)
 
 
 def _bits(bound: BoundQuery) -> dict[str, int]:
@@ -140,11 +181,21 @@ def _bits(bound: BoundQuery) -> dict[str, int]:
 
 
 @numba.njit(
-    types.UniTuple(FLOAT64S, 2)(INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64, types.int64),
+    types.UniTuple(FLOAT64S, 2)(
+        INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64, types.int64, types.int64
+    ),
     cache=True,
 )
 def proven_at_the_start(
-    time: Int64s, instant: Int64s, mask: Int64s, starts: Int64s, target: int, behind: int, window: int, begins: int
+    time: Int64s,
+    instant: Int64s,
+    mask: Int64s,
+    starts: Int64s,
+    target: int,
+    behind: int,
+    others: int,
+    window: int,
+    begins: int,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """When the second component was seen, counted from the history's beginning: with the first one before it, without.
 
@@ -164,7 +215,7 @@ def proven_at_the_start(
                     if mask[earlier] & (1 << target) != 0:
                         seen = True
                         break
-                    if mask[earlier] & (1 << behind) != 0:
+                    if mask[earlier] & (others | (1 << behind)) != 0:
                         break  # an earlier trip
                 earlier -= 1
             if seen:
@@ -176,36 +227,13 @@ def proven_at_the_start(
     return seen_since[:n_seen], lost_since[:n_lost]
 
 
-@numba.njit(FLOAT64S(INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64), cache=True)
-def until_the_end(
-    time: Int64s, instant: Int64s, mask: Int64s, starts: Int64s, target: int, last: int, window: int
-) -> npt.NDArray[np.float64]:
-    """How long before each event of the last component the trip began, where its beginning was seen."""
-    waits = np.empty(len(mask), np.float64)
-    count = 0
-    for part in range(len(starts) - 1):
-        for event in range(starts[part], starts[part + 1]):
-            if mask[event] & (1 << last) == 0:
-                continue
-            earlier = event - 1
-            while earlier >= starts[part] and time[event] - time[earlier] < window:
-                if instant[earlier] < instant[event]:
-                    if mask[earlier] & (1 << target) != 0:
-                        waits[count] = max(np.float64(time[event] - time[earlier]), 0.5)
-                        count += 1
-                        break
-                    if mask[earlier] & (1 << last) != 0:
-                        break
-                earlier -= 1
-    return waits[:count]
-
-
 @numba.njit(
-    types.Tuple((FLOAT64S, FLOAT64S, types.int64, INT64S, FLOAT64S, FLOAT64S, FLOAT64S))(
+    types.Tuple((FLOAT64S, FLOAT64S, types.int64, INT64S, FLOAT64S, FLOAT64S, FLOAT64S, INT64S, INT64S))(
         INT64S,
         INT64S,
         INT64S,
         INT64S,
+        types.int64,
         types.int64,
         types.int64,
         types.int64,
@@ -224,6 +252,7 @@ def observe(
     source: int,
     target: int,
     behind: int,
+    others: int,
     negative: bool,
     grouped: bool,
     window: int,
@@ -231,7 +260,7 @@ def observe(
 ) -> tuple[Any, ...]:
     """All waits from one component for another: ended, cut off, in vain; and the trips on to the one behind.
 
-    Of a group of events (`grouped`) only the last one opens a wait.
+    A trip is over where any of the `others` is seen. Of a group of events (`grouped`) only the last one opens a wait.
     """
     count = 0
     for event in range(len(mask)):
@@ -239,9 +268,10 @@ def observe(
             count += 1
     waits, cut = np.empty(count, np.float64), np.empty(count, np.float64)
     before, after, unseen = np.empty(count, np.float64), np.empty(count, np.float64), np.empty(count, np.float64)
+    seen_began, unseen_began = np.empty(count, np.int64), np.empty(count, np.int64)
     n_waits = n_cut = n_trips = n_unseen = 0
     never = np.int64(0)
-    counts = np.zeros(2, np.int64)
+    counts = np.zeros(4, np.int64)
     for part in range(len(starts) - 1):
         for event in range(starts[part], starts[part + 1]):
             if mask[event] & (1 << source) == 0:
@@ -249,7 +279,7 @@ def observe(
             began = time[event]
             came = arrived = -1
             renewed = 0.0
-            over = False
+            over = went_on = False
             later = event + 1
             while later < starts[part + 1] and time[later] - began < window and not over:
                 if instant[later] > instant[event]:
@@ -264,18 +294,25 @@ def observe(
                     ):
                         over = True
                         arrived = later
-                    elif mask[later] & (1 << source) != 0:
-                        over = True
+                    elif mask[later] & (others | (1 << source)) != 0:
+                        over = True  # another trip, or this one went on without the one behind being seen
                         renewed = passed
+                        went_on = mask[later] & (1 << source) == 0
                 later += 1
+            if began + window <= ends and (renewed == 0.0 or went_on):
+                counts[RESOLVED] += 1
+                if came < 0 and arrived < 0 and not went_on:
+                    counts[NOTHING] += 1
             if came >= 0 and arrived >= 0:
                 counts[SEEN] += 1
                 before[n_trips] = max(np.float64(time[came] - began), 0.5)
                 after[n_trips] = max(np.float64(time[arrived] - time[came]), 0.5)
+                seen_began[n_trips] = began
                 n_trips += 1
             elif arrived >= 0:
                 counts[LOST] += 1
                 unseen[n_unseen] = max(np.float64(time[arrived] - began), 0.5)
+                unseen_began[n_unseen] = began
                 n_unseen += 1
             if negative and behind >= 0:
                 # Only where the end of the trip was seen is it known how long the event had time to come.
@@ -299,4 +336,5 @@ def observe(
             elif ends > began:
                 cut[n_cut] = np.float64(ends - began)
                 n_cut += 1
-    return waits[:n_waits], cut[:n_cut], never, counts, before[:n_trips], after[:n_trips], unseen[:n_unseen]
+    began_at = seen_began[:n_trips], unseen_began[:n_unseen]
+    return waits[:n_waits], cut[:n_cut], never, counts, before[:n_trips], after[:n_trips], unseen[:n_unseen], *began_at

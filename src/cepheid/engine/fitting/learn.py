@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 
+from cepheid.engine.fitting.components import Known, Learned, between, from_counts, waited_for
 from cepheid.engine.fitting.history import ComponentHistory, History
 from cepheid.engine.worth.losses import fixed_attributes, leading_components
 from cepheid.errors import ModelError, closest
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.model import (
-    Empirical,
     GapDistribution,
     GapStatistics,
     LossEstimate,
@@ -22,12 +24,11 @@ from cepheid.model import (
     estimate_loss,
     fit_from_statistics,
     fit_trips,
-    share_by_length,
 )
 from cepheid.model.chain import quantiles
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.model.gap_statistics import bin_edges
-from cepheid.model.loss_model import EVERY_OTHER
+from cepheid.model.loss_model import AFTER, EVERY_OTHER, ByAttribute
 
 NEGATIVES = ("pooled", "em")
 _HARDLY_ANY = 0.999
@@ -38,70 +39,188 @@ def learn(
     history: History,
     *,
     loss: Any = None,
+    happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
+    loss_by: str | None = None,
     unit: str | None = None,
     resolution: float,
     window: float,
 ) -> Model:
     """The model that a history supports.
 
-    Losses are taken from `loss` where it states them; then from proven losses; a component whose losses cannot be
-    proven gets the rate of all proven ones together. For negated components `negatives="em"` infers loss and
-    `happens` from the lengths of trips instead, which needs no assumption that readers are alike, but one that the
-    trip goes on from the negated event (see docs/missing-events.md). Kleene groups are never missing and need nothing.
+    Losses and shares are taken from `loss` and `happens` where these state them. Else the lengths of trips tell, of a
+    positive component between two others, how many of its events were lost and how many never happened. Nothing tells
+    that of the first component, which is taken to have happened always, with a warning; the last one's loss, and that
+    of negated ones, is the rate of all that are known together. For negated components `negatives="em"` infers loss and
+    `happens` from the lengths of trips instead. Kleene groups are never missing and need no loss.
+    With `loss_by`, components that the query fixes to the same value of that attribute (a reader) share one loss.
     `resolution` is the step of the clock, and the window's length is in the unit of the gaps, too.
     """
     if negatives not in NEGATIVES:
         raise ModelError(f"negatives={negatives!r} is neither 'pooled' nor 'em'")
     components = [component for component in bound.components if not component.kleene]
-    stated = _stated(bound, components, loss)
+    known = Known(_stated(bound, components, loss), _stated_shares(components, happens), resolution, negatives)
+    _check_seen(components, history)
+    found: dict[str, Learned] = {}
     leading = leading_components(bound)
+    for component in bound.positives:
+        if component.kleene:
+            continue
+        name, seen = component.variable, history.of(component.variable)
+        if name in leading:
+            found |= _first(bound, history, known, window)
+        elif seen.trips.before.count or seen.trips.unseen.count:
+            found[name] = between(name, seen, known)
+    pool = _pooled(found)
+    last = bound.positives[-1]
+    for component in components:
+        if component.variable not in found and (component.negative or component in (bound.positives[0], last)):
+            seen = history.of(component.variable)
+            found |= _pooled_component(component, seen, known, pool, component.variable in leading)
+    model = _model(bound, history, found, unit, resolution)
+    return model if loss_by is None else _with_loss_by(bound, model, found, loss_by)
+
+
+def _with_loss_by(bound: BoundQuery, model: Model, found: Mapping[str, Learned], attribute: str) -> Model:
+    """One loss for each value of an attribute: components that the query fixes to the same value share theirs."""
+    by_value: dict[Any, list[tuple[float, float]]] = {}
+    for component in bound.components:
+        learned = found.get(component.variable)
+        value = fixed_attributes(bound, component).get(attribute)
+        if learned is not None and learned.counts is not None and value is not None:
+            by_value.setdefault(value, []).append(learned.counts)
+    if not by_value:
+        raise ModelError(
+            f"loss_by={attribute!r}: the query fixes it on no component whose losses the history tells",
+            hint=f"add conditions such as b.{attribute} = '...', or leave loss_by out",
+        )
+    losses = {
+        value: estimate_loss(sum(seen for seen, _ in counts), sum(lost for _, lost in counts)).loss
+        for value, counts in by_value.items()
+    }
+    pool = _pooled(found)
+    return replace(
+        model, loss=ByAttribute(attribute, losses, pool.loss if pool is not None else None), loss_intervals={}
+    )
+
+
+def _check_seen(components: Sequence[s.Component], history: History) -> None:
     for component in components:
         name = component.variable
         if name in history.components and history.of(name).events == 0.0:
             told = f"no event of the history could be {name!r}"
             raise ModelError(told, hint="is its type right, and are its conditions?")
-    inferred = {
-        c.variable: fit_trips(history.of(c.variable).trips, component=c.variable)
-        for c in components
-        if c.negative and negatives == "em" and c.variable not in leading and c.variable not in stated
-    }
-    fitted = {
-        c.variable: _seen_gap(c, history.of(c.variable), resolution) for c in components if c.variable not in leading
-    }
-    proven = _proven(bound, history, window)
-    losses: dict[str, float] = {}
-    intervals: dict[str, tuple[float, float]] = {}
+
+
+def _first(bound: BoundQuery, history: History, known: Known, window: float) -> dict[str, Learned]:
+    """The first component: where it was not seen, it was lost, unless its loss or its share is stated."""
+    component = bound.positives[0]
+    name, seen = component.variable, history.of(component.variable)
+    if len(bound.positives) == 1:
+        return {}
+    # The first event of a trip is missed for certain only if it came after the history's beginning.
+    reach = _longest(history.of(bound.positives[1].variable).gaps, window)
+    counts = (_after(seen.seen_since, reach), _after(seen.lost_since, reach))
+    if sum(counts) == 0.0 and not (name in known.loss or name in known.happens):
+        return {}
+    if name not in known.loss and name not in known.happens and counts[1] > 0.0:
+        warnings.warn(
+            f"the history cannot tell whether {name!r} was lost or never happened where it was not seen, since nothing "
+            f"comes before it: taken as lost. State loss={{{name!r}: ...}} or happens={{{name!r}: ...}} if you know it",
+            stacklevel=5,
+        )
+    return {name: from_counts(name, counts, known)}
+
+
+def _pooled_component(
+    component: s.Component, seen: ComponentHistory, known: Known, pool: LossEstimate | None, leading: bool
+) -> dict[str, Learned]:
+    """The last component or a negated one: nothing behind it proves a loss."""
+    name = component.variable
+    if name in known.loss:
+        loss, interval = known.loss[name], None
+    elif component.negative and known.negatives == "em" and not leading:
+        inferred = fit_trips(seen.trips, resolution=known.resolution, component=name)
+        loss, interval = inferred.loss, inferred.loss_interval
+    elif pool is None:
+        raise _nothing_proven(component)
+    else:
+        loss, interval = pool.loss, (pool.low, pool.high)
+    if leading:
+        share = known.happens.get(name, None if component.negative else 1.0)
+        return {name: Learned(loss, interval, share, None, None)}
+    gap = fit_from_statistics(seen.gaps, resolution=known.resolution, component=name, defective=True)
+    if component.negative and seen.trips.after.count >= FEWEST_GAPS and seen.trips.unseen.count >= FEWEST_GAPS:
+        waits = waited_for(name, seen, gap, loss, known)
+        if waits is not None:
+            return {name: replace(waits, loss_interval=interval)}
+    share = known.happens.get(name, min(1.0, gap.happens / (1.0 - loss)))
+    return {name: Learned(loss, interval, share, None, gap)}
+
+
+def _model(
+    bound: BoundQuery, history: History, found: Mapping[str, Learned], unit: str | None, resolution: float
+) -> Model:
+    """All of it together. A component that waits for a negated one has a second gap, counted from there."""
     gaps: dict[str, GapDistribution] = {}
-    for component in components:
-        name = component.variable
-        if name in stated:
-            losses[name] = stated[name]
-        elif name in inferred:
-            losses[name], intervals[name] = inferred[name].loss, inferred[name].loss_interval
-        else:
-            estimate = estimate_loss(*proven[name], component=name) if name in proven else _pooled(proven)
-            if estimate is None:
-                raise _nothing_proven(component)
-            losses[name], intervals[name] = estimate.loss, (estimate.low, estimate.high)
-        if name in fitted:
-            # What is seen is what happens and is not lost.
-            gaps[name] = _with_happens(fitted[name], min(1.0, fitted[name].happens / (1.0 - losses[name])))
-        elif history.of(name).rest.count >= FEWEST_GAPS:
-            gaps[name] = _from_the_opening(history.of(name).rest, window, resolution, name)
-    return Model(loss=losses, gaps=gaps, unit=unit, loss_intervals=intervals)
+    shares: dict[str, float] = {}
+    for name, each in found.items():
+        if each.gap is not None and each.share is not None:
+            gaps[name] = _with_happens(each.gap, each.share)
+        elif each.share is not None:
+            shares[name] = each.share
+    for place, component in enumerate(bound.components):
+        seen = history.of(component.variable)
+        if component.kleene and seen.gaps.count >= FEWEST_GAPS:
+            gaps[component.variable] = fit_from_statistics(seen.gaps, resolution=resolution, defective=True)
+        learned = found.get(component.variable)
+        waiting = next((c.variable for c in bound.components[place + 1 :] if not c.negative), None)
+        if learned is None or learned.onward is None or learned.skip is None or waiting not in gaps:
+            continue
+        happens = gaps[waiting].happens
+        gaps[waiting] = _with_happens(learned.skip, happens)
+        gaps[f"{waiting}{AFTER}{component.variable}"] = _with_happens(learned.onward, happens)
+    order = [c.variable for c in bound.components if c.variable in found]
+    return Model(
+        loss={name: found[name].loss for name in order},
+        gaps=gaps,
+        unit=unit,
+        loss_intervals={name: i for name in order if (i := found[name].loss_interval) is not None},
+        happens=shares,
+        happens_intervals={name: i for name in order if (i := found[name].share_interval) is not None},
+        goes_on=_going_on(bound, history, found),
+    )
 
 
-def _seen_gap(component: s.Component, seen: ComponentHistory, resolution: float) -> GapDistribution:
-    """The gap after which a component is seen; what was lost counts as what never came.
+def _going_on(bound: BoundQuery, history: History, found: Mapping[str, Learned]) -> dict[str, float]:
+    """How often trips go on to each component or past it, from how often nothing more was seen of them.
 
-    A negated component's score asks how likely it happened by the time the next one was seen. Where waits do not tell
-    that, since the next one waits for it, the share of trips with it, by their length, does.
+    With s the share of trips of which nothing is seen after a component, h and ε its share and loss: before it, that is
+    1 - g + g s (1 - h (1 - ε)), if trips go on to it with probability g. The last one's h says itself how many do.
     """
-    gap = fit_from_statistics(seen.gaps, resolution=resolution, component=component.variable, defective=True)
-    if not component.negative:
-        return gap
-    return share_by_length(seen.lengths, seen.trips.unseen, gap) or gap
+    shares: dict[str, float] = {}
+    for component, behind in pairwise(bound.positives[1:]):
+        learned, seen, later = found.get(component.variable), *map(history.of, (component.variable, behind.variable))
+        if learned is None or learned.share is None or min(seen.resolved, later.resolved) < FEWEST_GAPS:
+            continue
+        nothing, after = seen.nothing / seen.resolved, later.nothing / later.resolved
+        share = (1.0 - nothing) / (1.0 - after * (1.0 - learned.share * (1.0 - learned.loss)))
+        if share < _HARDLY_ANY:
+            shares[component.variable] = share
+    return shares
+
+
+def _stated_shares(components: Sequence[s.Component], happens: Mapping[str, float] | None) -> dict[str, float]:
+    shares = Model(happens=happens or {}).happens
+    names = [component.variable for component in components]
+    for name, share in shares.items():
+        if name not in names:
+            guess = closest(name, names)
+            hint = f"did you mean {guess!r}?" if guess else f"they are {', '.join(names)}"
+            raise ModelError(f"happens names {name!r}, which is no component that may be missing", hint=hint)
+        if share == 0.0:
+            raise ModelError(f"happens says that {name!r} never happens", hint="then leave it out of the pattern")
+    return dict(shares)
 
 
 def _stated(bound: BoundQuery, components: Sequence[s.Component], loss: Any) -> dict[str, float]:
@@ -120,33 +239,9 @@ def _stated(bound: BoundQuery, components: Sequence[s.Component], loss: Any) -> 
     return {c.variable: model.loss_of(c.variable, fixed_attributes(bound, c)) for c in components}
 
 
-def _from_the_opening(rest: GapStatistics, window: float, resolution: float, name: str) -> Empirical:
-    """The first component's clock starts at the window's opening, and the trip ends with it: the rest turned around."""
-    fitted = fit_from_statistics(rest, resolution=resolution, component=name)
-    edges = np.unique(np.concatenate([np.linspace(0.0, window, 65), np.geomspace(window * 1e-4, window, 193)]))
-    masses = np.diff(fitted.cdf(edges))
-    return Empirical(tuple(window - edges[::-1]), tuple(masses[::-1] / masses.sum()))
-
-
 def _with_happens(gap: GapDistribution, happens: float) -> GapDistribution:
     changed: GapDistribution = replace(cast(Any, gap), happens=happens)
     return changed
-
-
-def _proven(bound: BoundQuery, history: History, window: float) -> dict[str, tuple[float, float]]:
-    """How often each component was seen, and not seen, where it must have happened."""
-    found = {}
-    first = bound.positives[0].variable
-    for component in bound.positives:
-        name, seen = component.variable, history.of(component.variable)
-        counts = (seen.seen, seen.lost)
-        if name == first and len(bound.positives) > 1:
-            # The first event of a trip is missed for certain only if it came after the history's beginning.
-            reach = _longest(history.of(bound.positives[1].variable).gaps, window)
-            counts = (_after(seen.seen_since, reach), _after(seen.lost_since, reach))
-        if not component.kleene and sum(counts) > 0.0:
-            found[name] = counts
-    return found
 
 
 def _longest(gaps: GapStatistics, window: float) -> float:
@@ -161,11 +256,12 @@ def _after(times: GapStatistics, reach: float) -> float:
     return float(sum(count for (_, count), low in zip(times.bins, lower, strict=True) if low >= reach))
 
 
-def _pooled(proven: Mapping[str, tuple[float, float]]) -> LossEstimate | None:
-    """The loss of all components whose losses are proven, together."""
-    if not proven:
+def _pooled(found: Mapping[str, Learned]) -> LossEstimate | None:
+    """The loss of all components whose losses the history tells, together."""
+    counts = [each.counts for each in found.values() if each.counts is not None]
+    if not counts:
         return None
-    return estimate_loss(sum(seen for seen, _ in proven.values()), sum(lost for _, lost in proven.values()))
+    return estimate_loss(sum(seen for seen, _ in counts), sum(lost for _, lost in counts))
 
 
 def _nothing_proven(component: s.Component) -> ModelError:

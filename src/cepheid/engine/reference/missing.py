@@ -18,9 +18,11 @@ from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_se
 from cepheid.engine.worth.losses import (
     NEGLIGIBLE,
     check_missing,
+    ends_of,
     fixed_attributes,
     gap_scale,
     leading_components,
+    unseen_item,
 )
 from cepheid.errors import LimitError, ModelError
 from cepheid.language import syntax as s
@@ -28,7 +30,8 @@ from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch
 from cepheid.language.missing import TRUE, without_missing
 from cepheid.model.loss_model import Model
-from cepheid.model.scores import Scoring, SegmentItem, score
+from cepheid.model.scores import Scoring, score
+from cepheid.model.segments import Ends, SegmentItem
 
 __all__ = ["ROUNDING", "assignments", "check_missing", "find_all", "missable", "probability_of"]
 
@@ -161,36 +164,36 @@ def probability_of(bound: BoundQuery, model: Model, scoring: Scoring) -> Probabi
     assert bound.window is not None
     scale = gap_scale(bound, model)
     length = bound.window.length
-    leading = leading_components(bound)
     places = bound.place_of
     items: dict[str, SegmentItem] = {}
 
-    def item(component: s.Component) -> SegmentItem:
+    def item(component: s.Component) -> tuple[str, SegmentItem]:
         name = component.variable
         if name not in items:
-            window = length * scale if name in leading else None
-            known = model.for_component(name, fixed_attributes(bound, component), window)
-            items[name] = SegmentItem("negative" if component.negative else "missing", known.loss, known.gap)
-        return items[name]
+            items[name] = unseen_item(bound, model, component, length * scale)
+        return name, items[name]
 
     @cache
-    def gap(inside: tuple[SegmentItem, ...], span: int) -> float:
-        found = score(inside, span * scale, scoring) if inside else 1.0
+    def gap(unseen: tuple[tuple[str, SegmentItem], ...], span: int, target: s.Component | None, leading: bool) -> float:
+        if not unseen:
+            return 1.0
+        ends = ends_of(model, unseen, target, leading) if scoring == "posterior" else Ends()
+        found = score([each for _, each in unseen], span * scale, scoring, ends)
         return found if found >= NEGLIGIBLE else 0.0
 
     def probability(groups: Groups, stream: Stream) -> float:
         first, last = first_seen(groups), last_seen(groups)
         since = stream.times[last] - length  # the window's opening
-        unseen: list[SegmentItem] = []
+        unseen: list[tuple[str, SegmentItem]] = []
         scores: list[float] = []
         for component in bound.components:
             group = () if component.negative else groups[places[component.variable]]
             if not group:
                 unseen.append(item(component))
                 continue
-            scores.append(gap(tuple(unseen), stream.times[group[0]] - since))
+            scores.append(gap(tuple(unseen), stream.times[group[0]] - since, component, not scores))
             unseen, since = [], stream.times[group[-1]]
-        scores.append(gap(tuple(unseen), stream.times[first] + length - since))
+        scores.append(gap(tuple(unseen), stream.times[first] + length - since, None, False))
         return math.prod(scores)
 
     return probability

@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
+from cepheid.engine.worth.losses import check_missing, ends_of, gap_scale, unseen_item
 from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
-from cepheid.model import Model, ScoreTable, SegmentItem, TableArrays, join_tables, score_limit, score_table
+from cepheid.model import Ends, Model, ScoreTable, SegmentItem, TableArrays, join_tables, score_limit, score_table
 from cepheid.model.distributions import Exponential
 from cepheid.plan.physical import Plan
 
@@ -27,7 +27,7 @@ CLOSED, CERTAIN = -2, -1  # no such edge; nothing to skip, so the score is 1
 FALLS, RISES, NEITHER = 0, 1, 2  # how a score changes with the span: monotone ones give tighter bounds (AYAC 5.1)
 TOLERANCE = 1e-7
 
-Tabulate = Callable[[Sequence[SegmentItem]], ScoreTable]
+Tabulate = Callable[[Sequence[SegmentItem], Ends], ScoreTable]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
     tabulate = tabulate or partial(_table_of_spans, plan, window, scale)
     count = len(bound.positives)
     items = {
-        component.variable: _item(bound, model, component, window)
+        component.variable: unseen_item(bound, model, component, window)
         for component in bound.components
         if component.negative or not component.kleene or _has_gap(bound, model, component, window)
     }
@@ -78,7 +78,8 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
                 continue
             skipped = _between(bound, source, target)
             if _possible(plan, target, skipped, items):
-                found.append(_edge(plan, source, target, skipped, items, window, threshold, tabulate))
+                ends = _ends(plan, model, source, target, [(c.variable, items[c.variable]) for c in skipped])
+                found.append(_edge(plan, source, target, skipped, items, ends, tabulate))
     last = () if plan.options.get("missing_last", False) else (bound.positives[-1].variable,)
     _warn_of_cost({name: item for name, item in items.items() if name not in last}, threshold)
     return _arrays(tuple(found), count, scale)
@@ -87,16 +88,17 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
 def _has_gap(bound: BoundQuery, model: Model, group: s.Component, window: float) -> bool:
     """May a Kleene group be missing as a whole? Only if the model says when it comes."""
     try:
-        _item(bound, model, group, window)
+        unseen_item(bound, model, group, window)
     except ModelError:
         return False
     return True
 
 
-def _item(bound: BoundQuery, model: Model, component: s.Component, window: float) -> SegmentItem:
-    leading = window if component.variable in leading_components(bound) else None
-    known = model.for_component(component.variable, fixed_attributes(bound, component), leading)
-    return SegmentItem("negative" if component.negative else "missing", known.loss, known.gap)
+def _ends(plan: Plan, model: Model, source: int, target: int, unseen: list[tuple[str, SegmentItem]]) -> Ends:
+    if plan.scoring != "posterior":
+        return Ends()
+    positives = plan.bound.positives
+    return ends_of(model, unseen, positives[target] if target < len(positives) else None, source < 0)
 
 
 def _between(bound: BoundQuery, source: int, target: int) -> tuple[s.Component, ...]:
@@ -122,24 +124,27 @@ def _edge(
     target: int,
     skipped: tuple[s.Component, ...],
     items: dict[str, SegmentItem],
-    window: float,
-    threshold: float,
+    ends: Ends,
     tabulate: Tabulate,
 ) -> Edge:
     if not skipped:
         return Edge(source, target, skipped, None, kept=True)
+    bound = plan.bound
+    assert bound.window is not None
+    window = bound.window.length * gap_scale(bound, check_missing(bound, plan.model))
+    threshold = bound.syntax.threshold or 0.0
     parts = [items[component.variable] for component in skipped]
     if score_limit(parts, window, plan.scoring) < threshold:  # type: ignore[arg-type]
         # A table of one missing event that never comes: nothing is computed for an edge that is dropped anyway.
         nothing = score_table([SegmentItem("missing", 0.0, Exponential(mean=1.0))], window)
         return Edge(source, target, skipped, nothing, kept=False)
-    table = tabulate(parts)
+    table = tabulate(parts, ends)
     return Edge(source, target, skipped, table, kept=table.highest >= threshold)
 
 
-def _table_of_spans(plan: Plan, window: float, scale: float, parts: Sequence[SegmentItem]) -> ScoreTable:
+def _table_of_spans(plan: Plan, window: float, scale: float, parts: Sequence[SegmentItem], ends: Ends) -> ScoreTable:
     whole = scale == 1.0 and plan.bound.schema.type_of(plan.bound.schema.time) is DataType.INT
-    return score_table(parts, window, plan.scoring, TOLERANCE, whole_times=whole)  # type: ignore[arg-type]
+    return score_table(parts, window, plan.scoring, TOLERANCE, whole, ends)  # type: ignore[arg-type]
 
 
 def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:

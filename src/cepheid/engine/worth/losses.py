@@ -11,7 +11,8 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
 from cepheid.language.units import convert, unit_named
-from cepheid.model.loss_model import Model
+from cepheid.model.loss_model import AFTER, Model
+from cepheid.model.segments import OPEN_END, Ends, SegmentItem
 
 NEGLIGIBLE = 1e-16  # a score that integration cannot tell from 0: whether a match is possible must not hang on rounding
 
@@ -60,6 +61,37 @@ def fixed_attributes(bound: BoundQuery, component: s.Component) -> dict[str, Any
     return found
 
 
+def unseen_item(bound: BoundQuery, model: Model, component: s.Component, window: float) -> SegmentItem:
+    """What a score needs to know of a component that was not seen; the window's length is in the unit of the gaps."""
+    leading = window if component.variable in leading_components(bound) else None
+    known = model.for_component(component.variable, fixed_attributes(bound, component), leading)
+    if not component.negative:
+        return SegmentItem("missing", known.loss, known.gap, goes_on=model.goes_on.get(component.variable, 1.0))
+    behind = bound.components[bound.components.index(component) + 1 :]
+    waiting = next((each for each in behind if not each.negative), None)
+    onward = None if waiting is None else model.gaps.get(f"{waiting.variable}{AFTER}{component.variable}")
+    return SegmentItem("negative", known.loss, known.gap, onward)
+
+
+def ends_of(model: Model, unseen: Sequence[tuple[str, SegmentItem]], target: s.Component | None, leading: bool) -> Ends:
+    """What a posterior needs to know of the ends of a gap: the component seen behind it, and how trips begin.
+
+    `unseen` are the gap's components with their names, `target` is the one seen behind it.
+    """
+    missing = [(name, item) for name, item in unseen if item.kind == "missing"]
+    waits = any(item.onward is not None for _, item in unseen)
+    if not missing and not waits:
+        return OPEN_END
+    if leading and missing and missing[0][1].loss > 0.0 and not model.knows_share(missing[0][0]):
+        name = missing[0][0]
+        raise ModelError(
+            f"scoring='posterior' needs to know how often {name!r} happens at all: nothing comes before it, so where "
+            "it was not seen it may have been lost or may never have happened",
+            hint=f"state it with Model(..., happens={{{name!r}: 0.95}}), or fit the model",
+        )
+    return Ends(None if target is None else model.gap_of(target.variable), leading)
+
+
 def check_missing(bound: BoundQuery, model: Any) -> Model:
     """The model, if it and the query are such that missing events have a meaning."""
     hint = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
@@ -79,4 +111,26 @@ def check_missing(bound: BoundQuery, model: Any) -> Model:
     if bound.window is None or bound.window.events:
         hint = "add WITHIN, for example WITHIN 12 hours"
         raise QueryError("a query with a loss model needs a window of time", hint=hint, code="model-without-within")
+    _check_waits(bound, model)
     return model
+
+
+def _check_waits(bound: BoundQuery, model: Model) -> None:
+    """A gap `z after y` is that of a positive component behind the negated one y, with no positive one between them."""
+    follows: dict[str, str] = {}
+    negated: list[str] = []
+    for component in bound.components:
+        if component.negative:
+            negated.append(component.variable)
+            continue
+        follows |= {f"{component.variable}{AFTER}{name}": component.variable for name in negated}
+        negated = []
+    waits = [name for name in model.gaps if AFTER in name]
+    for name in waits:
+        if name not in follows:
+            known = f"this query allows {', '.join(map(repr, follows))}" if follows else "this query negates nothing"
+            raise ModelError(f"gaps: {name!r} fits no negated component and the one behind it", hint=known)
+        if sum(follows[other] == follows[name] for other in waits) > 1:
+            raise ModelError(
+                f"gaps: {follows[name]!r} can wait for one negated component only", hint="keep one of them"
+            )

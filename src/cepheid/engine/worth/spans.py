@@ -21,7 +21,8 @@ from cepheid.engine.worth.edges import CERTAIN, FALLS, RISES, Edges, build_edges
 from cepheid.engine.worth.losses import NEGLIGIBLE, check_missing, gap_scale
 from cepheid.errors import LimitError
 from cepheid.model.score_tables import ScoreTable, table_arrays
-from cepheid.model.scores import Scoring, SegmentItem, segment_score
+from cepheid.model.scores import Scoring, segment_score
+from cepheid.model.segments import Ends, SegmentItem
 from cepheid.plan.physical import Plan
 
 Int64s = npt.NDArray[np.int64]
@@ -62,16 +63,18 @@ def edges_in_instants(plan: Plan, count: int, step: int) -> tuple[Edges, Spans]:
 
 
 def table_of_instants(
-    items: Sequence[SegmentItem], count: int, step: int, scale: float, scoring: Scoring
+    items: Sequence[SegmentItem], ends: Ends, *, count: int, step: int, scale: float, scoring: Scoring
 ) -> ScoreTable:
     """The score of a segment for 0, 1, 2 ... up to `count` instants."""
-    return _table(tuple(items), count, step, scale, scoring)
+    return _table(tuple(items), ends, count, step, scale, scoring)
 
 
 @lru_cache(maxsize=256)
-def _table(items: tuple[SegmentItem, ...], count: int, step: int, scale: float, scoring: Scoring) -> ScoreTable:
+def _table(
+    items: tuple[SegmentItem, ...], ends: Ends, count: int, step: int, scale: float, scoring: Scoring
+) -> ScoreTable:
     spans: Float64s = np.arange(count + 1) * step * np.float64(scale)
-    segment = segment_score(items, float(spans[-1]), scoring, PRECISION)
+    segment = segment_score(items, float(spans[-1]), scoring, PRECISION, ends)
     values = np.asarray(segment.fast(spans), np.float64)
     values[0] = 0.0 if any(item.kind == "missing" for item in items) else 1.0
     values[values < NEGLIGIBLE] = 0.0

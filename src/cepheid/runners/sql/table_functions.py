@@ -18,7 +18,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.taskcontext import TaskContext
 from pyspark.util import PythonEvalType
 
-from cepheid.api import query as parsed
+from cepheid.api import sase_query
 from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError
 from cepheid.runners.local import with_intervals
@@ -154,7 +154,7 @@ def analysed(
     schema = to_arrow_schema(table.dataType, timezone="UTC")
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
-    plan = spark_plan(parsed(text), bounded.schema, chosen)
+    plan = spark_plan(sase_query(text), bounded.schema, chosen)
     needed = plan.scan.columns
     shipment = ship(plan, bounded.schema)
     keys = plan.exchange.keys if itself else ()

@@ -1,0 +1,271 @@
+"""Row patterns by the book: backtracking in the order of preference, row by row (ISO/IEC 19075-5, sections 4 to 7).
+
+Plain and slow. Where the standard leaves a choice it is made as Trino makes it: an iteration of an unbounded
+quantifier that takes no row ends the repetition, and FIRST in MEASURES sees the whole match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import TypeAlias
+
+from cepheid.errors import DataError
+from cepheid.language import pattern as p
+from cepheid.language.match_recognize.bound import (
+    Aggregated,
+    Apply,
+    Bound,
+    BoundClause,
+    Column,
+    Constant,
+    Labels,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    SequenceNumber,
+    SortKey,
+)
+from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
+from cepheid.language.match_recognize.scalars import OPERATORS, Value
+from cepheid.language.match_recognize.syntax import Rows, SkipTo
+
+Row: TypeAlias = dict[str, Value]
+Path: TypeAlias = tuple[tuple[str, bool], ...]  # the label of each row of a match, and whether the row is excluded
+Onward: TypeAlias = Callable[[p.Pattern, Path], Iterator[Path]]  # the ways on from a path through a pattern
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A place in a match from which an expression is seen; `position` is that of the row at hand, -1 without one."""
+
+    rows: Sequence[Row]  # of the partition
+    start: int
+    path: Path
+    position: int
+    number: int
+
+
+def match_rows(clause: BoundClause, rows: Sequence[Row]) -> list[list[Value]]:
+    """The result, row by row, its columns in the order of `clause.output_columns`."""
+    partitions: dict[tuple[Value, ...], list[Row]] = {}
+    for row in rows:
+        partitions.setdefault(tuple(row[name] for name in clause.partition_by), []).append(row)
+    return [out for part in partitions.values() for out in _match_partition(clause, _sorted(part, clause.order_by))]
+
+
+def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
+    def compare(left: Row, right: Row) -> int:
+        for key in keys:
+            one, other = left[key.column], right[key.column]
+            if one is None or other is None:
+                order = 0 if one is other else -1 if (one is None) == key.nulls_first else 1
+            else:
+                order = (one > other) - (one < other)
+                order = -order if key.descending else order
+            if order:
+                return order
+        return 0
+
+    return sorted(rows, key=cmp_to_key(compare))
+
+
+def _match_partition(clause: BoundClause, rows: list[Row]) -> Iterator[list[Value]]:
+    start, number, matched = 0, 1, -1  # `matched`: the last row that a match has taken
+    while start < len(rows):
+        path = next(_ways(clause, rows, clause.pattern, Moment(rows, start, (), -1, number), False), None)
+        if path is None:
+            if clause.rows is Rows.ALL_WITH_UNMATCHED and start > matched:
+                yield _output(clause, Moment(rows, start, (), -1, number), rows[start], measured=False)
+            start += 1
+            continue
+        if not path:
+            if clause.rows is not Rows.ALL_OMIT_EMPTY:
+                yield _output(clause, Moment(rows, start, (), -1, number), rows[start])
+            start, number = start + 1, number + 1
+            continue
+        if clause.rows is Rows.ONE:
+            yield _output(clause, Moment(rows, start, path, len(path) - 1, number), rows[start])
+        else:
+            for position, (_, excluded) in enumerate(path):
+                if not excluded:
+                    moment = Moment(rows, start, path, position, number)
+                    yield _output(clause, moment, rows[start + position])
+        matched = max(matched, start + len(path) - 1)
+        start, number = _skip(clause, start, path), number + 1
+
+
+def _skip(clause: BoundClause, start: int, path: Path) -> int:
+    """Where the search goes on after a match (section 4.12)."""
+    if clause.skip is SkipTo.PAST_LAST_ROW:
+        return start + len(path)
+    if clause.skip is SkipTo.NEXT_ROW:
+        return start + 1
+    assert clause.skip_labels is not None
+    places = [place for place, (label, _) in enumerate(path) if label in clause.skip_labels]
+    if not places:
+        raise DataError("AFTER MATCH SKIP: no row of the match has the label to skip to")
+    place = places[0] if clause.skip is SkipTo.FIRST else places[-1]
+    if place == 0:
+        raise DataError("AFTER MATCH SKIP: it would go back to the first row of the match")
+    return start + place
+
+
+# --- the ways to match, the preferred one first --------------------------------------------------------------------
+
+
+def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Moment, excluded: bool) -> Iterator[Path]:
+    """The paths that go on from `at.path` through the pattern, in the order of preference."""
+
+    def onward(part: p.Pattern, path: Path) -> Iterator[Path]:
+        return _ways(clause, rows, part, Moment(rows, at.start, path, -1, at.number), excluded)
+
+    path = at.path
+    match pattern:
+        case p.Single(label=label):
+            taken: Path = (*path, (label, excluded))
+            if _may_take(clause, label, Moment(rows, at.start, taken, len(path), at.number)):
+                yield taken
+        case p.Sequence(parts=parts):
+            yield from _sequence(onward, parts, path)
+        case p.Choice(parts=parts):
+            for part in parts:
+                yield from onward(part, path)
+        case p.AnyOrder():
+            yield from onward(p.orders(pattern), path)
+        case p.Excluded(part=part):
+            yield from _ways(clause, rows, part, at, True)
+        case p.Repeat():
+            yield from _repeat(onward, pattern, path)
+        case p.Start():
+            if at.start + len(path) == 0:
+                yield path
+        case p.End():
+            if at.start + len(path) == len(rows):
+                yield path
+        case p.Empty():
+            yield path
+
+
+def _sequence(onward: Onward, parts: tuple[p.Pattern, ...], path: Path) -> Iterator[Path]:
+    if not parts:
+        yield path
+        return
+    for longer in onward(parts[0], path):
+        yield from _sequence(onward, parts[1:], longer)
+
+
+def _repeat(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
+    """So often, one after the other: n of them, then up to m - n more or, without an upper bound, any number."""
+    if repeat.most is not None:
+        required = (repeat.part,) * repeat.least
+        for longer in _sequence(onward, required, path):
+            yield from _up_to(onward, repeat, repeat.most - repeat.least, longer)
+    elif repeat.least == 0:
+        if not repeat.greedy:
+            yield path
+        yield from _loop(onward, repeat, path)
+        if repeat.greedy:
+            yield path
+    else:
+        for longer in _sequence(onward, (repeat.part,) * (repeat.least - 1), path):
+            yield from _loop(onward, repeat, longer)
+
+
+def _up_to(onward: Onward, repeat: p.Repeat, count: int, path: Path) -> Iterator[Path]:
+    if not repeat.greedy or count == 0:
+        yield path
+    if count > 0:
+        for longer in onward(repeat.part, path):
+            yield from _up_to(onward, repeat, count - 1, longer)
+    if repeat.greedy and count > 0:
+        yield path
+
+
+def _loop(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
+    """At least once; an iteration that takes nothing is the last."""
+    for longer in onward(repeat.part, path):
+        if not repeat.greedy or len(longer) == len(path):
+            yield longer
+        if len(longer) > len(path):
+            yield from _loop(onward, repeat, longer)
+        if repeat.greedy and len(longer) > len(path):
+            yield longer
+
+
+def _may_take(clause: BoundClause, label: str, at: Moment) -> bool:
+    row = at.start + at.position
+    if row >= len(at.rows):
+        return False
+    if clause.within is not None:
+        time = clause.order_by[0].column
+        first, last = at.rows[at.start][time], at.rows[row][time]
+        if first is None or last is None or _steps(OPERATORS["-"](last, first)) >= clause.within:
+            return False
+    condition = clause.conditions.get(label)
+    return condition is None or value_of(condition, at) is True
+
+
+def _steps(length: Value) -> Value:
+    return length.total_seconds() * 1e6 if hasattr(length, "total_seconds") else length
+
+
+# --- values -------------------------------------------------------------------------------------------------------
+
+
+def value_of(expression: Bound, at: Moment) -> Value:
+    """The value of an expression, seen from a place in a match."""
+    match expression:
+        case Constant(value=value):
+            return value
+        case MatchNumber():
+            return at.number
+        case SequenceNumber():
+            return at.position + 1 if at.position >= 0 else None
+        case Navigate():
+            return _navigated(expression, at)
+        case Aggregated():
+            places = _places(expression.labels, at, whole=expression.final)
+            rows = [tuple(_at_row(part, at, at.start + place) for part in expression.arguments) for place in places]
+            return aggregate_of(expression)(rows)
+        case Apply(arguments=arguments):
+            return function_of(expression)(*(value_of(argument, at) for argument in arguments))
+    raise TypeError(f"{expression} stands outside of any row")
+
+
+def _places(labels: Labels, at: Moment, *, whole: bool) -> list[int]:
+    """The positions with such a label, up to the row at hand or in the whole match."""
+    end = len(at.path) if whole else at.position + 1
+    return [place for place in range(end) if labels is None or at.path[place][0] in labels]
+
+
+def _navigated(node: Navigate, at: Moment) -> Value:
+    places = _places(node.labels, at, whole=node.final or node.first)
+    if node.offset >= len(places):
+        return None
+    place = places[node.offset] if node.first else places[-1 - node.offset]
+    row = at.start + place + node.shift
+    return _at_row(node.inner, at, row) if 0 <= row < len(at.rows) else None
+
+
+def _at_row(expression: Bound, at: Moment, row: int) -> Value:
+    """The value of an expression whose columns are those of one row."""
+    match expression:
+        case Constant(value=value):
+            return value
+        case Column(name=name):
+            return at.rows[row][name]
+        case RowLabel():
+            return at.path[row - at.start][0] if 0 <= row - at.start < len(at.path) else None
+        case MatchNumber():
+            return at.number
+        case Apply(arguments=arguments):
+            return function_of(expression)(*(_at_row(argument, at, row) for argument in arguments))
+    raise TypeError(f"{expression} cannot stand at a row")
+
+
+def _output(clause: BoundClause, at: Moment, row: Row, measured: bool = True) -> list[Value]:
+    values = dict(row)
+    measures = {name: value_of(expression, at) if measured else None for name, expression in clause.measures}
+    return [measures[name] if name in measures else values[name] for name in clause.output_columns]

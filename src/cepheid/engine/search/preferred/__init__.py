@@ -1,0 +1,1 @@
+"""Row patterns: the preferred match at each row, by compiled backtracking."""

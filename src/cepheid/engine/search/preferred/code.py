@@ -1,0 +1,374 @@
+"""Conditions that look at the path, as code for the stack machine in judge.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.search.preferred import judge as j
+from cepheid.engine.search.preferred.columnwise import evaluate, plain, whole
+from cepheid.language.match_recognize.bound import (
+    Aggregated,
+    Apply,
+    Bound,
+    Column,
+    Constant,
+    Labels,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    SequenceNumber,
+    walk,
+)
+from cepheid.language.match_recognize.functions import FUNCTIONS
+from cepheid.language.match_recognize.scalars import OPERATORS
+
+# What a value is to the machine: a whole number, a number, a truth value, a time, a length of time, a string.
+WHOLE, REAL, TRUTH, TIME, LENGTH, STRING, NULL = "whole", "real", "truth", "time", "length", "string", "null"
+# Decimals of so few digits compare as their nearest floats do. Sums of them would not be exact, so there are none.
+DECIMAL, DIGITS = "decimal", 15
+_COMPARE = {"=": j.EQ_I, "!=": j.NE_I, "<": j.LT_I, "<=": j.LE_I, ">": j.GT_I, ">=": j.GE_I}
+_SUMS = {"+": j.ADD_I, "-": j.SUB_I, "*": j.MUL_I}
+_STRICT = frozenset(set(OPERATORS) - {"and", "or", "is null", "<=>", "in", "case"}) | {"cast"}
+
+
+class UnfitError(Exception):
+    """A condition that the machine cannot judge."""
+
+
+def merged(expression: Bound) -> Bound:
+    """Functions of values of one and the same row, as one expression at that row.
+
+    >>> price = Navigate(Column("price"), frozenset({"A"}))
+    >>> merged(Apply("*", (price, Constant(2))))
+    Navigate(inner=Apply(function='*', arguments=(Column(name='price'), Constant(value=2)), target=None, ...), ...)
+    """
+    if not isinstance(expression, Apply):
+        return expression
+    arguments = tuple(merged(argument) for argument in expression.arguments)
+    known = FUNCTIONS.get(expression.function)
+    strict = expression.function in _STRICT or (known is not None and not known.nulls)
+    where = {_where(argument) for argument in arguments if not isinstance(argument, Constant)}
+    if strict and len(where) == 1 and None not in where:
+        inner = tuple(a.inner if isinstance(a, Navigate) else a for a in arguments)
+        first = next(argument for argument in arguments if isinstance(argument, Navigate))
+        joined = Apply(expression.function, inner, expression.target, expression.span)
+        return Navigate(joined, first.labels, first.first, first.offset, first.shift, first.final)
+    return Apply(expression.function, arguments, expression.target, expression.span)
+
+
+def _where(expression: Bound) -> tuple[Any, ...] | None:
+    if not isinstance(expression, Navigate) or any(isinstance(n, RowLabel | MatchNumber) for n in walk(expression)):
+        return None
+    return (expression.labels, expression.first, expression.offset, expression.shift, expression.final)
+
+
+@dataclass
+class Coder:
+    """Makes code of conditions; what the code reads is collected on the way."""
+
+    table: pa.Table
+    labels: tuple[str, ...]
+    text: str
+    strings: dict[str, int]  # the rank of every string that a condition may see
+    code: list[list[int]] = field(default_factory=list)
+    constants: list[int] = field(default_factory=list)
+    real_constants: list[float] = field(default_factory=list)
+    ints: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]] = field(default_factory=list)
+    floats: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]] = field(default_factory=list)
+    sets: list[Labels] = field(default_factory=lambda: [None])
+    aggregates: list[tuple[int, int, int, int]] = field(default_factory=list)
+    slots: dict[Bound, tuple[str, int]] = field(default_factory=dict)
+
+    def emit(self, operation: int, *numbers: int) -> None:
+        self.code.append([operation, *numbers, *[0] * (5 - len(numbers))])
+
+    def group(self, labels: Labels) -> int:
+        if labels not in self.sets:
+            self.sets.append(labels)
+        return self.sets.index(labels)
+
+    def slot(self, inner: Bound) -> tuple[str, int]:
+        """The values of an expression of one row, for every row: what they are, and where they lie."""
+        if inner not in self.slots:
+            values = row_values(inner, self.table, self.text)
+            kind = kind_of_type(values.type)
+            nulls = values.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
+            if kind in (REAL, DECIMAL):
+                self.floats.append((pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False), nulls))
+                self.slots[inner] = (kind, len(self.floats) - 1)
+            else:
+                self.ints.append((as_whole(values, kind, self.strings), nulls))
+                self.slots[inner] = (kind, len(self.ints) - 1)
+        return self.slots[inner]
+
+    def add(self, expression: Bound) -> str:
+        """Code that leaves the value of an expression on the stack; what kind of value it is."""
+        match expression:
+            case Constant(value=value):
+                return self.constant(value)
+            case MatchNumber():
+                self.emit(j.NUMBER)
+                return WHOLE
+            case SequenceNumber():
+                return self.aggregate(Aggregated("count", ()))
+            case Aggregated():
+                return self.aggregate(expression)
+            case Navigate():
+                return self.navigate(expression)
+            case Apply():
+                return self.apply(expression)
+        raise UnfitError
+
+    def constant(self, value: Any) -> str:
+        if value is None:
+            self.emit(j.NOTHING)
+            return NULL
+        if isinstance(value, float):
+            self.real_constants.append(value)
+            self.emit(j.CONST_F, len(self.real_constants) - 1)
+            return REAL
+        kind, number = _constant(value, self.strings)
+        self.constants.append(number)
+        self.emit(j.CONST_I, len(self.constants) - 1)
+        return kind
+
+    def navigate(self, node: Navigate) -> str:
+        place = (self.group(node.labels), int(node.first), node.offset, node.shift)
+        if isinstance(node.inner, RowLabel):
+            self.emit(j.NAV_LABEL, 0, *place)
+            return STRING
+        if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.inner)):
+            raise UnfitError
+        kind, slot = self.slot(node.inner)
+        self.emit(j.NAV_F if kind in (REAL, DECIMAL) else j.NAV_I, slot, *place)
+        return kind
+
+    def aggregate(self, node: Aggregated) -> str:
+        group = self.group(node.labels)
+        if node.distinct or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
+            raise UnfitError
+        if not node.arguments:
+            self.emit(j.COUNT, self.kept(j.KEEP_ROWS, group, 0, 0))
+            return WHOLE
+        if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.arguments[0])):
+            raise UnfitError
+        kind, slot = self.slot(node.arguments[0])
+        real = int(kind in (REAL, DECIMAL))
+        if node.function == "count":
+            self.emit(j.COUNT, self.kept(j.KEEP_SUM, group, slot, real))
+            return WHOLE
+        if node.function in ("min", "max"):
+            if kind in (TRUTH, NULL):
+                raise UnfitError
+            kept = self.kept(j.KEEP_MIN if node.function == "min" else j.KEEP_MAX, group, slot, real)
+            self.emit(j.SUM_F if real else j.SUM_I, kept)
+            return kind
+        if kind not in (WHOLE, REAL):
+            raise UnfitError
+        kept = self.kept(j.KEEP_SUM, group, slot, real)
+        if node.function == "sum":
+            self.emit(j.SUM_F if real else j.SUM_I, kept)
+            return kind
+        self.emit(j.AVERAGE_F if real else j.AVERAGE_I, kept)
+        return REAL
+
+    def kept(self, *aggregate: int) -> int:
+        wanted = (aggregate[0], aggregate[1], aggregate[2], aggregate[3])
+        if wanted not in self.aggregates:
+            self.aggregates.append(wanted)
+        return self.aggregates.index(wanted)
+
+    def apply(self, node: Apply) -> str:
+        name, arguments = node.function, node.arguments
+        if name in _COMPARE:
+            return self.compare(_COMPARE[name], arguments)
+        if name == "<=>":
+            return self.compare(j.SAME_I, arguments)
+        if name in _SUMS:
+            return self.sums(name, arguments)
+        if name in ("/", "whole /", "%"):
+            return self.division(name, arguments)
+        if name in ("and", "or"):
+            self.truths(arguments)
+            self.emit(j.AND if name == "and" else j.OR)
+            return TRUTH
+        if name == "not":
+            self.truths(arguments)
+            self.emit(j.NOT)
+            return TRUTH
+        if name in ("is null", "isnull"):
+            self.add(arguments[0])
+            self.emit(j.IS_NULL)
+            return TRUTH
+        if name == "in":
+            for number, item in enumerate(arguments[1:]):
+                self.compare(j.EQ_I, (arguments[0], item))
+                if number:
+                    self.emit(j.OR)
+            return TRUTH
+        if name in ("case", "if", "iff"):
+            return self.choose(arguments if len(arguments) % 2 else (*arguments, Constant(None)))
+        if name in ("coalesce", "nvl", "ifnull"):
+            return self.coalesce(arguments)
+        if name in ("negative", "abs"):
+            kind = self.add(arguments[0])
+            if kind not in (WHOLE, REAL, LENGTH, DECIMAL):
+                raise UnfitError
+            whole_step, real_step = (j.NEG_I, j.NEG_F) if name == "negative" else (j.ABS_I, j.ABS_F)
+            self.emit(real_step if kind in (REAL, DECIMAL) else whole_step)
+            return kind
+        raise UnfitError
+
+    def truths(self, arguments: tuple[Bound, ...]) -> None:
+        for argument in arguments:
+            if self.add(argument) not in (TRUTH, NULL):
+                raise UnfitError
+
+    def numbers(self, arguments: tuple[Bound, Bound], real: bool, decimals: bool = False) -> tuple[str, str]:
+        """Two operands; with `real`, or if one is a number with a fraction, both are such."""
+        left, right = self.add(arguments[0]), self.add(arguments[1])
+        if decimals:
+            left, right = (REAL if kind == DECIMAL else kind for kind in (left, right))
+        if real or REAL in (left, right):
+            for below, kind in ((1, left), (0, right)):
+                if kind not in (WHOLE, REAL, NULL):
+                    raise UnfitError
+                if kind == WHOLE:
+                    self.emit(j.TO_FLOAT, below)
+            return REAL, REAL
+        return left, right
+
+    def compare(self, step: int, arguments: tuple[Bound, ...]) -> str:
+        left, right = self.numbers((arguments[0], arguments[1]), False, decimals=True)
+        if left != right and NULL not in (left, right):
+            raise UnfitError
+        real = left == REAL
+        if step == j.SAME_I:
+            self.emit(j.SAME_F if real else j.SAME_I)
+        else:
+            self.emit(step + j.EQ_F - j.EQ_I if real else step)
+        return TRUTH
+
+    def sums(self, name: str, arguments: tuple[Bound, ...]) -> str:
+        left, right = self.numbers((arguments[0], arguments[1]), False)
+        step = _SUMS[name]
+        if left == REAL:
+            self.emit(step + j.ADD_F - j.ADD_I)
+            return REAL
+        self.emit(step)
+        if NULL in (left, right):
+            return right if left == NULL else left
+        known = {(WHOLE, WHOLE): WHOLE} if name == "*" else {(WHOLE, WHOLE): WHOLE, (LENGTH, LENGTH): LENGTH}
+        if name != "*":
+            known[(TIME, LENGTH)] = TIME
+        if name == "-":
+            known[(TIME, TIME)] = LENGTH
+        if (left, right) not in known:
+            raise UnfitError
+        return known[left, right]
+
+    def division(self, name: str, arguments: tuple[Bound, ...]) -> str:
+        left, right = self.numbers((arguments[0], arguments[1]), name == "/")
+        if left == REAL:
+            self.emit(j.MOD_F if name == "%" else j.DIV_F)
+            return REAL
+        if (left, right) != (WHOLE, WHOLE):
+            raise UnfitError
+        self.emit(j.MOD_I if name == "%" else j.DIV_I)
+        return WHOLE
+
+    def choose(self, parts: tuple[Bound, ...]) -> str:
+        if len(parts) == 1:
+            return self.add(parts[0])
+        self.truths((parts[0],))
+        kinds = [self.add(parts[1])]
+        kinds.append(self.choose(parts[2:]))
+        return self.unify(kinds, j.CHOOSE)
+
+    def coalesce(self, parts: tuple[Bound, ...]) -> str:
+        kind = self.add(parts[0])
+        for part in parts[1:]:
+            kind = self.unify([kind, self.add(part)], j.COALESCE)
+        return kind
+
+    def unify(self, kinds: list[str], step: int) -> str:
+        """A choice between the two values on top of the stack."""
+        if REAL in kinds and WHOLE in kinds:
+            self.emit(j.TO_FLOAT, 1 - kinds.index(WHOLE))
+            kinds = [REAL, REAL]
+        known = [kind for kind in kinds if kind != NULL]
+        if len(set(known)) > 1:
+            raise UnfitError
+        self.emit(step)
+        return known[0] if known else NULL
+
+
+def row_values(inner: Bound, table: pa.Table, text: str) -> pa.Array:
+    """An expression of one row, for every row."""
+
+    def resolve(node: Bound) -> Any:
+        if isinstance(node, Column):
+            return plain(table.column(node.name))
+        raise UnfitError
+
+    return whole(evaluate(inner, resolve, table.num_rows, text), table.num_rows)
+
+
+def kind_of_type(kind: pa.DataType) -> str:
+    """What values of an Arrow type are to the machine."""
+    tests: list[tuple[Callable[[pa.DataType], bool], str]] = [
+        (pa.types.is_boolean, TRUTH),
+        (pa.types.is_integer, WHOLE),
+        (pa.types.is_floating, REAL),
+        (lambda each: pa.types.is_decimal(each) and each.precision <= DIGITS, DECIMAL),
+        (pa.types.is_string, STRING),
+        (pa.types.is_null, NULL),
+        (pa.types.is_date32, TIME),
+        (lambda each: pa.types.is_timestamp(each) and each.unit != "ns", TIME),
+        (lambda each: pa.types.is_duration(each) and each.unit != "ns", LENGTH),
+    ]
+    for test, named in tests:
+        if test(kind):
+            return named
+    raise UnfitError
+
+
+def as_whole(values: pa.Array, kind: str, strings: dict[str, int]) -> npt.NDArray[np.int64]:
+    """Values as whole numbers that compare as the values do."""
+    if kind == STRING:
+        encoded = values.dictionary_encode()
+        ranks = np.array([strings[value] for value in encoded.dictionary.to_pylist()] + [0], np.int64)
+        codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+        return np.ascontiguousarray(ranks[codes])
+    if kind == NULL:
+        return np.zeros(len(values), np.int64)
+    if kind == TIME:
+        zone = values.type.tz if pa.types.is_timestamp(values.type) else None
+        values = values.cast(pa.timestamp("us", zone)).cast(pa.int64())
+    elif kind == LENGTH:
+        values = values.cast(pa.duration("us")).cast(pa.int64())
+    return np.ascontiguousarray(pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
+
+
+def _constant(value: Any, strings: dict[str, int]) -> tuple[str, int]:
+    if isinstance(value, bool):
+        return TRUTH, int(value)
+    if isinstance(value, int) and abs(value) < 2**62:
+        return WHOLE, value
+    if isinstance(value, str):
+        return STRING, strings[value]
+    if isinstance(value, timedelta):
+        return LENGTH, value // timedelta(microseconds=1)
+    if isinstance(value, date):
+        kind = pa.timestamp("us", "UTC" if isinstance(value, datetime) and value.tzinfo else None)
+        at = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+        return TIME, pa.scalar(at, kind).cast(pa.int64()).as_py()
+    raise UnfitError

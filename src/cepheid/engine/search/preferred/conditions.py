@@ -1,0 +1,291 @@
+"""DEFINE, made ready for the search: what concerns rows alone is judged over whole columns, the rest on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.search.preferred.arrange import Arranged
+from cepheid.engine.search.preferred.code import Coder, UnfitError, merged, row_values
+from cepheid.engine.search.preferred.columnwise import evaluate, flags, plain
+from cepheid.engine.search.preferred.judge import Judge
+from cepheid.engine.search.preferred.points import aggregate_type
+from cepheid.errors import QueryError
+from cepheid.language import pattern as p
+from cepheid.language.match_recognize.bound import (
+    Aggregated,
+    Apply,
+    Bound,
+    BoundClause,
+    Column,
+    Constant,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    walk,
+)
+
+BY_COLUMN, ALWAYS, BY_PATH = 0, 1, 2
+_NOTHING: npt.NDArray[np.int64] = np.zeros((0, 6), np.int64)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Per label: how it is judged, and over which rows it may hold as far as rows alone decide."""
+
+    how: npt.NDArray[np.uint8]
+    holds: npt.NDArray[np.uint8]
+    judge: Judge
+    on_the_way: dict[str, Bound]  # what is left to judge, for labels BY_PATH
+    interpreted: bool  # the compiled machine cannot judge them
+
+
+def concerns_rows_alone(expression: Bound, label: str) -> bool:
+    """Does the condition of a label depend on nothing but the row at hand and its neighbours?"""
+    match expression:
+        case Constant():
+            return True
+        case Navigate(labels=labels, first=first, offset=offset, inner=inner, shift=shift):
+            here = not first and offset == 0 and (labels is None or label in labels)
+            parts = list(walk(inner))
+            return (
+                here
+                and not any(isinstance(part, MatchNumber) for part in parts)
+                and (shift == 0 or not any(isinstance(part, RowLabel) for part in parts))
+            )
+        case Apply(arguments=arguments):
+            return all(concerns_rows_alone(argument, label) for argument in arguments)
+    return False
+
+
+def path_labels(clause: BoundClause) -> frozenset[str]:
+    """The labels whose condition looks at the path."""
+    return frozenset(
+        label for label, condition in clause.conditions.items() if not concerns_rows_alone(condition, label)
+    )
+
+
+def start_labels(clause: BoundClause) -> frozenset[str]:
+    """Those of them whose condition looks at nothing of the path but where it began: not at which label a row got."""
+    pattern, first = clause.pattern, None
+    if isinstance(pattern, p.Sequence) and isinstance(pattern.parts[0], p.Single):
+        label = pattern.parts[0].label
+        if sum(isinstance(node, p.Single) and node.label == label for node in p.walk(pattern)) == 1:
+            first = label
+    return frozenset(label for label in path_labels(clause) if _sees_start(clause.conditions[label], label, first))
+
+
+def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
+    """Does a condition depend on the row, the first row of the match and its number alone?
+
+    `first` is a label that the first row of every match has, and no other row.
+    """
+    if any(isinstance(node, RowLabel) for node in walk(expression)):
+        return False
+    match expression:
+        case Navigate(labels=labels, first=from_start, offset=offset):
+            here = labels is not None and label in labels and not from_start and offset == 0
+            return labels is None or here or (first is not None and labels == {first})
+        case Aggregated(labels=labels):
+            return labels is None
+        case Apply(arguments=arguments):
+            return all(_sees_start(argument, label, first) for argument in arguments)
+    return True
+
+
+def prepare(clause: BoundClause, rows: Arranged) -> Conditions:
+    """The conditions over these rows."""
+    length = rows.table.num_rows
+    holds = np.ones((len(clause.labels), length), np.uint8)
+    how = np.full(len(clause.labels), ALWAYS, np.uint8)
+    left: dict[str, Bound] = {}
+    for number, label in enumerate(clause.labels):
+        condition = clause.conditions.get(label)
+        if condition is None:
+            continue
+        how[number] = BY_COLUMN
+        rest = []
+        for conjunct in conjuncts(condition):
+            if concerns_rows_alone(conjunct, label):
+                holds[number] &= over_rows(clause, rows, conjunct, label)
+            else:
+                check_truth(clause, conjunct, rows.table)
+                rest.append(merged(conjunct))
+        if rest:
+            how[number] = BY_PATH
+            left[label] = rest[0] if len(rest) == 1 else _all(rest)
+    longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
+    if not left:
+        return Conditions(how, holds, idle_judge(), left, False)
+    try:
+        return Conditions(how, holds, make_judge(clause, rows.table, left, longest), left, False)
+    except UnfitError:
+        return Conditions(how, holds, idle_judge(), left, True)
+
+
+def conjuncts(condition: Bound) -> list[Bound]:
+    """The conditions that AND joins."""
+    if isinstance(condition, Apply) and condition.function == "and":
+        return [part for argument in condition.arguments for part in conjuncts(argument)]
+    return [condition]
+
+
+def _all(parts: list[Bound]) -> Bound:
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = Apply("and", (joined, part))
+    return joined
+
+
+def over_rows(clause: BoundClause, rows: Arranged, condition: Bound, label: str) -> npt.NDArray[np.uint8]:
+    """1 for the rows of which a condition holds that concerns rows alone."""
+    length = rows.table.num_rows
+
+    def resolve(node: Bound) -> Any:
+        assert isinstance(node, Navigate)
+        return evaluate(node.inner, lambda inner: at_rows(inner, node.shift), length, clause.text)
+
+    def at_rows(node: Bound, shift: int) -> Any:
+        if isinstance(node, RowLabel):
+            return pa.scalar(label)
+        assert isinstance(node, Column)
+        return shifted(plain(rows.table.column(node.name)), rows.bounds, shift)
+
+    try:
+        return flags(evaluate(condition, resolve, length, clause.text), length)
+    except pa.ArrowTypeError:
+        raise _no_truth(clause, condition) from None
+
+
+def _no_truth(clause: BoundClause, condition: Bound) -> QueryError:
+    span = condition.span if isinstance(condition, Apply | Aggregated) else (0, 0)
+    message = "a condition is true or false"
+    return QueryError(message, text=clause.text or None, start=span[0], end=span[1], code="types")
+
+
+def check_truth(clause: BoundClause, condition: Bound, table: pa.Table) -> None:
+    """Raises if a condition that looks at the path has operands that do not fit: tried on no row at all."""
+    empty = table.schema.empty_table()
+
+    def resolve(node: Bound) -> Any:
+        match node:
+            case Navigate(inner=RowLabel()):
+                return pa.array([], pa.string())
+            case Navigate(inner=inner):
+                return evaluate(inner, resolve, 0, clause.text)
+            case Column(name=name):
+                return plain(empty.column(name))
+            case RowLabel():
+                return pa.array([], pa.string())
+            case Aggregated():
+                kinds = [evaluate(argument, resolve, 0, clause.text).type for argument in node.arguments]
+                return pa.array([], aggregate_type(node, kinds, clause.text))
+        return pa.array([], pa.int64())
+
+    kind = evaluate(condition, resolve, 0, clause.text).type
+    if not pa.types.is_boolean(kind) and not pa.types.is_null(kind):
+        raise _no_truth(clause, condition)
+
+
+def shifted(column: pa.Array, bounds: npt.NDArray[np.int64], shift: int) -> pa.Array:
+    """The values of the rows so far behind or ahead in the same partition; NULL where there is none."""
+    if shift == 0 or len(column) == 0:
+        return column
+    length, steps = len(column), min(abs(shift), len(column))
+    gap = pa.nulls(steps, column.type)
+    pieces = [gap, column.slice(0, length - steps)] if shift < 0 else [column.slice(steps), gap]
+    moved = pa.concat_arrays(pieces)
+    crossing = np.zeros(length + 1, bool)  # rows whose neighbour lies in another partition
+    for step in range(steps):
+        edges = bounds[:-1] + step if shift < 0 else bounds[1:] - 1 - step
+        inside = edges < bounds[1:] if shift < 0 else edges >= bounds[:-1]
+        crossing[edges[inside]] = True
+        if not inside.any():
+            break
+    mask = pa.array(crossing[:length])
+    return pa.compute.if_else(mask, pa.scalar(None, column.type), moved) if crossing[:length].any() else moved
+
+
+def idle_judge() -> Judge:
+    """A judge with nothing to judge."""
+    return _judge(0, _NOTHING, np.zeros((1, 2), np.int64), 0, 0, None, 1)
+
+
+def make_judge(clause: BoundClause, table: pa.Table, left: dict[str, Bound], longest: int) -> Judge:
+    """The machine's code for conditions that look at the path; UnfitError if it has none."""
+    coder = Coder(table, clause.labels, clause.text, _ranks(clause, table, left))
+    entry = np.zeros((len(clause.labels), 2), np.int64)
+    for number, label in enumerate(clause.labels):
+        begin = len(coder.code)
+        if label in left and coder.add(left[label]) not in ("truth", "null"):
+            raise UnfitError
+        entry[number] = begin, len(coder.code)
+    code = np.array(coder.code, np.int64).reshape(-1, 6)
+    return _judge(1, code, entry, longest, table.num_rows, coder, len(clause.labels))
+
+
+def _ranks(clause: BoundClause, table: pa.Table, left: dict[str, Bound]) -> dict[str, int]:
+    """The rank of every string that a condition may compare."""
+    seen: set[str] = set(clause.labels)
+    for condition in left.values():
+        for node in walk(condition):
+            inner: tuple[Bound, ...] = ()
+            match node:
+                case Constant(value=str(value)):
+                    seen.add(value)
+                case Navigate() if not isinstance(node.inner, RowLabel):
+                    inner = (node.inner,)
+                case Aggregated(arguments=arguments):
+                    inner = arguments
+            for each in inner:
+                if any(isinstance(part, RowLabel | MatchNumber) for part in walk(each)):
+                    raise UnfitError
+                values = row_values(each, table, clause.text)
+                if pa.types.is_string(values.type):
+                    seen.update(value for value in values.unique().to_pylist() if value is not None)
+    return {value: rank for rank, value in enumerate(sorted(seen))}
+
+
+def _judge(
+    active: int,
+    code: npt.NDArray[np.int64],
+    entry: npt.NDArray[np.int64],
+    longest: int,
+    rows: int,
+    coder: Coder | None,
+    labels: int,
+) -> Judge:
+    ints = coder.ints if coder else []
+    floats = coder.floats if coder else []
+    sets = coder.sets if coder else []
+    kept = coder.aggregates if coder else []
+    names = coder.labels if coder else ()
+    return Judge(
+        active,
+        code,
+        entry,
+        np.array([values for values, _ in ints], np.int64).reshape(len(ints), rows),
+        np.array([values for values, _ in floats], np.float64).reshape(len(floats), rows),
+        np.array([nulls for _, nulls in ints], np.uint8).reshape(len(ints), rows),
+        np.array([nulls for _, nulls in floats], np.uint8).reshape(len(floats), rows),
+        np.array(coder.constants if coder else [], np.int64),
+        np.array(coder.real_constants if coder else [], np.float64),
+        np.array([[group is None or name in group for name in names] for group in sets], np.uint8).reshape(
+            len(sets), len(names)
+        ),
+        np.array([coder.strings[name] for name in names] if coder else [], np.int64),
+        np.array(kept, np.int64).reshape(len(kept), 4),
+        np.zeros((longest, len(sets)), np.int64),
+        np.zeros((len(sets), longest), np.int64),
+        np.zeros(longest, np.int64),
+        np.zeros((longest, len(kept)), np.int64),
+        np.zeros((longest, len(kept)), np.float64),
+        np.zeros((longest, len(kept)), np.int64),
+        np.zeros(max(len(code), 1) + 1, np.int64),
+        np.zeros(max(len(code), 1) + 1, np.float64),
+        np.zeros(max(len(code), 1) + 1, np.uint8),
+    )

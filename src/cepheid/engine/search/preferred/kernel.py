@@ -1,0 +1,321 @@
+"""The search itself: backtracking over a program, partition by partition, with a memory of what led to nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.search.preferred.judge import JUDGE, Judge, extend, holds_here
+from cepheid.engine.search.preferred.program import (
+    AT_START,
+    DONE,
+    JUMP,
+    LOOP,
+    REMEMBER,
+    SPLIT,
+    TAKE,
+    Int32s,
+    Int64s,
+    Program,
+)
+
+Bytes = npt.NDArray[np.uint8]
+
+INT32S = types.int32[::1]
+INT64S = types.int64[::1]
+BYTE_ROWS = types.uint8[:, ::1]
+PROGRAM = types.NamedTuple((INT32S,) * 7 + (types.int64,) * 3, Program)
+
+UNMATCHED = -1  # the length of a match that is none
+SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
+OUT_OF_ROOM = -2  # the attempt needs larger arrays
+UNSETTLED = -3  # rows that are still to come may decide
+NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
+TRAIL, MARKS, CUT = range(3)  # in Scratch.state
+ROOM = 1024  # choices and marks to begin with
+
+
+class Rows(NamedTuple):
+    """The rows of all partitions, one partition after the other."""
+
+    bounds: Int64s  # where each partition begins, and the end of the last
+    time: Int64s  # the first sort key, if there is a window
+    always: Bytes  # per label: 0 judged by a column of `holds`, 1 holds everywhere, 2 judged by the path
+    holds: npt.NDArray[np.uint8]  # per label and row: may the row have the label?
+    # Per partition, where the search begins, and after it where it stopped: these are written.
+    begin: Int64s
+    number: Int64s  # of the next match
+    matched: Int64s  # the last row that a match has taken
+    whole: Bytes  # is its first row there?
+
+
+class Mode(NamedTuple):
+    """What the clause asks for."""
+
+    within: int  # 0: no window
+    skip: int
+    skip_labels: Bytes  # per label
+    unmatched: int  # also report rows that no match has taken
+    # Streams: more rows may come. What depends on them is left for later.
+    open: int
+    horizon: int  # all rows up to this time are there
+    ahead: int  # how many rows a condition looks ahead
+    shown_ahead: int  # how many rows a measure does
+
+
+class Scratch(NamedTuple):
+    """Room for one attempt; the next one overwrites it, except for what is known to lead to nothing."""
+
+    path: Int32s  # the step that took each row
+    choices: npt.NDArray[np.int64]  # ways that were not tried yet: step, row, length of the trail and of `undo`
+    trail: Int64s  # marks on the way that is being tried: they are no failures if it succeeds
+    marks: Int64s  # all marks of this attempt
+    undo: Int64s  # registers and what they held
+    registers: Int64s
+    state: Int64s  # the lengths of trail and marks, and whether the window cut something off
+    dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
+
+
+BYTES = types.uint8[::1]
+ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES), Rows)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 5), Mode)
+SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, BYTE_ROWS), Scratch)
+RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
+INT = types.int64
+
+
+@borrowing(INT(PROGRAM, MODE, INT32S, INT, INT))
+def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: int) -> int:
+    """Where the search goes on after a match; -1 or -2 where AFTER MATCH SKIP cannot."""
+    if mode.skip == SKIP_PAST_LAST:
+        return start + length
+    if mode.skip == SKIP_NEXT:
+        return start + 1
+    place = -1
+    for position in range(length):
+        if mode.skip_labels[program.label[path[position]]]:
+            place = position
+            if mode.skip == SKIP_FIRST:
+                break
+    if place < 0:
+        return -NO_SUCH_LABEL
+    return start + place if place > 0 else -NO_PROGRESS
+
+
+@borrowing(types.boolean(SCRATCH, INT, INT, INT))
+def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
+    """Is a split reached at a row for the first time? If so, it is marked."""
+    mask = np.uint8(1 << (bit & 7))
+    if scratch.dead[place, bit >> 3] & mask:
+        return False
+    scratch.dead[place, bit >> 3] |= mask
+    entry = place * bits + bit
+    scratch.trail[scratch.state[TRAIL]] = entry
+    scratch.state[TRAIL] += 1
+    scratch.marks[scratch.state[MARKS]] = entry
+    scratch.state[MARKS] += 1
+    return True
+
+
+@borrowing(types.void(PROGRAM, SCRATCH, INT))
+def settle(program: Program, scratch: Scratch, length: int) -> None:
+    """Takes back marks that are no failures, or none from another start.
+
+    Those of the way that succeeded; all of them if the window cut a way off; those that concern this start alone.
+    """
+    everything = scratch.state[CUT] or length in (OUT_OF_ROOM, UNSETTLED)
+    if everything or program.lasting < program.bits:
+        for index in range(scratch.state[MARKS]):
+            entry = scratch.marks[index]
+            bit = entry % program.bits
+            if everything or bit >= program.lasting:
+                scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+    if length >= 0 and not everything:
+        for index in range(scratch.state[TRAIL]):
+            entry = scratch.trail[index]
+            bit = entry % program.bits
+            scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+
+
+@borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH, INT, INT, INT))
+def attempt(
+    program: Program,
+    rows: Rows,
+    mode: Mode,
+    judge: Judge,
+    scratch: Scratch,
+    partition: int,
+    start: int,
+    number: int,
+) -> int:
+    """The length of the preferred match at a row; its steps are left in the path."""
+    low, high = rows.bounds[partition], rows.bounds[partition + 1]
+    scratch.state[TRAIL], scratch.state[MARKS], scratch.state[CUT] = 0, 0, 0
+    step, row, depth, undone = 0, start, 0, 0
+    while True:
+        kind = program.kind[step]
+        failed = False
+        if kind == TAKE:
+            if row >= high:
+                if mode.open:  # no row that this match could take is missing if its window has passed
+                    if mode.within == 0 or mode.horizon < rows.time[start] + mode.within - 1:
+                        return UNSETTLED
+                    scratch.state[CUT] = 1
+                failed = True
+            elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
+                failed = True
+                scratch.state[CUT] = 1
+            elif mode.open and row >= high - mode.ahead:
+                return UNSETTLED
+            else:
+                label = program.label[step]
+                how = rows.always[label]
+                scratch.path[row - start] = step
+                if how != 1:
+                    failed = rows.holds[label, row] == 0
+                if how == 2 and not failed:
+                    failed = not holds_here(judge, label, start, row, low, high, number)
+                if not failed:
+                    if judge.active and how != 2:
+                        extend(judge, label, start, row)
+                    row += 1
+                    step += 1
+        elif kind == JUMP:
+            step = program.left[step]
+        elif kind in (SPLIT, LOOP):
+            bit = program.memory[step]
+            if kind == LOOP and program.label[step] >= 0 and scratch.registers[program.label[step]] == row:
+                step = program.exit[step]
+            elif depth >= len(scratch.choices) or scratch.state[MARKS] >= len(scratch.marks):
+                return OUT_OF_ROOM
+            elif bit >= 0 and not first_time(scratch, row + partition, bit, program.bits):
+                failed = True
+            else:
+                scratch.choices[depth, 0], scratch.choices[depth, 1] = program.right[step], row
+                scratch.choices[depth, 2], scratch.choices[depth, 3] = scratch.state[TRAIL], undone
+                depth += 1
+                step = program.left[step]
+        elif kind == REMEMBER:
+            if 2 * undone + 2 > len(scratch.undo):
+                return OUT_OF_ROOM
+            register = program.label[step]
+            scratch.undo[2 * undone], scratch.undo[2 * undone + 1] = register, scratch.registers[register]
+            undone += 1
+            scratch.registers[register] = row
+            step += 1
+        elif kind == DONE:
+            return row - start
+        else:
+            failed = row != (low if kind == AT_START else high) or (kind == AT_START and not rows.whole[partition])
+            step += 1
+        if failed:
+            if depth == 0:
+                return UNMATCHED
+            depth -= 1
+            step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
+            scratch.state[TRAIL] = scratch.choices[depth, 2]
+            while undone > scratch.choices[depth, 3]:
+                undone -= 1
+                scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
+
+
+@numba.njit(SCRATCH(SCRATCH), cache=True)
+def with_more_room(scratch: Scratch) -> Scratch:
+    """The same, with twice the room for choices and marks."""
+    room = 2 * len(scratch.marks)
+    return Scratch(
+        scratch.path,
+        np.empty((room, 4), np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(2 * room, np.int64),
+        scratch.registers,
+        scratch.state,
+        scratch.dead,
+    )
+
+
+@numba.njit(INT64S(INT64S), cache=True)
+def grown(values: Int64s) -> Int64s:
+    """The same values with room for as many again."""
+    larger = np.empty(2 * len(values), np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+@numba.njit(INT32S(INT32S, INT), cache=True)
+def grown_path(values: Int32s, needed: int) -> Int32s:
+    """The same values with room for at least so many."""
+    larger = np.empty(max(2 * len(values), needed), np.int32)
+    larger[: len(values)] = values
+    return larger
+
+
+@numba.njit(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH), cache=True)
+def search(
+    program: Program, rows: Rows, mode: Mode, judge: Judge, scratch: Scratch
+) -> tuple[Int64s, Int64s, Int32s, int]:
+    """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
+
+    A length of 0 is an empty match, UNMATCHED a row that is in no match. The last number says whether AFTER MATCH SKIP
+    failed, and why.
+    """
+    starts, lengths = np.empty(64, np.int64), np.empty(64, np.int64)
+    taken = np.empty(256, np.int32)
+    found = used = 0
+    for partition in range(len(rows.bounds) - 1):
+        high = rows.bounds[partition + 1]
+        start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
+        while start < high:
+            length = attempt(program, rows, mode, judge, scratch, partition, start, number)
+            settle(program, scratch, length)
+            if length == OUT_OF_ROOM:
+                scratch = with_more_room(scratch)
+                continue
+            if length == UNSETTLED or (mode.open and length > 0 and start + length + mode.shown_ahead > high):
+                break
+            if found >= len(starts):
+                starts, lengths = grown(starts), grown(lengths)
+            if length == UNMATCHED:
+                if mode.unmatched and start > matched:
+                    starts[found], lengths[found] = start, UNMATCHED
+                    found += 1
+                start += 1
+                continue
+            starts[found], lengths[found] = start, length
+            found += 1
+            number += 1
+            if length == 0:
+                start += 1
+                continue
+            if used + length > len(taken):
+                taken = grown_path(taken, used + length)
+            taken[used : used + length] = scratch.path[:length]
+            used += length
+            matched = max(matched, start + length - 1)
+            onward = next_start(program, mode, scratch.path, start, length)
+            if onward < 0:
+                return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), -onward
+            start = onward
+        rows.begin[partition], rows.matched[partition], rows.number[partition] = start, matched, number
+    return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
+
+
+def scratch_for(program: Program, bounds: Int64s) -> Scratch:
+    """Room for a search over partitions."""
+    longest = int(np.diff(bounds).max()) if len(bounds) > 1 else 0
+    return Scratch(
+        np.empty(longest, np.int32),
+        np.empty((ROOM, 4), np.int64),
+        np.empty(ROOM, np.int64),
+        np.empty(ROOM, np.int64),
+        np.empty(2 * ROOM, np.int64),
+        np.full(max(program.registers, 1), -1, np.int64),
+        np.zeros(3, np.int64),
+        np.zeros((int(bounds[-1]) + len(bounds), max((program.bits + 7) // 8, 1)), np.uint8),
+    )

@@ -1,0 +1,255 @@
+"""A clause and the columns of a table: names resolved, every reference to rows made explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NoReturn
+
+from cepheid.errors import QueryError, closest
+from cepheid.language import pattern as p
+from cepheid.language.functions import find_function
+from cepheid.language.match_recognize.bound import (
+    Aggregated,
+    Apply,
+    Bound,
+    BoundClause,
+    Column,
+    Constant,
+    Labels,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    SequenceNumber,
+    SortKey,
+)
+from cepheid.language.match_recognize.check import label_argument, labels_used
+from cepheid.language.match_recognize.functions import AGGREGATES, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
+from cepheid.language.match_recognize.syntax import (
+    Call,
+    Clause,
+    Expression,
+    Identifier,
+    Literal,
+    Mode,
+    Operation,
+    Reference,
+    Rows,
+    Star,
+)
+
+# Where NULL counts as larger than every value; elsewhere it counts as smaller (Spark, Flink, BigQuery, MySQL).
+NULLS_LARGE = frozenset({"oracle", "snowflake", "postgres", "redshift"})
+NULLS_LAST = frozenset({"trino", "presto", "athena"})
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table: their names, and which of them hold times."""
+
+    names: tuple[str, ...]
+    times: frozenset[str] = frozenset()
+
+
+def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
+    """The clause over a table with these columns; a QueryError points at what does not fit."""
+    binder = _Binder(clause, columns)
+    partition_by = tuple(dict.fromkeys(binder.column(name) for name in clause.partition_by))
+    order_by = tuple(
+        SortKey(binder.column(key.column), key.descending, binder.nulls_first(key.descending, key.nulls_first))
+        for key in clause.order_by
+    )
+    bound = BoundClause(
+        pattern=clause.pattern,
+        labels=p.labels_of(clause.pattern),
+        conditions={definition.label.canonical: binder.bind(definition.condition) for definition in clause.definitions},
+        columns=columns.names,
+        partition_by=partition_by,
+        order_by=order_by,
+        measures=tuple((measure.name.name, binder.bind(measure.expression)) for measure in clause.measures),
+        rows=clause.rows,
+        skip=clause.skip.to,
+        skip_labels=binder.labels(clause.skip.label) if clause.skip.label is not None else None,
+        within=binder.within(order_by),
+        text=clause.text,
+        skip_span=clause.skip.span,
+        dialect=clause.dialect,
+    )
+    binder.check_names(bound)
+    return bound
+
+
+class _Binder:
+    """Resolves the names of one clause."""
+
+    def __init__(self, clause: Clause, columns: Columns) -> None:
+        self.clause = clause
+        self.columns = columns
+        self.subsets: Mapping[str, frozenset[str]] = {
+            subset.name.canonical: frozenset(label.canonical for label in subset.labels) for subset in clause.subsets
+        }
+
+    def fail(self, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
+        raise QueryError(message, text=self.clause.text, start=span[0], end=span[1], hint=hint, code=code)
+
+    def nulls_first(self, descending: bool, written: bool | None) -> bool:
+        if written is not None:
+            return written
+        if self.clause.dialect in NULLS_LAST:
+            return False
+        return descending if self.clause.dialect in NULLS_LARGE else not descending
+
+    def labels(self, label: Identifier | None) -> Labels:
+        if label is None:
+            return None
+        return self.subsets.get(label.canonical, frozenset({label.canonical}))
+
+    def column(self, name: Identifier) -> str:
+        """The table's name of a column: exactly as written if there is one, else whatever the case."""
+        if name.name in self.columns.names:
+            return name.name
+        near = [known for known in self.columns.names if known.lower() == name.name.lower()]
+        if len(near) == 1:
+            return near[0]
+        if near:
+            self.fail(f"'{name}' may be {' or '.join(near)}", name.span, "ambiguous-column")
+        guess = closest(name.name, self.columns.names)
+        hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(self.columns.names[:12])}"
+        self.fail(f"no column '{name}'", name.span, "unknown-column", hint)
+
+    def within(self, order_by: tuple[SortKey, ...]) -> int | None:
+        expression = self.clause.within
+        if expression is None:
+            return None
+        if not order_by:
+            self.fail("WITHIN without ORDER BY", expression.span, "within", "say by which time: ORDER BY ts")
+        if order_by[0].descending:
+            self.fail("WITHIN needs a time that rises", expression.span, "within", "order by it ascending")
+        if not isinstance(expression, Literal) or not isinstance(expression.value, int | timedelta):
+            self.fail("WITHIN needs an interval", expression.span, "within", "write WITHIN INTERVAL '1' HOUR")
+        is_time = order_by[0].column in self.columns.times
+        if isinstance(expression.value, timedelta):
+            if not is_time:
+                hint = "write WITHIN and a number"
+                self.fail(f"'{order_by[0].column}' is not a time", expression.span, "within", hint)
+            length = expression.value // timedelta(microseconds=1)
+        else:
+            if is_time:
+                self.fail("WITHIN needs a unit", expression.span, "within", "write WITHIN INTERVAL '1' HOUR")
+            length = int(expression.value)
+        if length <= 0:
+            self.fail("WITHIN needs a length above zero", expression.span, "within")
+        return length
+
+    def check_names(self, bound: BoundClause) -> None:
+        """No two columns of the result have one name."""
+        others = {name.lower() for name in (bound.partition_by if bound.rows is Rows.ONE else bound.columns)}
+        for measure in self.clause.measures:
+            if measure.name.name.lower() in others:
+                hint = "give the measure another name"
+                self.fail(f"'{measure.name}' is a column of the table", measure.name.span, "duplicate-column", hint)
+
+    # expressions
+
+    def bind(self, expression: Expression) -> Bound:
+        """An expression outside of navigation and aggregates."""
+        match expression:
+            case Literal(value=value):
+                return Constant(value)
+            case Reference(label=label, column=column):
+                return Navigate(Column(self.column(column)), self.labels(label))
+            case Operation(operator=operator, operands=operands, target=target):
+                self.check_cast(expression)
+                return Apply(operator, tuple(self.bind(operand) for operand in operands), target, expression.span)
+            case Call(name=name) if name in NAVIGATIONS:
+                return self.navigate(expression, shift=0)
+            case Call(name=name) if name in AGGREGATES:
+                return self.aggregate(expression)
+            case Call(name=name) if name in MATCH_FUNCTIONS:
+                return self.of_the_match(expression)
+            case Call(arguments=arguments):
+                self.check_function(expression)
+                return Apply(expression.name, tuple(map(self.bind, arguments)), None, expression.span)
+        raise TypeError(f"no expression: {expression}")
+
+    def of_the_match(self, call: Call) -> Bound:
+        match call.name:
+            case "match_number":
+                return MatchNumber()
+            case "match_sequence_number":
+                return SequenceNumber()
+            case "match_rowtime":
+                if not self.clause.order_by:
+                    self.fail("MATCH_ROWTIME without ORDER BY", call.span, "within", "say by which time: ORDER BY ts")
+                return Navigate(Column(self.column(self.clause.order_by[0].column)), final=True)
+        label = label_argument(call.arguments[0]) if call.arguments else None
+        return Navigate(RowLabel(), self.labels(label))
+
+    def navigate(self, call: Call, shift: int) -> Navigate:
+        written = call.arguments[1] if len(call.arguments) == 2 else None
+        offset = written.value if isinstance(written, Literal) and isinstance(written.value, int) else None
+        if call.name in ("prev", "lag", "next", "lead"):
+            steps = 1 if offset is None else offset
+            shift = -steps if call.name in ("prev", "lag") else steps
+            inner = call.arguments[0]
+            if isinstance(inner, Call) and inner.name in ("first", "last"):
+                return self.navigate(inner, shift)
+            return Navigate(self.at_row(inner), self.labels(self.label_in(call)), shift=shift)
+        return Navigate(
+            self.at_row(call.arguments[0]),
+            self.labels(self.label_in(call)),
+            call.name == "first",
+            offset or 0,
+            shift,
+            call.mode is Mode.FINAL,
+        )
+
+    def label_in(self, call: Call) -> Identifier | None:
+        """The one label that the columns of a call are of."""
+        return next((label for part in call.arguments for label in labels_used(part) if label is not None), None)
+
+    def aggregate(self, call: Call) -> Aggregated:
+        labels = self.labels(self.label_in(call))
+        rows = not call.arguments or isinstance(call.arguments[0], Star)
+        arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
+        return Aggregated(call.name, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
+
+    def at_row(self, expression: Expression) -> Bound:
+        """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""
+        match expression:
+            case Literal(value=value):
+                return Constant(value)
+            case Reference(column=column):
+                return Column(self.column(column))
+            case Operation(operator=operator, operands=operands, target=target):
+                self.check_cast(expression)
+                return Apply(operator, tuple(self.at_row(operand) for operand in operands), target, expression.span)
+            case Call(name="classifier"):
+                return RowLabel()
+            case Call(name="match_number"):
+                return MatchNumber()
+            case Call(name=name) if name in MATCH_FUNCTIONS:
+                self.fail(f"{name.upper()} cannot stand here", expression.span, "navigation-argument")
+            case Call(arguments=arguments):
+                self.check_function(expression)
+                return Apply(expression.name, tuple(map(self.at_row, arguments)), None, expression.span)
+        raise TypeError(f"no expression: {expression}")
+
+    def check_function(self, call: Call) -> None:
+        if call.name in FUNCTIONS:
+            return
+        own = find_function(call.name)
+        if own is None or not own.user:
+            guess = closest(call.name, [*FUNCTIONS, *AGGREGATES, *NAVIGATIONS, *MATCH_FUNCTIONS])
+            hint = f"did you mean {guess}?" if guess else "register one with cepheid.function"
+            self.fail(f"no function '{call.name}'", call.name_span, "unknown-function", hint)
+        if not own.least <= len(call.arguments) <= own.most:
+            self.fail(f"{call.name} takes {own.least} to {own.most} arguments", call.span, "arguments")
+
+    def check_cast(self, operation: Operation) -> None:
+        if operation.target is not None and type_parts(operation.target)[0] not in KNOWN_TYPES:
+            guess = closest(type_parts(operation.target)[0], KNOWN_TYPES)
+            hint = f"did you mean {guess}?" if guess else None
+            self.fail(f"no type '{operation.target}'", operation.span, "unknown-type", hint)

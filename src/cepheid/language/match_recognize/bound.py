@@ -1,0 +1,146 @@
+"""A clause over the columns of a table: every reference to rows is a navigation or an aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cepheid.language.match_recognize.syntax import Rows, Scalar, SkipTo
+from cepheid.language.pattern import NOWHERE, Pattern, Span
+
+Labels: TypeAlias = frozenset[str] | None  # None: all labels
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value."""
+
+    value: Scalar
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the row at hand: the one a navigation arrived at, or one that is aggregated."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class RowLabel:
+    """The label of the row at hand; NULL outside of the match."""
+
+
+@dataclass(frozen=True)
+class MatchNumber:
+    """The number of the match in its partition, from 1."""
+
+
+@dataclass(frozen=True)
+class SequenceNumber:
+    """The number of the row in its match, from 1 (Snowflake)."""
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An operator or function of values; `target` is the type of a CAST."""
+
+    function: str
+    arguments: tuple[Bound, ...]
+    target: str | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Navigate:
+    """An expression at another row: the offset-th first or last one with such a label, then so many rows on.
+
+    LAST counts back from the row at hand or, if final, from the match's last row. FIRST counts from the match's first
+    row, and in MEASURES may pass the row at hand: the match is complete there (as in Trino).
+    """
+
+    inner: Bound
+    labels: Labels = None
+    first: bool = False
+    offset: int = 0
+    shift: int = 0  # PREV is negative
+    final: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """An aggregate over the rows with such a label, up to the row at hand or, if final, of the whole match.
+
+    No argument means to count rows.
+    """
+
+    function: str
+    arguments: tuple[Bound, ...]
+    labels: Labels = None
+    final: bool = False
+    distinct: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Bound: TypeAlias = Constant | Column | RowLabel | MatchNumber | SequenceNumber | Apply | Navigate | Aggregated
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """A column that rows are sorted by."""
+
+    column: str
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class BoundClause:
+    """What to do with a table: `conditions` has a label only if it is defined."""
+
+    pattern: Pattern
+    labels: tuple[str, ...]
+    conditions: dict[str, Bound]
+    columns: tuple[str, ...]
+    partition_by: tuple[str, ...] = ()
+    order_by: tuple[SortKey, ...] = ()
+    measures: tuple[tuple[str, Bound], ...] = ()
+    rows: Rows = Rows.ONE
+    skip: SkipTo = SkipTo.PAST_LAST_ROW
+    skip_labels: Labels = None
+    within: int | None = None  # in the unit of the first sort key: microseconds for times
+    text: str = ""
+    skip_span: Span = NOWHERE
+    dialect: str = "spark"
+
+    @property
+    def output_columns(self) -> tuple[str, ...]:
+        """The names of the result's columns, as the standard orders them."""
+        measured = tuple(name for name, _ in self.measures)
+        if self.rows is Rows.ONE:
+            return (*self.partition_by, *measured)
+        ordered = tuple(key.column for key in self.order_by)
+        rest = tuple(name for name in self.columns if name not in {*self.partition_by, *ordered})
+        return (*self.partition_by, *ordered, *measured, *rest)
+
+
+def parts_of(expression: Bound) -> tuple[Bound, ...]:
+    """What an expression is directly made of."""
+    match expression:
+        case Apply(arguments=parts) | Aggregated(arguments=parts):
+            return parts
+        case Navigate(inner=inner):
+            return (inner,)
+    return ()
+
+
+def walk(expression: Bound) -> Iterator[Bound]:
+    """The expression and everything in it."""
+    yield expression
+    for part in parts_of(expression):
+        yield from walk(part)
+
+
+def columns_of(expression: Bound) -> set[str]:
+    """The columns an expression reads."""
+    return {node.name for node in walk(expression) if isinstance(node, Column)}

@@ -1,0 +1,245 @@
+"""The text of a MATCH_RECOGNIZE clause to its tree (ISO/IEC 19075-5, section 4.2)."""
+
+from __future__ import annotations
+
+from cepheid.errors import QueryError
+from cepheid.language.match_recognize.check import check_clause
+from cepheid.language.match_recognize.parse_expression import parse_expression
+from cepheid.language.match_recognize.parse_pattern import parse_pattern
+from cepheid.language.match_recognize.reader import Reader
+from cepheid.language.match_recognize.syntax import (
+    Clause,
+    Definition,
+    Expression,
+    Identifier,
+    Measure,
+    OrderKey,
+    Rows,
+    Skip,
+    SkipTo,
+    Subset,
+)
+from cepheid.language.match_recognize.tokens import Kind, tokens
+from cepheid.language.pattern import Pattern
+
+MAX_TEXT = 200_000
+
+
+def is_clause(text: str) -> bool:
+    """Does the text begin like a MATCH_RECOGNIZE clause?
+
+    >>> is_clause("match_recognize (PATTERN (A) DEFINE A AS true)"), is_clause("PATTERN SEQ(A a, B b)")
+    (True, False)
+    """
+    if "match_recognize" not in text.lower():
+        return False
+    try:
+        first = tokens(text)[0]
+    except QueryError:
+        return False
+    return first.upper == "MATCH_RECOGNIZE"
+
+
+def parse_clause(text: str, dialect: str = "spark") -> Clause:
+    """The clause of a text that holds nothing else.
+
+    >>> clause = parse_clause("MATCH_RECOGNIZE (ORDER BY t PATTERN (A B+) DEFINE B AS price < PREV(price))")
+    >>> clause.definitions[0].label.canonical
+    'B'
+    """
+    if len(text) > MAX_TEXT:
+        raise QueryError(f"the clause has {len(text)} characters; at most {MAX_TEXT} are read", code="too-long")
+    reader = Reader(text, tokens(text), dialect=dialect)
+    reader.expect_words("MATCH_RECOGNIZE")
+    clause = clause_at(reader)
+    if reader.token.kind is not Kind.END and not reader.take_symbol(";"):
+        reader.unexpected("the end of the clause")
+    return clause
+
+
+def clause_at(reader: Reader) -> Clause:
+    """The clause whose opening parenthesis comes next; the closing one is read, too."""
+    reader.expect_symbol("(")
+    partition_by = _names(reader) if reader.take_words("PARTITION", "BY") else ()
+    order_by = _order(reader) if reader.take_words("ORDER", "BY") else ()
+    measures = _measures(reader) if reader.take_words("MEASURES") else ()
+    rows = _rows(reader)
+    skip = _skip(reader)
+    if reader.token.upper in ("INITIAL", "SEEK"):
+        hint = "it belongs to row patterns in windows"
+        reader.fail(f"{reader.token.upper} is not possible here", reader.token.span, "search-mode", hint)
+    pattern = _pattern(reader)
+    within = parse_expression(reader) if reader.take_words("WITHIN") else None
+    subsets = _subsets(reader) if reader.take_words("SUBSET") else ()
+    if not reader.at_words("DEFINE"):
+        _misplaced(reader)
+        reader.unexpected("DEFINE")
+    reader.advance()
+    definitions = _definitions(reader)
+    _misplaced(reader)
+    reader.expect_symbol(")")
+    clause = Clause(
+        pattern,
+        definitions,
+        partition_by,
+        order_by,
+        measures,
+        rows,
+        skip,
+        subsets,
+        within,
+        reader.text,
+        reader.dialect,
+    )
+    check_clause(clause)
+    return clause
+
+
+_ORDER = ("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE")
+
+
+def _misplaced(reader: Reader) -> None:
+    """A part of the clause that comes too late, or twice."""
+    if reader.token.upper in _ORDER[:-1] and reader.token.kind is Kind.WORD:
+        hint = (
+            "first PARTITION BY, ORDER BY, MEASURES, ROWS PER MATCH, AFTER MATCH; then PATTERN, WITHIN, SUBSET, DEFINE"
+        )
+        reader.fail(f"{reader.token.upper} comes too late", reader.token.span, "clause-order", hint)
+
+
+def _pattern(reader: Reader) -> Pattern:
+    if not reader.at_words("PATTERN"):
+        _misplaced(reader)
+        reader.unexpected("PATTERN")
+    reader.advance()
+    reader.expect_symbol("(")
+    if reader.at_symbol(")"):
+        reader.unexpected("a label")
+    pattern = parse_pattern(reader)
+    reader.expect_symbol(")")
+    return pattern
+
+
+def _names(reader: Reader) -> tuple[Identifier, ...]:
+    names = [_column(reader)]
+    while reader.take_symbol(","):
+        names.append(_column(reader))
+    return tuple(names)
+
+
+def _column(reader: Reader) -> Identifier:
+    """A column of the table; the table's own name may stand before it."""
+    name = reader.identifier("a column")
+    while reader.take_symbol("."):
+        name = reader.identifier("a column")
+    if reader.at_symbol("("):
+        hint = "compute the column in a query before the clause"
+        reader.fail("only columns can stand here", (name.span[0], reader.token.end), "not-a-column", hint)
+    return name
+
+
+def _order(reader: Reader) -> tuple[OrderKey, ...]:
+    keys = [_order_key(reader)]
+    while reader.take_symbol(","):
+        keys.append(_order_key(reader))
+    return tuple(keys)
+
+
+def _order_key(reader: Reader) -> OrderKey:
+    column = _column(reader)
+    descending = reader.take_words("DESC")
+    if not descending:
+        reader.take_words("ASC")
+    nulls_first = None
+    if reader.take_words("NULLS"):
+        nulls_first = reader.take_words("FIRST")
+        if not nulls_first:
+            reader.expect_words("LAST")
+    return OrderKey(column, descending, nulls_first)
+
+
+def _measures(reader: Reader) -> tuple[Measure, ...]:
+    measures = [_measure(reader)]
+    while reader.take_symbol(","):
+        measures.append(_measure(reader))
+    return tuple(measures)
+
+
+def _measure(reader: Reader) -> Measure:
+    expression = parse_expression(reader)
+    if not reader.take_words("AS"):
+        hint = "every measure needs a name: expression AS name"
+        reader.fail("a measure without a name", expression.span, "measure-name", hint)
+    return Measure(expression, reader.identifier("a name"))
+
+
+def _rows(reader: Reader) -> Rows:
+    if reader.take_words("ONE"):
+        reader.expect_words("ROW", "PER", "MATCH")
+        return Rows.ONE
+    if not reader.take_words("ALL"):
+        return Rows.ONE
+    reader.expect_words("ROWS", "PER", "MATCH")
+    if reader.take_words("SHOW"):
+        reader.expect_words("EMPTY", "MATCHES")
+    elif reader.take_words("OMIT"):
+        reader.expect_words("EMPTY", "MATCHES")
+        return Rows.ALL_OMIT_EMPTY
+    elif reader.take_words("WITH"):
+        reader.expect_words("UNMATCHED", "ROWS")
+        return Rows.ALL_WITH_UNMATCHED
+    return Rows.ALL_SHOW_EMPTY
+
+
+def _skip(reader: Reader) -> Skip:
+    start = reader.token.start
+    if not reader.take_words("AFTER"):
+        return Skip()
+    reader.expect_words("MATCH", "SKIP")
+    if reader.take_words("PAST"):
+        reader.expect_words("LAST", "ROW")
+        return Skip(SkipTo.PAST_LAST_ROW, None, (start, reader.ahead(-1).end))
+    reader.expect_words("TO")
+    if reader.take_words("NEXT", "ROW"):
+        return Skip(SkipTo.NEXT_ROW, None, (start, reader.ahead(-1).end))
+    # FIRST and LAST may be labels themselves: then what follows belongs to the next part of the clause.
+    to = SkipTo.LAST
+    for word, meaning in (("FIRST", SkipTo.FIRST), ("LAST", SkipTo.LAST)):
+        if reader.at_words(word) and reader.ahead().upper not in ("PATTERN", "INITIAL", "SEEK"):
+            reader.advance()
+            to = meaning
+            break
+    label = reader.identifier("a label")
+    return Skip(to, label, (start, label.span[1]))
+
+
+def _subsets(reader: Reader) -> tuple[Subset, ...]:
+    subsets = [_subset(reader)]
+    while reader.take_symbol(","):
+        subsets.append(_subset(reader))
+    return tuple(subsets)
+
+
+def _subset(reader: Reader) -> Subset:
+    name = reader.identifier("a label")
+    reader.expect_symbol("=")
+    reader.expect_symbol("(")
+    labels = [reader.identifier("a label")]
+    while reader.take_symbol(","):
+        labels.append(reader.identifier("a label"))
+    reader.expect_symbol(")")
+    return Subset(name, tuple(labels))
+
+
+def _definitions(reader: Reader) -> tuple[Definition, ...]:
+    definitions = [_definition(reader)]
+    while reader.take_symbol(","):
+        definitions.append(_definition(reader))
+    return tuple(definitions)
+
+
+def _definition(reader: Reader) -> Definition:
+    label = reader.identifier("a label")
+    reader.expect_words("AS")
+    condition: Expression = parse_expression(reader)
+    return Definition(label, condition)

@@ -1,0 +1,410 @@
+"""Expressions of SQL, as MEASURES and DEFINE hold them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from cepheid.language.match_recognize.functions import WITH_UNITS
+from cepheid.language.match_recognize.reader import RESERVED, Reader
+from cepheid.language.match_recognize.syntax import (
+    Call,
+    Expression,
+    Literal,
+    Mode,
+    Operation,
+    Reference,
+    Star,
+)
+from cepheid.language.match_recognize.tokens import Kind, Token
+from cepheid.language.units import UNITS, unit_named
+
+MAX_DEPTH = 200
+_COMPARISONS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+_SUMS = {"+": "+", "-": "-", "||": "||"}
+_PRODUCTS = {"*": "*", "/": "/", "%": "%"}
+_TYPED = frozenset({"VARCHAR", "CHAR", "STRING", "BIGINT", "INT", "INTEGER", "SMALLINT", "TINYINT", "DOUBLE", "REAL"})
+# Systems in which a whole number divided by a whole number is a whole number.
+WHOLE_DIVISION = frozenset({"trino", "presto", "athena", "postgres", "redshift", "tsql", "sqlite", "flink"})
+# Systems in which "x" is a string, unless it can only be a name.
+DOUBLE_QUOTED_STRINGS = frozenset({"spark", "databricks", "bigquery", "mysql", "hive"})
+
+
+def parse_expression(reader: Reader, depth: int = 0) -> Expression:
+    """An expression; what comes after it is left unread."""
+    if depth > MAX_DEPTH:
+        reader.fail("the expression is nested too deeply", reader.token.span, "too-deep")
+    return _or(reader, depth + 1)
+
+
+def _operation(reader: Reader, operator: str, operands: tuple[Expression, ...], target: str | None = None) -> Operation:
+    return Operation(operator, operands, target, (operands[0].span[0], reader.ahead(-1).end))
+
+
+def _or(reader: Reader, depth: int) -> Expression:
+    left = _and(reader, depth)
+    while reader.take_words("OR"):
+        left = _operation(reader, "or", (left, _and(reader, depth)))
+    return left
+
+
+def _and(reader: Reader, depth: int) -> Expression:
+    left = _not(reader, depth)
+    while reader.take_words("AND"):
+        left = _operation(reader, "and", (left, _not(reader, depth)))
+    return left
+
+
+def _not(reader: Reader, depth: int) -> Expression:
+    if reader.at_words("NOT") or (reader.at_symbol("!") and not reader.ahead().text.startswith("=")):
+        start = reader.advance().start
+        operand = _not(reader, depth + 1) if depth < MAX_DEPTH else parse_expression(reader, depth)
+        return Operation("not", (operand,), None, (start, operand.span[1]))
+    return _predicate(reader, depth)
+
+
+def _predicate(reader: Reader, depth: int) -> Expression:
+    left = _sum(reader, depth)
+    while True:
+        if reader.token.kind is Kind.SYMBOL and reader.token.text in _COMPARISONS:
+            operator = _COMPARISONS[reader.advance().text]
+            left = _operation(reader, operator, (left, _sum(reader, depth)))
+        elif reader.take_words("IS"):
+            left = _is(reader, left, depth)
+        elif reader.token.upper in ("IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP"):
+            left = _listed(reader, left, depth)
+        elif reader.at_words("NOT") and reader.ahead().upper in ("IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP"):
+            reader.advance()
+            left = _operation(reader, "not", (_listed(reader, left, depth),))
+        else:
+            return left
+
+
+def _is(reader: Reader, left: Expression, depth: int) -> Expression:
+    negated = reader.take_words("NOT")
+    if reader.take_words("NULL"):
+        result = _operation(reader, "is null", (left,))
+    elif reader.token.upper in ("TRUE", "FALSE"):
+        value = Literal(reader.token.upper == "TRUE", reader.advance().span)
+        result = _operation(reader, "<=>", (left, value))
+    elif reader.take_words("DISTINCT"):
+        reader.expect_words("FROM")
+        same = _operation(reader, "<=>", (left, _sum(reader, depth)))
+        result = Operation("not", (same,), None, same.span)
+    else:
+        reader.unexpected("NULL", "TRUE", "FALSE", "DISTINCT")
+    return Operation("not", (result,), None, result.span) if negated else result
+
+
+def _listed(reader: Reader, left: Expression, depth: int) -> Expression:
+    word = reader.advance().upper
+    if word == "BETWEEN":
+        low = _sum(reader, depth)
+        reader.expect_words("AND")
+        high = _sum(reader, depth)
+        above = _operation(reader, ">=", (left, low))
+        return _operation(reader, "and", (above, _operation(reader, "<=", (left, high))))
+    if word in ("LIKE", "RLIKE", "REGEXP"):
+        pattern = _sum(reader, depth)
+        operands: tuple[Expression, ...] = (left, pattern)
+        if word == "LIKE" and reader.take_words("ESCAPE"):
+            operands = (left, pattern, _sum(reader, depth))
+        return _operation(reader, "like" if word == "LIKE" else "rlike", operands)
+    reader.expect_symbol("(")
+    _no_subquery(reader)
+    items = _arguments(reader, depth)
+    reader.expect_symbol(")")
+    return _operation(reader, "in", (left, *items))
+
+
+def _sum(reader: Reader, depth: int) -> Expression:
+    left = _product(reader, depth)
+    while reader.token.kind is Kind.SYMBOL and reader.token.text in _SUMS:
+        operator = _SUMS[reader.advance().text]
+        left = _operation(reader, operator, (left, _product(reader, depth)))
+    return left
+
+
+def _product(reader: Reader, depth: int) -> Expression:
+    left = _unary(reader, depth)
+    while (reader.token.kind is Kind.SYMBOL and reader.token.text in _PRODUCTS) or reader.at_words("DIV"):
+        written = reader.advance().text.upper()
+        operator = "div" if written == "DIV" else _PRODUCTS[written]
+        if operator == "/" and reader.dialect in WHOLE_DIVISION:
+            operator = "whole /"
+        left = _operation(reader, operator, (left, _unary(reader, depth)))
+    return left
+
+
+def _unary(reader: Reader, depth: int) -> Expression:
+    if reader.at_symbol("-") or reader.at_symbol("+"):
+        token = reader.advance()
+        operand = _unary(reader, depth + 1) if depth < MAX_DEPTH else parse_expression(reader, depth)
+        if token.text == "+":
+            return operand
+        if isinstance(operand, Literal) and isinstance(operand.value, int | float | Decimal | timedelta):
+            return Literal(-operand.value, (token.start, operand.span[1]))
+        return Operation("negative", (operand,), None, (token.start, operand.span[1]))
+    return _postfix(reader, depth)
+
+
+def _postfix(reader: Reader, depth: int) -> Expression:
+    left = _primary(reader, depth)
+    while True:
+        if reader.take_symbol("::"):
+            target = parse_type(reader)
+            left = _operation(reader, "cast", (left,), target)
+        elif reader.at_symbol("["):
+            reader.advance()
+            index = parse_expression(reader, depth)
+            reader.expect_symbol("]")
+            left = _operation(reader, "element", (left, index))
+        else:
+            return left
+
+
+def _primary(reader: Reader, depth: int) -> Expression:
+    token = reader.token
+    if token.kind is Kind.NUMBER:
+        return Literal(_number(reader.advance().text), token.span)
+    if token.kind is Kind.STRING:
+        return Literal(reader.advance().value, token.span)
+    if reader.take_symbol("("):
+        _no_subquery(reader)
+        inner = parse_expression(reader, depth)
+        reader.expect_symbol(")")
+        return inner
+    if token.kind is Kind.QUOTED:
+        return _quoted(reader)
+    if token.kind is Kind.WORD:
+        return _word(reader, depth)
+    reader.unexpected("an expression")
+
+
+def _quoted(reader: Reader) -> Expression:
+    token = reader.token
+    if token.text[0] == '"' and reader.dialect in DOUBLE_QUOTED_STRINGS and reader.ahead().text != ".":
+        return Literal(reader.advance().value, token.span)
+    return _reference(reader)
+
+
+def _word(reader: Reader, depth: int) -> Expression:
+    token, following = reader.token, reader.ahead()
+    word = token.upper
+    if word in ("TRUE", "FALSE", "NULL"):
+        reader.advance()
+        return Literal({"TRUE": True, "FALSE": False, "NULL": None}[word], token.span)
+    if word in ("RUNNING", "FINAL") and following.kind is Kind.WORD and reader.ahead(2).text == "(":
+        reader.advance()
+        return _call(reader, depth, Mode(word), token.start)
+    if word == "CASE":
+        return _case(reader, depth)
+    if word in ("CAST", "TRY_CAST") and following.text == "(":
+        return _cast(reader, depth)
+    if word == "EXTRACT" and following.text == "(":
+        return _extract(reader, depth)
+    if word == "EXISTS" and following.text == "(":
+        reader.position += 2
+        _no_subquery(reader)
+    if word == "INTERVAL" and (following.kind in (Kind.STRING, Kind.NUMBER) or following.text in ("-", "+")):
+        return _interval(reader)
+    if word in ("DATE", "TIMESTAMP") and following.kind is Kind.STRING:
+        return _moment(reader)
+    if word in _TYPED and following.kind is Kind.STRING:
+        reader.advance()
+        inner = Literal(reader.advance().value, following.span)
+        return Operation("cast", (inner,), word.lower(), (token.start, following.end))
+    if word == "ARRAY" and following.text == "[":
+        return _array(reader, depth)
+    if following.text == "(":
+        return _call(reader, depth, None, token.start)
+    if word in RESERVED:
+        reader.unexpected("an expression")
+    return _reference(reader)
+
+
+def _reference(reader: Reader) -> Expression:
+    first = reader.identifier("a column")
+    if not reader.take_symbol("."):
+        return Reference(None, first, first.span)
+    if reader.at_symbol("*"):
+        return Star(first, (first.span[0], reader.advance().end))
+    column = reader.identifier("a column")
+    reference = Reference(first, column, (first.span[0], column.span[1]))
+    if reader.at_symbol("."):
+        hint = "only labels stand before a column here; a table's name cannot"
+        reader.fail("too many names", (first.span[0], reader.ahead().end), "qualified-name", hint)
+    return reference
+
+
+def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expression:
+    name = reader.identifier("a function")
+    reader.expect_symbol("(")
+    distinct = reader.take_words("DISTINCT")
+    arguments: tuple[Expression, ...] = ()
+    if reader.at_symbol("*"):
+        arguments = (Star(None, reader.advance().span),)
+    elif not reader.at_symbol(")"):
+        _no_subquery(reader)
+        arguments = _arguments(reader, depth)
+        if name.name.lower() in WITH_UNITS and len(arguments) > 1:
+            arguments = (_as_unit(arguments[0]), *arguments[1:])
+    if reader.at_words("ORDER"):
+        reader.fail("ORDER BY inside a function", reader.token.span, "aggregate-order", "rows come in their order")
+    end = reader.expect_symbol(")").end
+    for word, code in (("FILTER", "aggregate-filter"), ("OVER", "window-function")):
+        if reader.at_words(word) and reader.ahead().text == "(":
+            reader.fail(f"{word} is not possible in a row pattern", reader.token.span, code)
+    return Call(name.name.lower(), arguments, mode, distinct, (start, end), name.span)
+
+
+def _as_unit(argument: Expression) -> Expression:
+    """MINUTE in TIMESTAMPDIFF(MINUTE, a, b) is no column."""
+    if isinstance(argument, Reference) and argument.label is None and not argument.column.quoted:
+        word = argument.column.name.lower()
+        if unit_named(word) is not None or word.rstrip("s") in ("month", "quarter", "year"):
+            return Literal(word, argument.span)
+    return argument
+
+
+def _arguments(reader: Reader, depth: int) -> tuple[Expression, ...]:
+    arguments = [parse_expression(reader, depth)]
+    while reader.take_symbol(","):
+        arguments.append(parse_expression(reader, depth))
+    return tuple(arguments)
+
+
+def _case(reader: Reader, depth: int) -> Expression:
+    start = reader.advance().start
+    subject = None if reader.at_words("WHEN") else parse_expression(reader, depth)
+    operands: list[Expression] = []
+    if not reader.at_words("WHEN"):
+        reader.unexpected("WHEN")
+    while reader.take_words("WHEN"):
+        test = parse_expression(reader, depth)
+        if subject is not None:
+            test = Operation("=", (subject, test), None, test.span)
+        reader.expect_words("THEN")
+        operands += [test, parse_expression(reader, depth)]
+    otherwise = parse_expression(reader, depth) if reader.take_words("ELSE") else Literal(None, reader.token.span)
+    reader.expect_words("END")
+    return Operation("case", (*operands, otherwise), None, (start, reader.ahead(-1).end))
+
+
+def _cast(reader: Reader, depth: int) -> Expression:
+    start = reader.advance().start
+    reader.expect_symbol("(")
+    operand = parse_expression(reader, depth)
+    reader.expect_words("AS")
+    target = parse_type(reader)
+    return Operation("cast", (operand,), target, (start, reader.expect_symbol(")").end))
+
+
+def parse_type(reader: Reader) -> str:
+    """The name of a type in lower case, with its numbers: decimal(10,2), double."""
+    name = reader.identifier("a type").name.lower()
+    if name == "double":
+        reader.take_words("PRECISION")
+    if name == "timestamp" and reader.at_words("WITH"):
+        reader.expect_words("WITH", "TIME", "ZONE")
+    if name == "timestamp" and reader.at_words("WITHOUT"):
+        reader.expect_words("WITHOUT", "TIME", "ZONE")
+        name = "timestamp_ntz"
+    if not reader.take_symbol("("):
+        return name
+    numbers = [str(reader.whole_number("a number"))]
+    while reader.take_symbol(","):
+        numbers.append(str(reader.whole_number("a number")))
+    reader.expect_symbol(")")
+    return f"{name}({','.join(numbers)})"
+
+
+def _extract(reader: Reader, depth: int) -> Expression:
+    start = reader.advance().start
+    reader.expect_symbol("(")
+    part = reader.identifier("a part of a date")
+    reader.expect_words("FROM")
+    operand = parse_expression(reader, depth)
+    end = reader.expect_symbol(")").end
+    return Call(part.name.lower(), (operand,), None, False, (start, end), part.span)
+
+
+def _array(reader: Reader, depth: int) -> Expression:
+    token = reader.advance()
+    reader.expect_symbol("[")
+    items = () if reader.at_symbol("]") else _arguments(reader, depth)
+    end = reader.expect_symbol("]").end
+    return Call("array", items, None, False, (token.start, end), token.span)
+
+
+def _interval(reader: Reader) -> Expression:
+    start = reader.advance().start
+    negative = reader.take_symbol("-")
+    if not negative:
+        reader.take_symbol("+")
+    token = reader.advance()
+    words = token.value.split()
+    if token.kind is Kind.STRING and reader.token.upper and unit_named(reader.token.text.lower()) is None:
+        _months(reader, reader.token)
+    if len(words) == 1 and reader.token.kind is Kind.WORD and unit_named(reader.token.text.lower()) is not None:
+        unit = reader.advance().text.lower()
+        if reader.take_words("TO"):
+            last = reader.identifier("a unit").name.lower()
+            return Literal(_clock(reader, words[0], unit, last, token), (start, reader.ahead(-1).end))
+        words = [words[0], unit]
+    if len(words) % 2:
+        reader.fail("an interval needs a unit", token.span, "interval", "write INTERVAL '5' MINUTE")
+    total = timedelta()
+    for number, unit in zip(words[::2], words[1::2], strict=True):
+        total += _length(reader, number, unit, token)
+    return Literal(-total if negative else total, (start, reader.ahead(-1).end))
+
+
+def _months(reader: Reader, token: Token) -> None:
+    if token.upper.rstrip("S") in ("MONTH", "YEAR", "QUARTER"):
+        reader.fail("months and years have no fixed length", token.span, "interval", "write it in days")
+
+
+def _length(reader: Reader, number: str, unit: str, token: Token) -> timedelta:
+    named = unit_named(unit.lower())
+    try:
+        amount = Decimal(number)
+    except ArithmeticError:
+        reader.fail(f"'{number}' is not a number", token.span, "interval", "write INTERVAL '5' MINUTE")
+    if named is None:
+        reader.fail(f"'{unit}' is not a unit of fixed length", token.span, "interval", "write it in days or seconds")
+    return timedelta(microseconds=int(amount * UNITS[named] / UNITS["microseconds"]))
+
+
+def _clock(reader: Reader, written: str, first: str, last: str, token: Token) -> timedelta:
+    """INTERVAL '1:30' HOUR TO MINUTE."""
+    units = ["days", "hours", "minutes", "seconds"]
+    names = [unit_named(first), unit_named(last)]
+    numbers = written.replace(":", " ").split()
+    if names[0] not in units or names[1] not in units:
+        reader.fail("an interval from one unit to another goes from DAY to SECOND", token.span, "interval")
+    span = units[units.index(str(names[0])) : units.index(str(names[1])) + 1]
+    if len(span) != len(numbers):
+        reader.fail(f"{len(span)} numbers are needed", token.span, "interval")
+    return sum((_length(reader, n, u, token) for n, u in zip(numbers, span, strict=True)), timedelta())
+
+
+def _moment(reader: Reader) -> Expression:
+    kind, token = reader.advance(), reader.advance()
+    try:
+        value: date | datetime
+        value = date.fromisoformat(token.value) if kind.upper == "DATE" else datetime.fromisoformat(token.value)
+    except ValueError:
+        reader.fail(f"'{token.value}' is not a {kind.text.lower()}", token.span, "literal", "write it as 2026-01-31")
+    return Literal(value, (kind.start, token.end))
+
+
+def _number(text: str) -> int | float:
+    digits = text.replace("_", "")
+    return int(digits) if digits.isdigit() else float(digits)
+
+
+def _no_subquery(reader: Reader) -> None:
+    if reader.token.upper in ("SELECT", "WITH", "VALUES", "TABLE"):
+        hint = "compute it before and join it to the table"
+        reader.fail("a query inside MATCH_RECOGNIZE", reader.token.span, "subquery", hint)

@@ -1,0 +1,161 @@
+"""What a MATCH_RECOGNIZE clause says: the tree that its text is parsed to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from cepheid.language.pattern import NOWHERE, Pattern, Span
+
+Scalar: TypeAlias = object  # a value of SQL: None, bool, int, float, Decimal, str, date, datetime, timedelta, list
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A name as written. Unquoted ones are compared in capitals, quoted ones as they are (SQL:2016 part 2, 5.4)."""
+
+    name: str
+    quoted: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def canonical(self) -> str:
+        return self.name if self.quoted else self.name.upper()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A value that stands in the text."""
+
+    value: Scalar
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A column, of the rows of a label or of all rows of the match."""
+
+    label: Identifier | None
+    column: Identifier
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Star:
+    """The argument of count(*) or count(A.*)."""
+
+    label: Identifier | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+class Mode(Enum):
+    """How much of the match an expression sees."""
+
+    RUNNING = "RUNNING"
+    FINAL = "FINAL"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function by its name: an aggregate, a navigation or a function of values."""
+
+    name: str  # in lower case
+    arguments: tuple[Expression, ...]
+    mode: Mode | None = None
+    distinct: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+    name_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operator, CASE or CAST: `operator` is a name of functions.OPERATORS; `target` the type of a CAST."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+    target: str | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Expression: TypeAlias = Literal | Reference | Star | Call | Operation
+
+
+@dataclass(frozen=True)
+class OrderKey:
+    """A column of ORDER BY; `nulls_first` None means as the dialect has it."""
+
+    column: Identifier
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """An expression of MEASURES and its name."""
+
+    expression: Expression
+    name: Identifier
+
+
+class Rows(Enum):
+    """What comes out of a match."""
+
+    ONE = "ONE ROW PER MATCH"
+    ALL_SHOW_EMPTY = "ALL ROWS PER MATCH SHOW EMPTY MATCHES"
+    ALL_OMIT_EMPTY = "ALL ROWS PER MATCH OMIT EMPTY MATCHES"
+    ALL_WITH_UNMATCHED = "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+
+
+class SkipTo(Enum):
+    """Where the search goes on after a match."""
+
+    PAST_LAST_ROW = "PAST LAST ROW"
+    NEXT_ROW = "TO NEXT ROW"
+    FIRST = "TO FIRST"
+    LAST = "TO LAST"
+
+
+@dataclass(frozen=True)
+class Skip:
+    """AFTER MATCH SKIP; a label with FIRST and LAST."""
+
+    to: SkipTo = SkipTo.PAST_LAST_ROW
+    label: Identifier | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A label that stands for any of several."""
+
+    name: Identifier
+    labels: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """When a row may be given a label."""
+
+    label: Identifier
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A MATCH_RECOGNIZE clause; labels of the pattern are canonical names."""
+
+    pattern: Pattern
+    definitions: tuple[Definition, ...]
+    partition_by: tuple[Identifier, ...] = ()
+    order_by: tuple[OrderKey, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    rows: Rows = Rows.ONE
+    skip: Skip = Skip()
+    subsets: tuple[Subset, ...] = ()
+    within: Expression | None = None
+    text: str = field(default="", compare=False)
+    dialect: str = "spark"

@@ -1,0 +1,91 @@
+"""Row patterns over tables: pyarrow, pandas and polars in memory, and PySpark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.engine.reference.rows import match_rows
+from cepheid.engine.search.preferred.conditions import path_labels, prepare
+from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
+from cepheid.errors import CepheidError, DataError, EngineError, closest
+from cepheid.language.match_recognize.bind import Columns, bind_clause
+from cepheid.language.match_recognize.bound import BoundClause
+from cepheid.language.match_recognize.syntax import Clause
+from cepheid.runners.dispatch import is_spark
+from cepheid.runners.local import as_local
+
+ENGINES = ("auto", "preferred", "reference")
+OPTIONS = ("engine", "partitions", "delay", "shards", "max_rows")  # the last three are for streams
+
+
+def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
+    """The rows that a clause makes of a table, as a table of the same kind."""
+    for name in options:
+        if name not in OPTIONS:
+            guess = closest(name, OPTIONS)
+            hint = f"did you mean {guess}?" if guess else "PARTITION BY and ORDER BY say which columns are what"
+            raise CepheidError(f"no option '{name}' for a MATCH_RECOGNIZE clause", hint=hint)
+    engine = options.get("engine", "auto")
+    if engine not in ENGINES:
+        raise EngineError(f"engine '{engine}' cannot run a MATCH_RECOGNIZE clause", hint=f"use {' or '.join(ENGINES)}")
+    if is_spark(events):
+        from cepheid.runners.spark.rows import match_spark_rows
+
+        return match_spark_rows(events, clause, engine, options)
+    local = as_local(events)
+    if local is None:
+        raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
+    return local.back(run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine))
+
+
+def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
+    """The clause over the columns of a table."""
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise DataError("two columns have this name", column=twice, hint="rename one of them")
+    times = {field.name for field in schema if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)}
+    return bind_clause(clause, Columns(tuple(schema.names), frozenset(times)))
+
+
+def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto") -> pa.Table:
+    """The result of a clause over a table in memory."""
+    if engine != "reference":
+        return match_table(clause, table)
+    schema = result_schema(clause, table.schema)
+    rows = match_rows(clause, table.to_pylist())
+    columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def explain_clause(clause: Clause, events: Any = None) -> str:
+    """What would be done for a clause."""
+    lines = ["Row pattern", *(f"  {line.strip()}" for line in clause.text.strip().splitlines()), "", "Search"]
+    lines.append("  preferred match at each row, by backtracking")
+    local = None if events is None else as_local(events)
+    schema = None
+    if local is not None:
+        schema = local.arrow.schema
+    elif events is not None:
+        from cepheid.runners.spark.session import arrow_schema
+
+        schema = arrow_schema(events)
+    if schema is None:
+        return "\n".join(lines)
+    bound = bound_to(clause, schema)
+    on_paths = path_labels(bound)
+    empty = arranged(bound, schema.empty_table())
+    interpreted = prepare(bound, empty).interpreted
+    for label in bound.labels:
+        if label not in bound.conditions:
+            how = "every row"
+        elif label not in on_paths:
+            how = "judged over whole columns"
+        else:
+            how = "judged on the way, in Python: slow" if interpreted else "judged on the way, compiled"
+        lines.append(f"  {label:<10}{how}")
+    memory = "of every step and row that failed" + (", where no label judged on the way follows" if on_paths else "")
+    lines += [f"  memory    {memory}", f"  columns   {', '.join(needed_columns(bound))}"]
+    return "\n".join(lines)

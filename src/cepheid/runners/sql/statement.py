@@ -1,0 +1,297 @@
+"""A whole SELECT with MATCH_RECOGNIZE in it: each clause is run, and its result stands in its place as a view.
+
+What surrounds the clauses goes to Spark as it is or, if it was written for another system, translated by sqlglot.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, TypeAlias
+
+from cepheid.errors import CepheidError, QueryError
+from cepheid.language.match_recognize.parse import clause_at
+from cepheid.language.match_recognize.reader import Reader
+from cepheid.language.match_recognize.syntax import Clause
+from cepheid.language.match_recognize.tokens import Kind, Token, tokens
+
+DataFrame: TypeAlias = Any  # importing PySpark for its name costs a second
+Session: TypeAlias = Any
+
+# Words that may stand right before a table, so that a name after them is no alias.
+_BEFORE_TABLE = frozenset({"FROM", "JOIN", "LATERAL", "USING", "INTO"})
+_KEYWORDS = _BEFORE_TABLE | {
+    "SELECT",
+    "WHERE",
+    "ON",
+    "AS",
+    "WITH",
+    "UNION",
+    "ALL",
+    "AND",
+    "OR",
+    "BY",
+    "VALUES",
+    "TABLE",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A clause in a statement: where its table begins, where the clause begins, and where it ends."""
+
+    clause: Clause
+    source: int
+    keyword: int
+    end: int
+
+
+def query(spark: Session, statement: str, dialect: str = "spark") -> DataFrame:
+    """The result of a statement, with any number of MATCH_RECOGNIZE in it, as a Spark table.
+
+    `dialect` is the system it was written for: spark, trino, snowflake, oracle, flink and others that sqlglot knows.
+    """
+    from cepheid.runners.rows import match_clause
+
+    dialect = dialect.lower()
+    views: list[str] = []
+    text = statement.strip().rstrip(";")
+    try:
+        while True:
+            text = with_values_of_subqueries(spark, text, dialect)
+            found = first_clause(text, dialect)
+            if found is None:
+                return spark.sql(translated(text, dialect))
+            select = f"{_tables_before(text, found.keyword)}SELECT * FROM {text[found.source : found.keyword]}"
+            source = spark.sql(translated(select, dialect))
+            view = f"cepheid_rows_{uuid.uuid4().hex[:12]}"
+            match_clause(source, found.clause, {}).createOrReplaceTempView(view)
+            views.append(view)
+            text = f"{text[: found.source]} {view} {text[found.end :]}"
+    finally:
+        if type(spark).__module__.startswith("pyspark.sql.session"):  # over Connect the plan still needs them
+            for view in views:
+                spark.catalog.dropTempView(view)
+
+
+def translated(text: str, dialect: str) -> str:
+    """A statement in Spark's SQL."""
+    if dialect in (
+        "spark",
+        "databricks",
+        "flink",
+    ):  # sqlglot does not know Flink's; what surrounds a clause is standard
+        return text
+    try:
+        import sqlglot
+    except ModuleNotFoundError:
+        raise CepheidError(
+            f"a statement of {dialect} needs sqlglot", hint="install it: pip install 'cepheid[sql]'"
+        ) from None
+    read = {"calcite": "trino"}.get(dialect, dialect)
+    try:
+        return str(sqlglot.transpile(text, read=read, write="spark")[0])
+    except ValueError as error:
+        if "dialect" in str(error).lower():
+            raise CepheidError(f"no dialect '{dialect}'", hint="spark, trino, snowflake, oracle, flink ...") from None
+        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
+    except sqlglot.errors.SqlglotError as error:
+        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
+
+
+def first_clause(text: str, dialect: str) -> Found | None:
+    """The first MATCH_RECOGNIZE of a statement; its table holds no other one.
+
+    >>> found = first_clause("SELECT * FROM t AS x MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS true) m", "spark")
+    >>> found.source, found.keyword, found.end
+    (14, 21, 67)
+    """
+    words = tokens(text)
+    for number, token in enumerate(words):
+        if _begins_clause(words, number, token):
+            source = _source(text, words, number)
+            reader = Reader(text, words, number + 1, dialect)
+            clause = clause_at(reader)
+            return Found(clause, source, token.start, reader.ahead(-1).end)
+    return None
+
+
+def _begins_clause(words: list[Token], at: int, token: Token) -> bool:
+    return token.upper == "MATCH_RECOGNIZE" and words[at + 1].text == "("
+
+
+def _source(text: str, words: list[Token], keyword: int) -> int:
+    """Where the table before a clause begins: a name, a query in parentheses or a table function, with its alias."""
+    at = keyword - 1
+    if at < 0:
+        start, end = words[keyword].span
+        raise QueryError(
+            "MATCH_RECOGNIZE without a table", text=text, start=start, end=end, hint="write it after FROM t"
+        )
+    if words[at].text == ")":
+        opening = _opening(words, at)
+        before = words[opening - 1] if opening else None
+        if before is None or not _is_name(before):
+            return words[opening].start
+        if opening >= 2 and _may_precede_alias(words[opening - 2]):  # (VALUES ...) t(id, value)
+            return _primary(words, opening - 3 if words[opening - 2].upper == "AS" else opening - 2)
+        return _chain(words, opening - 1)  # a table function
+    if not _is_name(words[at]):
+        start, end = words[keyword].span
+        raise QueryError(
+            "MATCH_RECOGNIZE without a table", text=text, start=start, end=end, hint="write it after FROM t"
+        )
+    first = _chain_index(words, at)
+    if first == at and at >= 1 and _may_precede_alias(words[at - 1]):
+        return _primary(words, at - 2 if words[at - 1].upper == "AS" else at - 1)
+    return words[first].start
+
+
+def _no_table(text: str, keyword: Token) -> QueryError:
+    hint = "write it after a table: FROM t MATCH_RECOGNIZE (...)"
+    start, end = keyword.span
+    return QueryError("MATCH_RECOGNIZE without a table", text=text, start=start, end=end, hint=hint, code="no-table")
+
+
+def _is_name(token: Token) -> bool:
+    if token.kind is Kind.QUOTED:
+        return True
+    return token.kind is Kind.WORD and token.upper not in _KEYWORDS
+
+
+def _may_precede_alias(token: Token) -> bool:
+    return token.text == ")" or token.upper == "AS" or (_is_name(token) and token.upper not in _BEFORE_TABLE)
+
+
+def _primary(words: list[Token], last: int) -> int:
+    """Where the table that ends at a token begins."""
+    if words[last].text != ")":
+        return _chain(words, last)
+    opening = _opening(words, last)
+    if opening and _is_name(words[opening - 1]):
+        return _chain(words, opening - 1)
+    return words[opening].start
+
+
+def _chain_index(words: list[Token], last: int) -> int:
+    while last >= 2 and words[last - 1].text == ".":
+        last -= 2
+    return last
+
+
+def _chain(words: list[Token], last: int) -> int:
+    """Where a name with dots begins."""
+    return words[_chain_index(words, last)].start
+
+
+def _opening(words: list[Token], closing: int) -> int:
+    depth = 0
+    for index in range(closing, -1, -1):
+        depth += (words[index].text == ")") - (words[index].text == "(") if words[index].kind is Kind.SYMBOL else 0
+        if depth == 0:
+            return index
+    return 0
+
+
+def _closing(words: list[Token], opening: int) -> int:
+    depth = 0
+    for index in range(opening, len(words)):
+        depth += (words[index].text == "(") - (words[index].text == ")") if words[index].kind is Kind.SYMBOL else 0
+        if depth == 0:
+            return index
+    return len(words) - 1
+
+
+def _tables_before(text: str, position: int) -> str:
+    """The WITH that a table at a position may refer to: the queries that are complete before it, at every level."""
+    words = tokens(text)
+    levels = [0]
+    for index, token in enumerate(words):
+        if token.start >= position:
+            break
+        if token.kind is Kind.SYMBOL and token.text == "(":
+            levels.append(index + 1)
+        elif token.kind is Kind.SYMBOL and token.text == ")" and len(levels) > 1:
+            levels.pop()
+    named = [entry for level in levels for entry in _with_entries(text, words, level, position)]
+    recursive = any(words[level].upper == "WITH" and words[level + 1].upper == "RECURSIVE" for level in levels)
+    return f"WITH {'RECURSIVE ' if recursive else ''}{', '.join(named)} " if named else ""
+
+
+def _with_entries(text: str, words: list[Token], level: int, position: int) -> list[str]:
+    """The texts `name AS (...)` of a WITH that begins at a token, as far as they end before a position."""
+    if words[level].upper != "WITH":
+        return []
+    at = level + (2 if words[level + 1].upper == "RECURSIVE" else 1)
+    entries = []
+    while words[at].kind in (Kind.WORD, Kind.QUOTED):
+        start = words[at].start
+        at += 1
+        if words[at].text == "(":
+            at = _closing(words, at) + 1
+        if words[at].upper != "AS":
+            break
+        at = _closing(words, at + 1)
+        if words[at].end > position:
+            break
+        entries.append(text[start : words[at].end])
+        at += 1
+        if words[at].text != ",":
+            break
+        at += 1
+    return entries
+
+
+def with_values_of_subqueries(spark: Session, text: str, dialect: str) -> str:
+    """Queries inside of the first clause, such as `(SELECT max(x) FROM t)`, replaced by the values they give."""
+    while True:
+        words = tokens(text)
+        start = next(
+            (i for i, w in enumerate(words) if w.upper == "MATCH_RECOGNIZE" and words[i + 1].text == "("), None
+        )
+        if start is None:
+            return text
+        end = _closing(words, start + 1)
+        inner = [i for i in range(start + 2, end) if words[i].text == "(" and words[i + 1].upper in ("SELECT", "WITH")]
+        if not inner:
+            return text
+        opening = inner[0]
+        closing = _closing(words, opening)
+        body = text[words[opening].end : words[closing].start]
+        before = _tables_before(text, words[opening].start)
+        first, value = _subquery_value(spark, words[opening - 1].upper, f"{before}{body}", dialect)
+        begin = words[opening - 1].start if first else words[opening].start
+        text = text[:begin] + value + text[words[closing].end :]
+
+
+def _subquery_value(spark: Session, word: str, select: str, dialect: str) -> tuple[bool, str]:
+    """What a query gives, as text: a value, or a list after IN, or true or false for EXISTS (whose word goes, too)."""
+    rows = spark.sql(translated(select, dialect)).limit(10_000).collect()
+    if word == "EXISTS":
+        return True, "TRUE" if rows else "FALSE"
+    if word == "IN":
+        return False, f"({', '.join(literal(row[0]) for row in rows) or 'NULL'})"
+    if len(rows) > 1:
+        raise QueryError("a query inside MATCH_RECOGNIZE gives more than one row", code="subquery")
+    return False, literal(rows[0][0]) if rows else "NULL"
+
+
+def literal(value: Any) -> str:
+    """A value as it is written in SQL.
+
+    >>> literal("it's"), literal(None), literal(date(2026, 1, 31))
+    ("'it''s'", 'NULL', "DATE '2026-01-31'")
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, str):
+        return "'" + re.sub("'", "''", value) + "'"
+    return str(value)

@@ -1,0 +1,69 @@
+"""A stream cut anywhere gives the rows of the batch."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.engine.search.preferred.run import match_table
+from cepheid.errors import CepheidError, DataError, QueryError
+from cepheid.runners.stream.rows import RowStream
+from rows.row_cases import bound, by_the_book
+from rows.test_agreement import ON_PATHS, ON_ROWS, clauses, tables
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    return [repr(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+@given(clauses(ON_ROWS + ON_PATHS), tables(), st.lists(st.integers(0, 7), max_size=4), st.integers(0, 2))
+def test_cut_anywhere(clause: str, table: pa.Table, cuts: list[int], delay: int) -> None:
+    clause = clause.replace("$", "()")
+    query = bound(clause, table)
+    try:
+        expected = sorted(rows_of(match_table(query, table)))
+    except DataError:
+        return
+    assert expected == sorted(repr(row) for row in by_the_book(clause, table))
+    stream = RowStream(query, table.schema, delay, max_rows=1000)
+    ordered = table.sort_by("id")
+    found: list[str] = []
+    edges = [0, *sorted(min(cut, len(ordered)) for cut in cuts), len(ordered)]
+    for low, high in pairwise(edges):
+        found += rows_of(stream.send(ordered.slice(low, high - low)))
+        saved, stream = stream.save(), RowStream(query, table.schema, delay, max_rows=1000)
+        stream.restore(saved)
+    found += rows_of(stream.finish())
+    assert stream.late == 0
+    assert sorted(found) == expected
+
+
+def test_matches_come_out_as_soon_as_they_are_settled() -> None:
+    table = pa.table({"id": [1, 2, 3, 4, 5], "value": [5, 4, 6, 7, 1]})
+    clause = "ORDER BY id MEASURES LAST(id) AS ended PATTERN (A B+ C) WITHIN 10 DEFINE B AS value < PREV(value)"
+    stream = RowStream(bound(clause, table), table.schema)
+    assert [stream.send(table.slice(at, 1)).num_rows for at in range(5)] == [0, 0, 0, 1, 0]
+    assert stream.state.rows.num_rows == 2  # a row that a match may begin with, and one that PREV may look at
+
+
+def test_a_window_bounds_what_is_kept() -> None:
+    schema = pa.schema({"id": pa.int64(), "value": pa.int64()})
+    clause = "ORDER BY id MEASURES LAST(id) AS ended PATTERN (A X* C) WITHIN 5 DEFINE C AS value = 1"
+    stream = RowStream(bound(clause, schema.empty_table()), schema)
+    for at in range(100):
+        assert stream.send(pa.table({"id": [at], "value": [0]}, schema)).num_rows == 0
+        assert stream.state.rows.num_rows <= 6
+
+
+def test_what_a_stream_cannot_do() -> None:
+    table = pa.table({"id": [1], "value": [1]})
+    with pytest.raises(CepheidError, match="without WITHIN"):
+        RowStream(bound("ORDER BY id PATTERN (A+) DEFINE A AS true", table), table.schema)
+    with pytest.raises(QueryError, match="no last row"):
+        RowStream(bound("ORDER BY id PATTERN (A$) WITHIN 5 DEFINE A AS true", table), table.schema)
+    with pytest.raises(CepheidError, match="ORDER BY"):
+        RowStream(bound("PATTERN (A) DEFINE A AS true", table), table.schema, max_rows=5)

@@ -1,0 +1,98 @@
+"""What the standard forbids is refused, and the error points at it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.errors import CepheidError, QueryError
+from rows.row_cases import by_the_engine, matched, values
+
+PATTERN = "PATTERN (A B+) SUBSET U = (A, B)"
+
+
+@pytest.mark.parametrize(
+    ("clause", "code", "marked"),
+    [
+        (f"{PATTERN} DEFINE C AS true", "unknown-label", "C"),
+        (f"{PATTERN} DEFINE U AS true", "unknown-label", "U"),
+        (f"{PATTERN} DEFINE A AS true, A AS false", "duplicate-definition", "A"),
+        (f"MEASURES C.value AS m {PATTERN} DEFINE A AS true", "unknown-label", "C"),
+        (f"MEASURES CLASSIFIER(X) AS m {PATTERN} DEFINE A AS true", "unknown-label", "X"),
+        (f"MEASURES CLASSIFIER(A, B) AS m {PATTERN} DEFINE A AS true", "arguments", "CLASSIFIER(A, B)"),
+        (f"MEASURES value AS m, id AS m {PATTERN} DEFINE A AS true", "duplicate-measure", "m"),
+        (f"MEASURES value {PATTERN} DEFINE A AS true", "measure-name", "value"),
+        (f"MEASURES sum(A.value + B.value) AS m {PATTERN} DEFINE A AS true", "two-labels", "sum(A.value + B.value)"),
+        (f"MEASURES LAST(A.value + value) AS m {PATTERN} DEFINE A AS true", "two-labels", "LAST(A.value + value)"),
+        (f"MEASURES max_by(A.value, id) AS m {PATTERN} DEFINE A AS true", "two-labels", "max_by(A.value, id)"),
+        (f"{PATTERN} DEFINE A AS LAST(PREV(value)) > 1", "navigation-nesting", "PREV(value)"),
+        (f"{PATTERN} DEFINE A AS PREV(NEXT(value)) > 1", "navigation-nesting", "NEXT(value)"),
+        (f"{PATTERN} DEFINE A AS FIRST(LAST(value)) > 1", "navigation-nesting", "LAST(value)"),
+        (f"{PATTERN} DEFINE A AS PREV(LAST(value) + 1) > 1", "navigation-nesting", "LAST(value)"),
+        (f"{PATTERN} DEFINE A AS LAST(sum(value)) > 1", "navigation-nesting", "sum(value)"),
+        (f"{PATTERN} DEFINE A AS sum(LAST(value)) > 1", "aggregate-nesting", "LAST(value)"),
+        (f"{PATTERN} DEFINE A AS sum(sum(value)) > 1", "aggregate-nesting", "sum(value)"),
+        (f"{PATTERN} DEFINE A AS LAST(1) > 1", "navigation-argument", "LAST(1)"),
+        (f"{PATTERN} DEFINE A AS PREV(value, -1) > 1", "navigation-offset", "-1"),
+        (f"{PATTERN} DEFINE A AS PREV(value, id) > 1", "navigation-offset", "id"),
+        (f"{PATTERN} DEFINE A AS FINAL LAST(value) > 1", "final-in-define", "FINAL LAST"),
+        (f"MEASURES FINAL PREV(value) AS m {PATTERN} DEFINE A AS true", "processing-mode", "PREV"),
+        (f"MEASURES RUNNING abs(value) AS m {PATTERN} DEFINE A AS true", "processing-mode", "abs"),
+        (f"MEASURES sum(*) AS m {PATTERN} DEFINE A AS true", "star", "*"),
+        (f"MEASURES nosuch(value) AS m {PATTERN} DEFINE A AS true", "unknown-function", "nosuch"),
+        (f"{PATTERN} DEFINE A AS valu > 1", "unknown-column", "valu"),
+        (f"AFTER MATCH SKIP TO X {PATTERN} DEFINE A AS true", "unknown-label", "X"),
+        ("PATTERN (A B+) SUBSET A = (B) DEFINE A AS true", "duplicate-label", "A"),
+        ("PATTERN (A B+) SUBSET U = (A, X) DEFINE A AS true", "unknown-label", "X"),
+        ("PATTERN (A B+)", "syntax", ")"),
+        ("MEASURES value AS m DEFINE A AS true", "syntax", "DEFINE"),
+        ("PATTERN (A{3,2}) DEFINE A AS true", "quantifier-range", "{3,2}"),
+        ("PATTERN (A**) DEFINE A AS true", "second-quantifier", "*"),
+        ("PATTERN (()) DEFINE A AS true", "no-label", "()"),
+        ("PATTERN (A) MEASURES value AS m DEFINE A AS true", "clause-order", "MEASURES"),
+        ("SEEK PATTERN (A) DEFINE A AS true", "search-mode", "SEEK"),
+        ("ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A {- B -}) DEFINE A AS true", "exclusion", "{- B -}"),
+        ("PATTERN (A) WITHIN 5 DEFINE A AS true", "within", "5"),
+        ("ORDER BY id PATTERN (A) WITHIN INTERVAL '5' MINUTE DEFINE A AS true", "within", "INTERVAL '5' MINUTE"),
+        ("ORDER BY id MEASURES value AS id ALL ROWS PER MATCH PATTERN (A) DEFINE A AS true", "duplicate-column", "id"),
+        ("PATTERN (A) DEFINE A AS 'x' > 1", "types", "'x' > 1"),
+        ("PATTERN (A) DEFINE A AS value + 1", "types", "value + 1"),
+        ("PATTERN (A B) DEFINE B AS A.value + 1", "types", "A.value + 1"),
+        ("PATTERN (A) DEFINE A AS (SELECT 1) = value", "subquery", "SELECT"),
+        ("PATTERN (A) DEFINE A AS value = 'open", "open-string", "'"),
+    ],
+)
+def test_errors_point_at_the_place(clause: str, code: str, marked: str) -> None:
+    text = f"MATCH_RECOGNIZE ({clause})"
+    with pytest.raises(QueryError) as caught:
+        by_the_engine(text, values(1, 2, 3))
+    assert caught.value.code == code
+    assert caught.value.start is not None
+    assert caught.value.end is not None
+    assert text[caught.value.start : caught.value.end] == marked
+
+
+def test_options_of_event_queries_are_refused() -> None:
+    clause = "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS true)"
+    with pytest.raises(CepheidError, match="no option 'time'"):
+        cepheid.match(values(1), clause, time="id")
+    with pytest.raises(CepheidError, match="engine 'runs'"):
+        cepheid.match(values(1), clause, engine="runs")
+
+
+def test_every_kind_of_table_gives_its_kind_back() -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY id MEASURES sum(value) AS total PATTERN (A+) DEFINE A AS value < 3)"
+    table = values(1, 2, 3)
+    assert cepheid.match(table, clause).to_pylist() == [{"total": 3}]
+    assert cepheid.match(table, clause, engine="reference").to_pylist() == [{"total": 3}]
+    assert cepheid.match(table.to_pandas(), clause)["total"].tolist() == [3]
+    polars = pytest.importorskip("polars")
+    assert cepheid.match(polars.from_arrow(table), clause)["total"].to_list() == [3]
+    assert isinstance(cepheid.query(clause), cepheid.RowQuery)
+
+
+def test_large_strings_and_dictionaries() -> None:
+    table = pa.table({"id": [1, 2], "kind": pa.array(["x", "y"], pa.large_string()).dictionary_encode()})
+    clause = "ORDER BY id MEASURES FIRST(kind) AS first, LAST(kind) AS last PATTERN (A B) DEFINE B AS B.kind > A.kind"
+    assert matched(clause, table) == [("x", "y")]
