@@ -7,7 +7,7 @@ WHERE [tag] AND a.price > 10
 WITHIN 12 hours
 """
 
-from cepheid.language.build import Event, Pattern, any_of, event, only, seq
+from cepheid.language.build import Event, Pattern, all_of, any_of, event, one_of, only, seq
 from cepheid.language.expressions import (
     Expr,
     attr,
@@ -30,6 +30,7 @@ __all__ = [
     "Event",
     "Expr",
     "Pattern",
+    "all_of",
     "any_of",
     "attr",
     "avg",
@@ -43,6 +44,7 @@ __all__ = [
     "lit",
     "max_",
     "min_",
+    "one_of",
     "only",
     "param",
     "seq",

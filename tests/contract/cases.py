@@ -17,10 +17,12 @@ from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.engines import Engine
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.linear import linear_patterns
 from cepheid.language.schema import Schema
 from cepheid.model import Exponential, Model
 from cepheid.plan.physical import Plan
 from contract.shapes import shapes
+from strategies.expressions import expression_queries
 from strategies.intervals import ROLES, intervals
 from strategies.models import models
 from strategies.queries import ARROW_SCHEMA, queries, streams
@@ -48,6 +50,8 @@ FEATURES = {
     "event_window": "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS",
     "output": "PATTERN SEQ(A a, B b) WITHIN 5 OUTPUT NON-OVERLAP",
 }
+MOST_LINEAR = 16  # of a drawn expression: each of them is planned and run
+EXPANDED = tuple(s.Strategy)
 BASE = "PATTERN SEQ(A a, B b) WITHIN 5"
 
 
@@ -112,6 +116,8 @@ def features_of(engine: Engine, kind: str) -> dict[str, Any] | None:
 @st.composite
 def cases(draw: st.DrawFn, engine: Engine, window: bool | None = None) -> Case:
     """A case that the engine supports; `window=True` for those that a stream can run."""
+    if all(features_of(engine, kind) is None for kind in KINDS):
+        return draw(expression_cases(engine, window))
     kind = draw(st.sampled_from([kind for kind in KINDS if features_of(engine, kind) is not None]))
     query = draw(_queries(engine, kind, window))
     if is_imprecise(kind):
@@ -130,6 +136,19 @@ def cases(draw: st.DrawFn, engine: Engine, window: bool | None = None) -> Case:
     case = Case(kind, query, table, parts)
     assume(window is None or case.bound().window is not None)
     assume(engine.refuses(case.bound(), parts.get("model")) is None)
+    return case
+
+
+@st.composite
+def expression_cases(draw: st.DrawFn, engine: Engine, window: bool | None) -> Case:
+    """A case of an engine for patterns that are more than a sequence."""
+    drawn = expression_queries(window=window, strategies=EXPANDED, unbounded=False)
+    query = draw(st.sampled_from(shapes("expression")) if COMPILED else drawn)
+    table = draw(streams(max_size=6))
+    case = Case("certain", query, table.append_column("event", pa.array(range(table.num_rows), pa.int64())), {})
+    assume(window is None or case.bound().window is not None)
+    assume(engine.refuses(case.bound()) is None)
+    assume(len(linear_patterns(case.bound(), 2)) <= MOST_LINEAR)
     return case
 
 

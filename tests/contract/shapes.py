@@ -48,7 +48,16 @@ IMPRECISE = (
     "PATTERN SEQ(A a, A+ b[]) WHERE partition_contiguity { [id] } WITHIN 5",
     "PATTERN SEQ(A a, !(B m), !(D n), A b) WHERE m.x = n.x WITHIN 6",
 )
-SHAPES = {"certain": CERTAIN, "missing": MISSING, "imprecise": IMPRECISE, "both": MISSING, "existence": IMPRECISE}
+EXPRESSION = (
+    "PATTERN SEQ(A a, B? b, A c) WHERE [id] AND b.x > a.x WITHIN 8",
+    "PATTERN SEQ(A a, (B b | C c), A d) WHERE a.x <= d.x AND b.x IS NOT NULL WITHIN 8",
+    "PATTERN SEQ((A a, B b)+, A c) WHERE a.x <= b.x AND b[i].y != b[i-1].y WITHIN 8",
+    "PATTERN SEQ(AND(A a, B b), C? c) WITHIN 6",
+    "PATTERN SEQ(A a, B{1,2} b[] WITHIN 4, !(C n), A? c) WHERE n.x > a.x WITHIN 9",
+    "PATTERN SEQ(A a, (B* b[], C c)?, A d) WHERE partition_contiguity { [id] } WITHIN 9 OUTPUT NON-OVERLAP",
+)
+SHAPES = {"expression": EXPRESSION, "certain": CERTAIN, "missing": MISSING, "imprecise": IMPRECISE, "both": MISSING}
+SHAPES |= {"existence": IMPRECISE}
 
 
 @cache

@@ -22,7 +22,7 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
 from cepheid.engine.values.columnwise import condition, value_column
-from cepheid.errors import DataError
+from cepheid.errors import CepheidError, DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import component_text, to_text
@@ -66,6 +66,9 @@ def why(
         raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
     arrow = read_records(query, local.arrow, given).table
     bound = query.bind(Schema.from_arrow(arrow.schema, **given.roles()))
+    if bound.pattern is not None:
+        hint = "ask about one of the sequences that it stands for"
+        raise CepheidError("why() explains patterns that are plain sequences", hint=hint)
     keys = () if bound.strategy is s.Strategy.STRICT_CONTIGUITY else bound.equivalence
     table, sample = thinned(arrow, keys, most_events)
     subject = Subject(bound, ordered(table, bound.schema), given.model, given.scoring)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from cepheid.draw.expression import expression_svg
 from cepheid.language import syntax as s
 from cepheid.language.printing import component_text, expression_text, window_text
 
@@ -38,6 +39,8 @@ def automaton_svg(query: s.QuerySyntax, arcs: Sequence[Arc] = ()) -> str:
     >>> svg.count("<circle") >= 3, "no Register b" in svg
     (True, True)
     """
+    if query.pattern is not None:
+        return expression_svg(query)
     positives = [component for component in query.components if not component.negative]
     count = len(positives)
     shown = [arc for arc in arcs if arc.target - arc.source > 1 or arc.target == count]

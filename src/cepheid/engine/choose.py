@@ -108,7 +108,7 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
             raise EngineError(f"engine '{asked}' cannot run this query: {refusals[asked]}; {others} can")
         automatic = [ENGINES[asked]]
     if not automatic:
-        kind = "intervals" if imprecise else "queues" if lossy else "runs"
+        kind = "expansion" if bound.pattern is not None else "intervals" if imprecise else "queues" if lossy else "runs"
         hint = f"only engine={able[0].name!r} can, on a small stream" if able else None
         raise EngineError(f"{_where(lossy, imprecise)}this query cannot be run: {refusals[kind]}", hint=hint)
     for name in (name for name in given if name in CHOOSING):
@@ -168,6 +168,8 @@ def choose(
 
 def _plain_reason(plan: Plan, engine: Engine, engines: Sequence[Engine]) -> str:
     """Why an engine, if that needs no statistics."""
+    if plan.bound.pattern is not None:
+        return "the pattern is run as the linear ones that it stands for"
     why = ENGINES["sequence"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
     if engine.name == "sequence":
         return "a sequence of single events"

@@ -13,6 +13,7 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.limits import MAX_BRANCHES, MOST_PLACES
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.linear import refusal
 from cepheid.language.printing import expression_text
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.options import (
@@ -46,6 +47,8 @@ def anything(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The run engines: every strategy and Kleene plus, over streams that are exact."""
+    if bound.pattern is not None:
+        return "its patterns are plain sequences"
     if imprecise:
         return "it takes every event as true" if bound.schema.is_timed_exactly else "it takes every time as precise"
     return "it takes every event as seen" if lossy else None
@@ -60,8 +63,17 @@ def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     return precise(bound, lossy, imprecise)
 
 
+def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """Patterns with optional parts, alternatives, groups and any order, by the linear ones they stand for."""
+    if bound.pattern is None:
+        return "it is for patterns that are more than a sequence"
+    return refusal(bound)
+
+
 def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The queues engine: events that nobody saw."""
+    if bound.pattern is not None:
+        return "its patterns are plain sequences"
     if imprecise:
         exact = bound.schema.is_timed_exactly
         return "it takes every event that was seen as true" if exact else "its times are points, not intervals"
@@ -70,6 +82,8 @@ def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The engine for times that are only known to an interval."""
+    if bound.pattern is not None:
+        return "its patterns are plain sequences"
     if not imprecise:
         return "it is for imprecise times; pass lower='...' and upper='...'"
     unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
@@ -207,6 +221,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("backtrack", NoOptions, precise, Backwards(100.0), "search.runs:run_backtracking", "automaton_text"),
         Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
         Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
+        Engine("expansion", NoOptions, expressions, Fixed(1.0), "search.expansion:run"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
         Engine("points", ImpreciseOptions, points, Fixed(10.0), "search.points:run_points"),

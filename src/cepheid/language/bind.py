@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
-from cepheid.language.bound import BoundQuery, BoundSummary, BoundWindow, Branch, Conjunct, Phase
+from cepheid.language.bound import BoundGap, BoundQuery, BoundSummary, BoundWindow, Branch, Conjunct, Phase
 from cepheid.language.check import HALF_A_PAIR, is_text, located, returned_name
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
@@ -73,13 +73,14 @@ class _Binder:
             syntax=syntax,
             schema=self.schema,
             strategy=self.query.selection.strategy if self.query.selection else s.Strategy.SKIP_TILL_ANY,
-            window=self.window(),
+            window=self.window(self.query.within),
             equivalence=equivalence,
             fixed=fixed,
             conjuncts=tuple(self.placed(clause) for clause in conjuncts(self.positive_part(rest))),
             branches=self.branches(rest),
             returns=returns,
             summary=self.summary(equivalence),
+            gaps=tuple(self.gaps()),
             text=self.text,
         )
 
@@ -189,8 +190,21 @@ class _Binder:
 
     # the window
 
-    def window(self) -> BoundWindow | None:
-        within = self.query.within
+    def gaps(self) -> Iterator[tuple[str, BoundGap]]:
+        """How long after the event before it each component comes, where the query says so."""
+        for component in self.query.components:
+            if component.gap is None:
+                continue
+            after, within = self.window(component.gap.after), self.window(component.gap.within)
+            if any(each is not None and each.events for each in (after, within)):
+                self.fail("a gap is a length of time", component.gap, "bad-window", "for example WITHIN 5 minutes")
+            if after is not None and within is not None and after.length >= within.length:
+                hint = "AFTER is the shortest, WITHIN the longest time that may pass"
+                self.fail("no event can come after that and within this", component.gap, "bad-window", hint)
+            lengths = (None if each is None else each.length for each in (after, within))
+            yield component.variable, BoundGap(*lengths)
+
+    def window(self, within: s.Window | None) -> BoundWindow | None:
         if within is None:
             return None
         length, unit = self.length_written(within)
@@ -283,9 +297,11 @@ class _Binder:
             negative = [a for a, c in zip(attributes, self.query.components, strict=True) if c.negative]
             for index, left in enumerate(positive):
                 parts += [s.Comparison("=", left, right, span=node.span) for right in positive[index + 1 :] + negative]
-            if len(positive) == 1 and self.positives[0].kleene:  # nothing else ties the elements of the group together
-                first = s.Attribute(s.Reference(self.positives[0].variable, s.Element.FIRST), name, span=node.span)
-                parts.append(s.Comparison("=", positive[0], first, span=node.span))
+            for own, component in zip(positive, self.positives, strict=True):
+                # Nothing else ties the elements of the group together, or in a pattern nothing else may be there.
+                if component.kleene and (len(positive) == 1 or self.query.pattern is not None):
+                    first = s.Attribute(s.Reference(component.variable, s.Element.FIRST), name, span=node.span)
+                    parts.append(s.Comparison("=", own, first, span=node.span))
             if value is not None:
                 parts += [s.Comparison("=", attribute, value) for attribute in attributes]
             if not self.schema.lacks:  # a comparison holds on a NULL of an ANY component, but an equivalence test never

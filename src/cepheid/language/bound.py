@@ -11,6 +11,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from cepheid.language import syntax as s
+from cepheid.language.pattern import Pattern, exposed
 from cepheid.language.schema import Schema
 
 
@@ -107,6 +108,14 @@ class BoundSummary:
 
 
 @dataclass(frozen=True)
+class BoundGap:
+    """How long after the event selected before it an event comes: at least `after`, less than `within`, in steps."""
+
+    after: int | None = None
+    within: int | None = None
+
+
+@dataclass(frozen=True)
 class BoundQuery:
     """A query that is ready to be planned."""
 
@@ -120,6 +129,7 @@ class BoundQuery:
     branches: tuple[Branch, ...]
     returns: tuple[tuple[str, s.Expression], ...] | None
     summary: BoundSummary | None = None
+    gaps: tuple[tuple[str, BoundGap], ...] = ()
     text: str | None = field(default=None, compare=False)
 
     @property
@@ -134,7 +144,11 @@ class BoundQuery:
 
     @cached_property
     def negations(self) -> tuple[Negation, ...]:
-        """The components that must not happen, each with its neighbours."""
+        """The components that must not happen, each with its neighbours.
+
+        In a pattern that is an expression, the neighbours of a component are those of the text, or None where nothing
+        need stand between it and the window's edge.
+        """
         found: list[Negation] = []
         position = 0
         for component in self.components:
@@ -145,7 +159,24 @@ class BoundQuery:
                 )
             else:
                 position += 1
+        if self.pattern is not None:
+            negative = frozenset(negation.component.variable for negation in found)
+            first, _ = exposed(self.pattern, negative)
+            last_ones, _ = exposed(self.pattern, negative, last=True)
+            return tuple(
+                Negation(
+                    each.component,
+                    None if each.component.variable in first else each.after,
+                    None if each.component.variable in last_ones else each.before,
+                )
+                for each in found
+            )
         return tuple(found)
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """How components combine, where they are not a plain sequence."""
+        return self.syntax.pattern
 
     @cached_property
     def place_of(self) -> dict[str, int]:

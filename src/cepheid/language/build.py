@@ -39,13 +39,18 @@ from cepheid.language.expressions import (
     sum_,
     var,
 )
-from cepheid.language.printing import component_text, to_text
+from cepheid.language.pattern import Repeat, Single
+from cepheid.language.printing import component_text, quantifier_text, to_text
+from cepheid.language.sase.parse_pattern import PLUS, Part, finished, in_sequence, repeated, single
+from cepheid.language.sase.parse_pattern import all_of as any_order
+from cepheid.language.sase.parse_pattern import one_of as alternatives
 from cepheid.language.units import UNITS
 
 __all__ = [
     "Event",
     "Expr",
     "Pattern",
+    "all_of",
     "any_of",
     "attr",
     "avg",
@@ -59,6 +64,7 @@ __all__ = [
     "lit",
     "max_",
     "min_",
+    "one_of",
     "only",
     "param",
     "seq",
@@ -83,6 +89,8 @@ class Event(Elements):
     any: bool = False
     negative: bool = False
     kleene: bool = False
+    often: tuple[int, int | None] | None = None  # how many events, where it is not one, or one or more
+    gap: s.Gap | None = None
 
     def as_(self, variable: str) -> Event:
         """The same place under a name."""
@@ -90,7 +98,35 @@ class Event(Elements):
 
     def one_or_more(self) -> Event:
         """Kleene plus: one or more events (SASE+ section 2)."""
-        return replace(self, kleene=True)
+        return replace(self, kleene=True, often=None)
+
+    def optional(self) -> Event:
+        """At most one event.
+
+        >>> event("B").as_("b").optional(), event("B").as_("b").times(2, 5)
+        (<Event B? b>, <Event B{2,5} b[]>)
+        """
+        return replace(self, kleene=False, often=(0, 1))
+
+    def zero_or_more(self) -> Event:
+        """Any number of events."""
+        return replace(self, kleene=True, often=(0, None))
+
+    def times(self, least: int, most: int | None = None) -> Event:
+        """So many events, or from so many to so many."""
+        return replace(self, kleene=True, often=_rounds(least, most))
+
+    def times_or_more(self, least: int) -> Event:
+        """At least so many events."""
+        return replace(self, kleene=True, often=_rounds(least, None, open_ended=True))
+
+    def within_gap(self, within: int | timedelta | None = None, *, after: int | timedelta | None = None) -> Event:
+        """How long after the event selected before it: less than `within`, at least `after`.
+
+        >>> print(seq(event("A").as_("a"), event("B").as_("b").within_gap(timedelta(minutes=5))))
+        PATTERN SEQ(A a, B b WITHIN 5 minutes)
+        """
+        return replace(self, gap=s.Gap(_gap_length(after), _gap_length(within)))
 
     def plus(self) -> Event:
         """The same as `one_or_more`."""
@@ -121,7 +157,13 @@ class Event(Elements):
         component = s.Component(
             self.variable or "", self.types, self.any, self.negative, self.kleene, self.variable is not None
         )
-        return f"<Event {component_text(component)}>"
+        quantifier = quantifier_text(Repeat(Single(""), *self.often)) if self.often is not None else None
+        return f"<Event {component_text(component, (), quantifier)}>"
+
+    def part(self) -> Part:
+        """This place as a part of a pattern."""
+        often = self.often or (PLUS if self.kleene else None)
+        return single(replace(self.component(), gap=self.gap), often)
 
     def component(self, *, alone: bool = False) -> s.Component:
         """The syntax of this place; without a variable, the name of its type stands in for one."""
@@ -152,9 +194,32 @@ def any_of(*types: str) -> Event:
     return replace(event(*types), any=True)
 
 
-def seq(*events: Event) -> Pattern:
-    """A pattern of events in this order."""
-    return Pattern(s.QuerySyntax(tuple(_event(one).component() for one in events) or _refuse_empty()))
+def seq(*parts: Event | Pattern) -> Pattern:
+    """A pattern of events and other patterns in this order.
+
+    >>> a, b, c = event("A").as_("a"), event("B").as_("b"), event("C").as_("c")
+    >>> print(seq(seq(a, b).one_or_more(), c.optional()))
+    PATTERN SEQ((A a, B b)+, C? c)
+    """
+    return _pattern(in_sequence([_part(one) for one in parts] or _refuse_empty(), s.NOWHERE))
+
+
+def one_of(*parts: Event | Pattern) -> Pattern:
+    """One of several events or patterns.
+
+    >>> print(seq(event("A").as_("a"), one_of(event("B").as_("b"), event("C").as_("c"))))
+    PATTERN SEQ(A a, (B b | C c))
+    """
+    return _pattern(alternatives([_part(one) for one in parts] or _refuse_empty(), s.NOWHERE))
+
+
+def all_of(*parts: Event | Pattern) -> Pattern:
+    """All of several events or patterns, in any order.
+
+    >>> print(seq(all_of(event("A").as_("a"), event("B").as_("b")), event("C").as_("c")))
+    PATTERN SEQ(AND(A a, B b), C c)
+    """
+    return _pattern(any_order([_part(one) for one in parts] or _refuse_empty(), s.NOWHERE))
 
 
 def only(one: Event) -> Pattern:
@@ -199,6 +264,27 @@ class Pattern:
             found += _conjuncts(node_of(condition))
         joined = None if not found else found[0] if len(found) == 1 else s.And(tuple(found))
         return self._with(where=joined)
+
+    # as a part of another pattern
+
+    def optional(self) -> Pattern:
+        """The whole of it at most once."""
+        return self._repeated(0, 1)
+
+    def one_or_more(self) -> Pattern:
+        """At least one round; its variables are lists."""
+        return self._repeated(1, None)
+
+    def zero_or_more(self) -> Pattern:
+        """Any number of rounds."""
+        return self._repeated(0, None)
+
+    def times(self, least: int, most: int | None = None) -> Pattern:
+        """So many rounds, or from so many to so many."""
+        return self._repeated(*_rounds(least, most))
+
+    def _repeated(self, least: int, most: int | None) -> Pattern:
+        return _pattern(repeated(_part(self), (least, most), s.NOWHERE))
 
     # event selection strategies
 
@@ -303,6 +389,37 @@ class Pattern:
 
     def _with(self, **changes: Any) -> Pattern:
         return Pattern(replace(self.query, **changes))
+
+
+def _pattern(part: Part) -> Pattern:
+    components, pattern = finished(part)
+    return Pattern(s.QuerySyntax(components, pattern=pattern))
+
+
+def _part(one: object) -> Part:
+    """An event, or a pattern that has no clauses of its own, as a part of a pattern."""
+    if not isinstance(one, Pattern):
+        return _event(one).part()
+    if one.query != s.QuerySyntax(one.query.components, one.query.sequence, pattern=one.query.pattern):
+        hint = "put where(), within() and the like behind the whole pattern"
+        raise QueryError("a part of a pattern has no clauses of its own", hint=hint, code="bad-pattern")
+    if one.query.pattern is not None:
+        return Part(one.query.pattern, one.query.components)
+    parts = [single(component, PLUS if component.kleene else None) for component in one.query.components]
+    return in_sequence(parts, s.NOWHERE)
+
+
+def _rounds(least: int, most: int | None, *, open_ended: bool = False) -> tuple[int, int | None]:
+    most = most if most is not None or open_ended else least
+    if least < 0 or most == 0 or (most is not None and most < least):
+        raise QueryError("no number of rounds", hint="write times(3) or times(2, 5)", code="bad-quantifier")
+    return least, most
+
+
+def _gap_length(given: int | timedelta | None) -> s.Window | None:
+    if given is None:
+        return None
+    return _window(given) if isinstance(given, timedelta) else s.Window(given)
 
 
 def _event(one: object) -> Event:

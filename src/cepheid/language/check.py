@@ -14,6 +14,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
+from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, exposed, walk
 from cepheid.language.printing import expression_text
 from cepheid.language.totals import total_problems
 
@@ -103,6 +104,9 @@ def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
         hint = "match parts of the pattern, and match their results"
         message = f"a pattern of {len(query.components)} components; there may be at most {MOST_COMPONENTS}"
         yield message, query.components[MOST_COMPONENTS], "too-many-components", hint
+    if query.pattern is not None:
+        yield from _expression_pattern_problems(query, query.pattern)
+        return
     if all(component.negative for component in query.components):
         hint = "add a component without '!'"
         yield "a pattern needs at least one event that happens", query.components[0], "only-negation", hint
@@ -132,6 +136,33 @@ def _text_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     for component in query.components:
         if not all(is_text(name) for name in component.types or ()):
             yield message, component, code, hint
+
+
+def _expression_pattern_problems(query: s.QuerySyntax, pattern: Pattern) -> Iterator[_Problem]:
+    """What is wrong with a pattern that is an expression (docs/semantics.md, "Patterns are expressions")."""
+    by_name = {component.variable: component for component in query.components}
+    negative = frozenset(component.variable for component in query.components if component.negative)
+    for node in walk(pattern):
+        match node:
+            case Repeat(part=Single(label=name)) if name in negative:
+                hint = f"write !({_type(by_name[name])} {name})"
+                yield "a negated component is a single event", by_name[name], "negated-kleene", hint
+            case AnyOrder(parts=parts):
+                for part in parts:
+                    if isinstance(part, Single) and part.label in negative:
+                        hint = "put it between two parts of a sequence"
+                        yield "AND says nothing of where not", by_name[part.label], "negation-in-any-order", hint
+    opening, vanishes = exposed(pattern, negative)
+    if vanishes:
+        hint = "make one of its parts more than optional"
+        yield "a pattern needs at least one event that happens", query.components[0], "only-negation", hint
+    if query.within is not None:
+        return
+    for place, names in (("start", opening), ("end", exposed(pattern, negative, last=True)[0])):
+        for name in sorted(names):
+            hint = "add WITHIN, for example WITHIN 1 hour"
+            message = f"negation at the {place} of a pattern needs a window"
+            yield message, by_name[name], "negation-without-within", hint
 
 
 def _type(component: s.Component) -> str:

@@ -6,7 +6,7 @@ Nodes are frozen data. A dialect's parser makes them; automata and programs are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import TypeAlias
 
@@ -133,6 +133,63 @@ def may_be_empty(pattern: Pattern) -> bool:
         case Excluded(part=part):
             return may_be_empty(part)
     return True
+
+
+def exposed(pattern: Pattern, negative: frozenset[str], *, last: bool = False) -> tuple[frozenset[str], bool]:
+    """The negative labels that can come before every other one (or, with `last`, behind), and can all others vanish?
+
+    >>> absent, b = frozenset("N"), Single("B")
+    >>> exposed(Sequence((Repeat(b, 0, 1), Single("N"), Single("A"))), absent)
+    (frozenset({'N'}), False)
+    >>> exposed(Sequence((Single("A"), Single("N"), b)), absent, last=True)
+    (frozenset(), False)
+    """
+    match pattern:
+        case Single(label=label):
+            return (frozenset({label}), True) if label in negative else (frozenset(), False)
+        case Sequence(parts=parts):
+            found: frozenset[str] = frozenset()
+            for part in reversed(parts) if last else parts:
+                here, vanishes = exposed(part, negative, last=last)
+                found |= here
+                if not vanishes:
+                    return found, False
+            return found, True
+        case Choice(parts=parts) | AnyOrder(parts=parts):
+            inside = [exposed(part, negative, last=last) for part in parts]
+            vanishes = all(gone for _, gone in inside) if isinstance(pattern, AnyOrder) else any(g for _, g in inside)
+            return frozenset().union(*(here for here, _ in inside)), vanishes
+        case Repeat(part=part, least=least):
+            here, vanishes = exposed(part, negative, last=last)
+            return here, vanishes or least == 0
+        case Excluded(part=part):
+            return exposed(part, negative, last=last)
+    return frozenset(), True
+
+
+def without(pattern: Pattern, labels: frozenset[str]) -> Pattern:
+    """The pattern with some labels taking nothing.
+
+    >>> without(Sequence((Single("A"), Single("N"))), frozenset("N")).parts[1]
+    Empty(span=(0, 0))
+    """
+    match pattern:
+        case Single(label=label):
+            return Empty() if label in labels else pattern
+        case Sequence(parts=parts) | Choice(parts=parts) | AnyOrder(parts=parts):
+            return replace(pattern, parts=tuple(without(part, labels) for part in parts))
+        case Repeat(part=part) | Excluded(part=part):
+            return replace(pattern, part=without(part, labels))
+    return pattern
+
+
+def is_list(pattern: Pattern) -> bool:
+    """Does it make its variables lists? All repetition does but `?`.
+
+    >>> is_list(Repeat(Single("A"), 0, 1)), is_list(Repeat(Single("A"), 1, 1)), is_list(Single("A"))
+    (False, True, False)
+    """
+    return isinstance(pattern, Repeat) and (pattern.least, pattern.most) != (0, 1)
 
 
 def orders(pattern: AnyOrder) -> Choice:

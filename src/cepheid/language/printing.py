@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from cepheid.language import syntax as s
+from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single
 
 # How tightly each node holds its parts together; a looser part inside a tighter one needs parentheses.
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _UNARY, _ATOM = range(8)
@@ -30,8 +31,7 @@ def to_text(query: s.QuerySyntax) -> str:
     """
     query = _without_needless_names(query)
     mentioned = s.mentioned_words(query)
-    components = ", ".join(component_text(component, mentioned) for component in query.components)
-    lines = [f"PATTERN SEQ({components})" if query.sequence else f"PATTERN {components}"]
+    lines = [f"PATTERN {pattern_text(query, mentioned)}"]
     where = _where_text(query)
     if where:
         lines.append(f"WHERE {where}")
@@ -52,7 +52,69 @@ def to_text(query: s.QuerySyntax) -> str:
     return "\n".join(lines)
 
 
-def component_text(component: s.Component, mentioned: Collection[str] = ()) -> str:
+def pattern_text(query: s.QuerySyntax, mentioned: Collection[str] = ()) -> str:
+    """The pattern of a query, without its conditions.
+
+    >>> from cepheid.language.sase.parse import parse
+    >>> pattern_text(parse("PATTERN SEQ(A a, (B{2,} b[], C? c | AND(D d, E e))*) WITHIN 5"))
+    'SEQ(A a, (B{2,} b[], C? c | AND(D d, E e))*)'
+    """
+    if query.pattern is None:
+        components = ", ".join(component_text(component, mentioned) for component in query.components)
+        return f"SEQ({components})" if query.sequence else components
+    by_name = {component.variable: component for component in query.components}
+
+    def text(node: Pattern, quantifier: str = "") -> str:
+        match node:
+            case Single(label=label):
+                return component_text(by_name[label], mentioned, quantifier) + _gap_text(by_name[label].gap)
+            case Repeat(part=Single() as part):
+                return text(part, quantifier_text(node))
+            case Repeat(part=part):
+                return (f"({listed(part)})" if not isinstance(part, AnyOrder) else text(part)) + quantifier_text(node)
+            case Choice():
+                return f"({listed(node)})"
+            case AnyOrder(parts=parts):
+                return f"AND({', '.join(inside(part) for part in parts)})"
+            case Sequence():
+                return f"SEQ({listed(node)})"
+        raise TypeError(f"no text for {type(node).__name__}")
+
+    def inside(node: Pattern) -> str:
+        return f"({listed(node)})" if isinstance(node, Sequence) else text(node)
+
+    def listed(node: Pattern) -> str:
+        match node:
+            case Sequence(parts=parts):
+                return ", ".join(text(part) for part in parts)
+            case Choice(parts=parts):
+                return " | ".join(listed(part) for part in parts)
+        return text(node)
+
+    return f"SEQ({listed(query.pattern)})" if not isinstance(query.pattern, Choice) else f"SEQ({text(query.pattern)})"
+
+
+def quantifier_text(repeat: Repeat) -> str:
+    """How often a part comes.
+
+    >>> [quantifier_text(Repeat(Single("b"), *often)) for often in ((0, 1), (1, None), (2, None), (3, 3), (2, 5))]
+    ['?', '+', '{2,}', '{3}', '{2,5}']
+    """
+    least, most = repeat.least, repeat.most
+    signs = {(0, 1): "?", (0, None): "*", (1, None): "+"}
+    if (least, most) in signs:
+        return signs[least, most]
+    return f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
+
+
+def _gap_text(gap: s.Gap | None) -> str:
+    if gap is None:
+        return ""
+    after = f" AFTER {window_text(gap.after)}" if gap.after is not None else ""
+    return after + (f" WITHIN {window_text(gap.within)}" if gap.within is not None else "")
+
+
+def component_text(component: s.Component, mentioned: Collection[str] = (), quantifier: str | None = None) -> str:
     """One place of the pattern, as written in SEQ.
 
     An untyped variable stands alone if the query mentions it, since only then does it read back as a variable.
@@ -60,13 +122,15 @@ def component_text(component: s.Component, mentioned: Collection[str] = ()) -> s
     >>> component_text(s.Component("x"), {"x"}), component_text(s.Component("x"))
     ('x', '* x')
     """
+    if quantifier is None:
+        quantifier = "+" if component.kleene else ""
     types = [type_text(name) for name in component.types or ()]
-    variable = name_text(component.variable) + ("[]" if component.kleene else "")
-    if component.types is None and component.variable in mentioned and not component.kleene:
+    variable = name_text(component.variable) + ("[]" if quantifier not in ("", "?") else "")
+    if component.types is None and component.variable in mentioned and not quantifier:
         text = variable
     else:
         text = f"ANY({', '.join(types)})" if component.any else types[0] if types else "*"
-        text += "+" if component.kleene else ""
+        text += quantifier
         text += f" {variable}" if component.named else ""
     return f"!({text})" if component.negative else text
 

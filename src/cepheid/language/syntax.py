@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from cepheid.language.pattern import Pattern
+
 Span: TypeAlias = tuple[int, int]  # character offsets into the query text, half open
 NOWHERE: Span = (0, 0)
 MAX_DEPTH = 100  # how deep expressions may nest: many passes recurse, and Python's stack is finite
@@ -185,6 +187,14 @@ CONTIGUOUS = frozenset({Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUIT
 
 
 @dataclass(frozen=True)
+class Gap(Node):
+    """`AFTER 1 minute WITHIN 5 minutes`: how long after the event selected before it an event of a component comes."""
+
+    after: Window | None = None  # at least this much
+    within: Window | None = None  # and less than this
+
+
+@dataclass(frozen=True)
 class Component(Node):
     """One place of the pattern.
 
@@ -198,6 +208,7 @@ class Component(Node):
     negative: bool = False
     kleene: bool = False
     named: bool = True  # False: the text gave no variable, so the name was made up
+    gap: Gap | None = None
 
 
 @dataclass(frozen=True)
@@ -261,7 +272,12 @@ class Output(Node):
 
 @dataclass(frozen=True)
 class QuerySyntax(Node):
-    """A whole query as written."""
+    """A whole query as written.
+
+    `pattern` says how the components combine, each a `Single` with the name of its variable; None: in sequence, as
+    they are listed. `components` are the leaves in the order of the text; `kleene` marks
+    those whose variable is a list.
+    """
 
     components: tuple[Component, ...]
     sequence: bool = True  # False: a single component without SEQ, a filter query
@@ -273,6 +289,7 @@ class QuerySyntax(Node):
     returns: tuple[Returned, ...] | None = None
     output: Output = Output()
     summary: Summary | None = None
+    pattern: Pattern | None = None
 
     def values(self) -> tuple[Expression, ...]:
         """What RETURN and SUMMARISE compute."""

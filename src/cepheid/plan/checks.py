@@ -14,6 +14,8 @@ GIVE_BOUNDS = "pass lower='...' and upper='...', or uncertainty=..."
 
 def check_meaning(bound: BoundQuery) -> None:
     """Some clauses say nothing where every match is certain, others where times are not."""
+    if bound.pattern is not None:
+        _check_expression(bound)
     if bound.schema.lower is not None:
         if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
             unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
@@ -31,6 +33,19 @@ def check_meaning(bound: BoundQuery) -> None:
         )
 
 
+def _check_expression(bound: BoundQuery) -> None:
+    """What is not yet said of patterns that are expressions."""
+    hint = "write the alternatives as queries of their own, and run them together"
+    if bound.schema.lower is not None:
+        raise QueryError(
+            "imprecise times need a pattern that is a plain sequence", hint=hint, code="expression-imprecise"
+        )
+    if bound.syntax.threshold is not None:
+        raise QueryError("THRESHOLD needs a pattern that is a plain sequence", hint=hint, code="expression-threshold")
+    if bound.syntax.output.mode is s.OutputMode.MAXIMAL:
+        raise QueryError("MAXIMAL needs a pattern that is a plain sequence", hint=hint, code="expression-maximal")
+
+
 def check_options(bound: BoundQuery, options: PlanOptions) -> None:
     """Options that say something of missing events or imprecise times are for queries that have these."""
     given = given_options(options)
@@ -38,6 +53,8 @@ def check_options(bound: BoundQuery, options: PlanOptions) -> None:
         for name in FOR_INTERVALS:
             if name in given:
                 raise CepheidError(f"{name} is for imprecise times", hint=GIVE_BOUNDS)
+    if bound.pattern is not None and options.model is not None:
+        raise CepheidError("a loss model needs a pattern that is a plain sequence", hint="leave model out")
     if not is_lossy(bound, options.model):
         for name in FOR_MISSING:
             if name in given:

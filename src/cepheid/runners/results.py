@@ -25,7 +25,7 @@ def assemble(bound: BoundQuery, table: pa.Table, matches: Matches) -> pa.Table:
     columns["match_start"], columns["match_end"] = starts, ends
     if bound.returns is None:
         for component, chosen in zip(bound.positives, matches.chosen, strict=True):
-            columns[component.variable] = _events(table, chosen)
+            columns[component.variable] = _events(table, chosen, bound)
     else:
         for name, expression in bound.returns:
             columns[name] = _returned(bound, table, matches, expression)
@@ -67,18 +67,19 @@ def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
     return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken
 
 
-def _events(table: pa.Table, chosen: Chosen) -> pa.Array:
+def _events(table: pa.Table, chosen: Chosen, bound: BoundQuery) -> pa.Array:
     absent = chosen.rows == MISSING
     fields = [_taken(column, chosen.rows) for column in table.columns]
     names = table.column_names
     structs = pa.StructArray.from_arrays(fields, names, mask=pa.array(absent) if absent.any() else None)
-    return structs if chosen.offsets is None else _listed(chosen.offsets, structs)
+    return structs if chosen.offsets is None else _listed(chosen.offsets, structs, bound)
 
 
-def _listed(offsets: Int64s, values: pa.Array) -> pa.Array:
+def _listed(offsets: Int64s, values: pa.Array, bound: BoundQuery) -> pa.Array:
+    """Lists of events; a missing group is NULL, a group that an expression left out is empty."""
     if offsets[-1] > MAX_LIST:
         raise LimitError("the Kleene groups of the result hold over two billion events; ask for less with max_matches")
-    missing = np.diff(offsets) == 0
+    missing = np.diff(offsets) == 0 if bound.pattern is None else np.zeros(len(offsets) - 1, bool)
     return pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), values, mask=pa.array(missing) if missing.any() else None
     )
@@ -88,6 +89,11 @@ def _edges(bound: BoundQuery, table: pa.Table, matches: Matches) -> tuple[pa.Arr
     """The times of the first and the last event that was seen."""
     column = table.column(bound.schema.time)
     rows = np.stack([group.first() for group in matches.chosen])
+    if bound.pattern is not None:  # any component may hold the first event: rows are in the order of time
+        lasts = np.stack([group.last() for group in matches.chosen])
+        return _taken(column, np.where(rows == MISSING, len(table), rows).min(axis=0)), _taken(
+            column, lasts.max(axis=0)
+        )
     first = rows[0].copy()
     for other in rows[1:]:
         first = np.where(first == MISSING, other, first)
@@ -110,11 +116,11 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
     by_name = dict(zip(bound.place_of, matches.chosen, strict=True))
     match expression:
         case s.Reference(variable=variable):
-            return _events(table, by_name[variable])
+            return _events(table, by_name[variable], bound)
         case s.Attribute(of=of, name=name) if expression.default is None:
             chosen = by_name[of.variable]
             if chosen.offsets is not None and of.element in (s.Element.SINGLE, s.Element.ALL):
-                return _listed(chosen.offsets, _taken(table.column(name), chosen.rows))
+                return _listed(chosen.offsets, _taken(table.column(name), chosen.rows), bound)
             return _taken(table.column(name), _rows(chosen, of.element))
 
     def resolve(node: s.Expression) -> Column:
@@ -122,7 +128,7 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
             case s.Length(variable=variable):
                 return pa.array(_sizes(by_name[variable]))
             case s.Call(function=function, arguments=(argument,)):
-                return _aggregate(function.lower(), argument, table, by_name)
+                return _aggregate(function.lower(), argument, table, by_name, bound)
             case s.Attribute(of=of, name=name, default=default):
                 found = _taken(value_column(table.column(name)), _rows(by_name[of.variable], of.element))
                 return found if default is None else pc.coalesce(found, value(default, resolve))
@@ -154,7 +160,9 @@ def _sizes(chosen: Chosen) -> Int64s:
     return np.ones(len(chosen.rows), np.int64) if chosen.offsets is None else np.diff(chosen.offsets)
 
 
-def _aggregate(function: str, argument: s.Expression, table: pa.Table, by_name: dict[str, Chosen]) -> Column:
+def _aggregate(
+    function: str, argument: s.Expression, table: pa.Table, by_name: dict[str, Chosen], bound: BoundQuery
+) -> Column:
     assert function in AGGREGATES
     (variable,) = s.variables_of(argument)
     chosen = by_name[variable]
@@ -169,7 +177,7 @@ def _aggregate(function: str, argument: s.Expression, table: pa.Table, by_name: 
         return flattened.take(pa.array(edges, mask=missing))
     aggregate = AGGREGATES[function]
     if function == "avg" or aggregate.column is None or (function == "sum" and _may_overflow(flattened, sizes)):
-        listed = _listed(chosen.offsets, _whole(flattened)).to_pylist()
+        listed = _listed(chosen.offsets, _whole(flattened), bound).to_pylist()
         kind = pa.float64() if aggregate.result is DataType.FLOAT else flattened.type
         return pa.array([aggregate.over(values) for values in listed], kind)
     grouped = pa.table({"match": np.repeat(np.arange(len(sizes)), sizes), "value": _whole(flattened)})

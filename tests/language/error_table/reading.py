@@ -27,7 +27,7 @@ READING_THE_TEXT = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b",
                 "line 1, column 31: the query ends too early",
-                "                              ^ expected ')'",
+                "                              ^ expected ')', ',', AFTER, WITHIN",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE 1 < a.price < 3",
@@ -201,12 +201,44 @@ THE_PATTERN = Section(
             ),
         ),
         Kind(
+            "negation-in-any-order",
+            "The parts of AND come in any order, so a negated one has no neighbours to stand between.",
+            Example(
+                "PATTERN SEQ(Login a, AND(Payment b, !(Stock c))) WITHIN 1 hour",
+                "line 1, column 37: AND says nothing of where not",
+                "                                    ^^^^^^^^^^ put it between two parts of a sequence",
+            ),
+        ),
+        Kind(
+            "bad-quantifier",
+            "How often a part comes is a whole number above 0, or a range of them.",
+            Example(
+                "PATTERN SEQ(Login a, Payment{5,2} b[])",
+                "line 1, column 29: no number of rounds",
+                "                            ^^^^^ write {3}, {2,5} or {2,}",
+            ),
+        ),
+        Kind(
+            "gap-of-group",
+            "AFTER and WITHIN inside the pattern say when one event comes after the one before it.",
+            Example(
+                "PATTERN SEQ(Login a, (Payment b, Stock c) WITHIN 5 minutes)",
+                "line 1, column 22: a gap is in front of one event",
+                "                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it behind one component, for example B b WITHIN 5 minutes",
+            ),
+        ),
+        Kind(
             "only-negation",
             "Nothing in the pattern has to happen.",
             Example(
                 "PATTERN SEQ(!(Login a)) WITHIN 1 hour",
                 "line 1, column 13: a pattern needs at least one event that happens",
                 "            ^^^^^^^^^^ add a component without '!'",
+            ),
+            Example(
+                "PATTERN SEQ(Login? a, Payment* b[])",
+                "line 1, column 13: a pattern needs at least one event that happens",
+                "            ^^^^^^^^ make one of its parts more than optional",
             ),
         ),
         Kind(

@@ -10,7 +10,7 @@ import numpy as np
 
 from cepheid.engine.data.matches import Matches, from_groups
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.reference import missing, output, precise, worlds
+from cepheid.engine.reference import expansion, missing, output, precise, worlds
 from cepheid.engine.reference.stream import FoundMatch, Stream
 from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import LimitError, QueryError
@@ -64,6 +64,8 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
     with the probability of each instant, `unit` says how far instants are apart, `confidence` stands in for CONFIDENCE.
     """
     bound, options = plan.bound, plan.options
+    if bound.pattern is not None:  # what may be missing or imprecise is refused before (plan/checks.py)
+        return expansion.find_all(bound, stream)
     judge = partial(precise.find_all, bound)
     if is_lossy(plan):
         model = missing.check_missing(bound, plan.model)

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cepheid.engine.data.matches import sortable
-from cepheid.engine.reference.stream import FoundMatch, Groups, OrderKey, Stream, first_seen, last_seen, partition_of
+from cepheid.engine.reference.stream import (
+    FoundMatch,
+    Groups,
+    OrderKey,
+    Stream,
+    first_event,
+    last_event,
+    partition_of,
+)
 from cepheid.language.bound import BoundQuery
 
 Ended = Mapping[tuple[Any, ...], OrderKey]  # for each partition, where its last reported match ended
@@ -22,10 +30,10 @@ def without_overlap(bound: BoundQuery, stream: Stream, found: Iterable[FoundMatc
     for match in sorted(found, key=lambda match: _competing(bound, stream, match.groups)):
         partition = partition_of(bound, stream, match.groups)
         before = carried.get(partition)
-        start = sortable(stream.key(first_seen(match.groups), bound))
+        start = sortable(stream.key(first_event(bound, match.groups), bound))
         if before is None or start > sortable(before):
             kept.append(match)
-            carried[partition] = stream.key(last_seen(match.groups), bound)
+            carried[partition] = stream.key(last_event(bound, match.groups), bound)
     return kept
 
 
@@ -33,7 +41,7 @@ def last_ends(bound: BoundQuery, stream: Stream, reported: Iterable[Groups]) -> 
     """What NON-OVERLAP carries from one interval to the next: the latest end of each partition's matches."""
     ends: dict[tuple[Any, ...], OrderKey] = {}
     for groups in reported:
-        partition, end = partition_of(bound, stream, groups), stream.key(last_seen(groups), bound)
+        partition, end = partition_of(bound, stream, groups), stream.key(last_event(bound, groups), bound)
         if partition not in ends or sortable(end) > sortable(ends[partition]):
             ends[partition] = end
     return ends
@@ -70,7 +78,7 @@ def most_confident(bound: BoundQuery, stream: Stream, found: list[FoundMatch], c
 
 def _competing(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[Any, ...]:
     """End, latest start, then the events' order; concurrent events by their values, since arrival must not matter."""
-    end, start = stream.instants[last_seen(groups)], stream.instants[first_seen(groups)]
+    end, start = stream.instants[last_event(bound, groups)], stream.instants[first_event(bound, groups)]
     instants = [tuple(stream.instants[event] for event in group) for group in groups]
     names = sorted(bound.schema.names)
     values = [[sortable(stream.rows[event][name] for name in names) for event in group] for group in groups]

@@ -56,6 +56,20 @@ def last_seen(groups: Groups) -> int:
     return next(group[-1] for group in reversed(groups) if group)
 
 
+def first_event(bound: BoundQuery, groups: Groups) -> int:
+    """The first event of a match; in a pattern that is an expression, any component may hold it."""
+    if bound.pattern is None:
+        return first_seen(groups)
+    return min(event for group in groups for event in group)
+
+
+def last_event(bound: BoundQuery, groups: Groups) -> int:
+    """The last event of a match."""
+    if bound.pattern is None:
+        return last_seen(groups)
+    return max(event for group in groups for event in group)
+
+
 def partition_of(bound: BoundQuery, stream: Stream, groups: Groups) -> tuple[Any, ...]:
     """The equivalence-test values of a match: an event of an ANY component may lack some, the others have them."""
     events = [event for group in groups for event in group]

@@ -15,6 +15,18 @@ from lark.visitors import Transformer_NonRecursive
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.sase.parse_pattern import (
+    OPTIONAL,
+    PLUS,
+    STAR,
+    Part,
+    all_of,
+    finished,
+    in_sequence,
+    one_of,
+    repeated,
+    single,
+)
 from cepheid.language.sase.syntax_errors import syntax_error
 from cepheid.language.units import unit_named
 
@@ -89,6 +101,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
+        self.has_seq = False
 
     def fail(self, message: str, span: s.Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.text, start=span[0], end=span[1], hint=hint, code=code)
@@ -96,48 +109,93 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     # pattern
 
     def query(self, meta: Meta, parts: list[Any]) -> s.QuerySyntax:
-        head, components = parts[0], tuple(part for part in parts[1:] if isinstance(part, s.Component))
-        has_seq = any(isinstance(part, Token) and part.type == "SEQ" for part in parts)
-        sequence = len(components) > 1 or has_seq or str(head).lower() == "sequence"
+        head, part = (parts[0], parts[1]) if isinstance(parts[0], Token) else (None, parts[0])
+        rest = parts[2:] if head is not None else parts[1:]
+        components, pattern = finished(part)
+        sequence = len(components) > 1 or pattern is not None or self.has_seq or str(head).lower() == "sequence"
         clauses: dict[str, Any] = {}
-        for part in parts[1:]:
-            if isinstance(part, s.Component | Token):
+        for clause in rest:
+            if clause is None or isinstance(clause, Token):
                 continue
-            name, span, values = part
+            name, span, values = clause
             if name in clauses:
                 self.fail(f"{name.upper()} is given twice", span, "duplicate-clause")
             clauses[name] = values
         fields: dict[str, Any] = {}
         for values in clauses.values():
             fields.update(values)
-        return s.QuerySyntax(components, sequence, span=_span(meta), **fields)
+        return s.QuerySyntax(components, sequence, span=_span(meta), pattern=pattern, **fields)
 
-    def component(self, meta: Meta, parts: list[Any]) -> s.Component:
+    def component(self, meta: Meta, parts: list[Any]) -> Part:
         negative = isinstance(parts[0], Token) and parts[0].type == "BANG"
-        (kind, types, types_span), plus, named = parts[1:] if negative else parts
+        (kind, types, types_span), quantifier, named = parts[1:] if negative else parts
         span = _span(meta)
+        many = quantifier is not None and quantifier != OPTIONAL
         types_text = self.text[slice(*types_span)]
         if named is not None:
             variable, variable_span, brackets = named
-            if brackets and plus is None:
+            if brackets and not many:
                 hint = f"write {types_text}+ {variable}[] for one or more events"
                 self.fail(f"'{variable}[]' without '+'", variable_span, "kleene-without-plus", hint)
-        elif plus is not None:
+        elif many:
             hint = f"write {types_text}+ a[]"
             self.fail("a Kleene component needs a variable", types_span, "missing-variable", hint)
         elif types is None:
             self.fail("a component of any type needs a variable", types_span, "missing-variable", "write * x")
         else:
             variable = "_or_".join(types)
-        return s.Component(
+        found = s.Component(
             variable,
             types,
             any=kind == "any",
             negative=negative,
-            kleene=plus is not None,
+            kleene=many,
             named=named is not None,
             span=span,
         )
+        return single(found, quantifier)
+
+    def outer(self, meta: Meta, parts: list[Any]) -> Part:
+        return in_sequence(parts, _span(meta))
+
+    def inner(self, meta: Meta, parts: list[Any]) -> Part:
+        return in_sequence(parts, _span(meta))
+
+    def sequence(self, meta: Meta, parts: list[Any]) -> Part:
+        self.has_seq = True
+        return repeated(parts[1], parts[2], _span(meta))
+
+    def group(self, meta: Meta, parts: list[Any]) -> Part:
+        return repeated(one_of(parts[:-1], _span(meta)), parts[-1], _span(meta))
+
+    def any_order(self, meta: Meta, parts: list[Any]) -> Part:
+        return repeated(all_of(parts[:-1], _span(meta)), parts[-1], _span(meta))
+
+    def quantifier(self, meta: Meta, parts: list[Any]) -> tuple[int, int | None]:
+        signs = {"PLUS": PLUS, "TIMES": STAR, "QUESTION": OPTIONAL}
+        if parts[0].type in signs:
+            return signs[parts[0].type]
+        least = self._value(parts[0])
+        most = least if parts[1] is None else None if parts[2] is None else self._value(parts[2])
+        whole = isinstance(least, int) and (most is None or isinstance(most, int))
+        if not whole or most == 0 or (most is not None and most < least):
+            self.fail("no number of rounds", _span(meta), "bad-quantifier", "write {3}, {2,5} or {2,}")
+        return least, most
+
+    def gapped(self, meta: Meta, parts: list[Any]) -> Part:
+        part: Part = parts[0]
+        lengths: dict[str, s.Window] = dict(item for item in parts[1:] if item is not None)
+        if len(part.components) != 1 or part.components[0].negative:
+            hint = "write it behind one component, for example B b WITHIN 5 minutes"
+            self.fail("a gap is in front of one event", _span(meta), "gap-of-group", hint)
+        gap = s.Gap(lengths.get("after"), lengths.get("within"), span=_span(meta))
+        return replace(part, components=(replace(part.components[0], gap=gap),))
+
+    def gap_after(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
+        return "after", self._length(parts, _span(meta))
+
+    def gap_within(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
+        return "within", self._length(parts, _span(meta))
 
     def one_type(self, meta: Meta, parts: list[Any]) -> tuple[str, tuple[str, ...], s.Span]:
         return "one", (_word(parts[0]),), _span(meta)
@@ -211,6 +269,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
 
     def within(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        return "within", _span(meta), {"within": self._length(parts, _span(meta))}
+
+    def _length(self, parts: list[Any], span: s.Span) -> s.Window:
         amount, word = parts
         unit = None
         if word is not None:
@@ -226,7 +287,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 hint = "for example WITHIN 1 hour"
                 self.fail("a window must be longer than nothing", _token_span(amount), "bad-window", hint)
             length = number
-        return "within", _span(meta), {"within": s.Window(length, unit, span=_span(meta))}
+        return s.Window(length, unit, span=span)
 
     def threshold(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         if parts[0] == 0:

@@ -1,0 +1,152 @@
+"""Patterns that are expressions, as the union of the linear queries that they stand for.
+
+Each linear query is planned and run like any other, so that it gets the engine that suits it. A group that is repeated
+without end is run with one round more at a time, until nothing in the events begins with so many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cepheid.engine.choose import make_plan
+from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.find import BEGINNING, find
+from cepheid.errors import LimitError
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+from cepheid.language.competing import Competition
+from cepheid.language.linear import (
+    MAX_LINEAR,
+    MAX_PLACES,
+    Linear,
+    LinearQuery,
+    TooManyError,
+    beginning,
+    grows,
+    linear_patterns,
+    linear_query,
+)
+from cepheid.plan.options import Limits, PlanOptions
+from cepheid.plan.physical import Plan
+
+EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_matches, truncate=True)
+
+
+def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+    """The matches with after < completion <= until."""
+    queries = _queries(plan, events)
+    # An assignment that one pattern knows at once and another one only at the end of its window is known at once.
+    mixed = len({query.bound.postponed for query in queries}) > 1
+    found: list[tuple[LinearQuery, Matches]] = []
+    for query in queries:
+        part = find(_plan(plan, query, plan.limits), events, BEGINNING if mixed else after, until)
+        found.append((query, part))
+    matches = _together(plan.bound, found)
+    matches = matches.take(_first_of_each(found, matches))
+    return matches.take(np.flatnonzero(matches.completion > after)) if mixed else matches
+
+
+def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
+    """The linear queries that can have matches among the events."""
+    bound = plan.bound
+    assert bound.pattern is not None
+    patterns = _patterns(bound, 1)
+    rounds = 1
+    competes = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    # A pattern competes with those of one round more, too.
+    competition = Competition(bound, _patterns(bound, 2)) if competes else None
+    while grows(bound):
+        new = [linear for linear in patterns if any(count == rounds for step in linear for _, count in step.rounds)]
+        if not any(_begins(plan, events, linear, rounds, competition) for linear in new):
+            break
+        rounds += 1
+        patterns = _patterns(bound, rounds)
+        competition = Competition(bound, _patterns(bound, rounds + 1)) if competes else None
+    rivals = {linear: tuple(competition.rivals(linear)) for linear in patterns} if competition is not None else {}
+    queries = (linear_query(bound, linear, rivals.get(linear, ())) for linear in patterns)
+    return [query for query in queries if query is not None]
+
+
+def _patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
+    hint = "make the window shorter, the conditions tighter, or the number of rounds smaller"
+    try:
+        found = linear_patterns(bound, rounds)
+    except TooManyError:
+        message = f"the pattern stands for more than {MAX_LINEAR} linear ones in these events"
+        raise LimitError(message, hint=hint) from None
+    if any(len(linear) > MAX_PLACES for linear in found):
+        raise LimitError(f"a group is repeated so often that a match has more than {MAX_PLACES} events", hint=hint)
+    return found
+
+
+def _begins(plan: Plan, events: EventTable, linear: Linear, rounds: int, competition: Competition | None) -> bool:
+    query = beginning(plan.bound, linear, rounds, competition.rivals if competition is not None else None)
+    return query is not None and len(find(_plan(plan, query, EXISTENCE), events)) > 0
+
+
+def _plan(plan: Plan, query: LinearQuery, limits: Limits) -> Plan:
+    options = PlanOptions(
+        max_matches=limits.max_matches, max_partial_matches=limits.max_partial_matches, truncate=limits.truncate
+    )
+    return make_plan(query.bound, None, options)[0]
+
+
+def _together(bound: BoundQuery, found: Sequence[tuple[LinearQuery, Matches]]) -> Matches:
+    """All matches, with a column for each variable of the pattern."""
+    chosen = []
+    for place, component in enumerate(bound.positives):
+        parts = [_chosen(matches, query.places[place], component.kleene) for query, matches in found]
+        chosen.append(_joined(parts, component.kleene))
+    completion = np.concatenate([np.zeros(0, np.int64), *(matches.completion for _, matches in found)])
+    counters: dict[str, int] = {}
+    for _, matches in found:
+        for name, count in matches.counters.items():
+            counters[name] = counters.get(name, 0) + count
+    truncated = any(matches.truncated for _, matches in found)
+    return Matches(tuple(chosen), completion, counters=counters, truncated=truncated)
+
+
+def _chosen(matches: Matches, places: tuple[int, ...], many: bool) -> Chosen:
+    """The events of one variable: of a Kleene component, of one component for each round, or none."""
+    groups = [matches.chosen[place] for place in places]
+    if len(groups) == 1 and (groups[0].offsets is not None or not many):
+        return groups[0]
+    if not many:
+        return Chosen(np.full(len(matches), MISSING, np.int64))
+    rows = np.stack([group.rows for group in groups], axis=1).ravel() if groups else np.zeros(0, np.int64)
+    return Chosen(rows, np.arange(len(matches) + 1, dtype=np.int64) * len(groups))
+
+
+def _joined(parts: Sequence[Chosen], many: bool) -> Chosen:
+    rows = np.concatenate([np.zeros(0, np.int64), *(part.rows for part in parts)])
+    if not many:
+        return Chosen(rows)
+    sizes = [np.diff(part.offsets) for part in parts if part.offsets is not None]
+    return Chosen(rows, np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *sizes]))]))
+
+
+def _first_of_each(found: Sequence[tuple[LinearQuery, Matches]], matches: Matches) -> Int64s:
+    """Each assignment once, as soon as it is known: only patterns over the same variables can have it in common."""
+    by_variables: dict[tuple[str, ...], list[int]] = {}
+    for number, (query, _) in enumerate(found):
+        names = tuple(step.variable for step in query.steps if not _negative(query, step.variable))
+        by_variables.setdefault(names, []).append(number)
+    starts = np.cumsum([0, *(len(part) for _, part in found)])
+    kept = []
+    for numbers in by_variables.values():
+        rows = np.concatenate([np.arange(starts[number], starts[number + 1]) for number in numbers])
+        if len(numbers) > 1 and len(rows):
+            rows = rows[np.argsort(matches.completion[rows], kind="stable")]
+            unique: dict[object, int] = {}
+            for row, groups in zip(rows, matches.take(rows).groups(), strict=True):
+                unique.setdefault(groups, int(row))
+            rows = np.array(list(unique.values()), np.int64)
+        kept.append(rows)
+    return np.sort(np.concatenate([np.zeros(0, np.int64), *kept])).astype(np.int64)
+
+
+def _negative(query: LinearQuery, variable: str) -> bool:
+    return any(n.component.variable.partition("#")[0] == variable for n in query.bound.negations)
