@@ -33,6 +33,7 @@ LOADED_LATE = (
     "cepheid.cli.",
     "cepheid.diagnose",
     "cepheid.engine.data.instants",
+    "cepheid.engine.fitting",
     "cepheid.engine.search",
     "cepheid.engine.worth.edges",
     "cepheid.model.",

@@ -221,7 +221,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("backtrack", NoOptions, precise, Backwards(100.0), "search.runs:run_backtracking", "automaton_text"),
         Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
         Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
-        Engine("expansion", NoOptions, expressions, Fixed(1.0), "search.expansion:run"),
+        Engine("expansion", NoOptions, expressions, Fixed(1.0), "expansion:run"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
         Engine("points", ImpreciseOptions, points, Fixed(10.0), "search.points:run_points"),

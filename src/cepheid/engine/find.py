@@ -21,7 +21,7 @@ from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
-from cepheid.errors import LimitError
+from cepheid.errors import LimitError, TimeoutReached
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.operators import AUTO
@@ -62,6 +62,8 @@ def _find(plan: Plan, events: EventTable, after: int | None, until: int | None, 
             return find_maximal(_closed_first(run) if closes else run, plan, events, low, high)
     try:
         return run(plan, events, low, high)
+    except TimeoutReached:
+        raise
     except LimitError as error:
         raise _with_count(error, plan, events, low, high) from None
 

@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from cepheid.model import Model
 
 EngineName = Literal[
-    "auto", "reference", "sequence", "runs", "backtrack", "lazy-chain", "lazy-tree", "queues", "points", "intervals"
+    "auto",
+    "reference",
+    "sequence",
+    "runs",
+    "backtrack",
+    "lazy-chain",
+    "lazy-tree",
+    "queues",
+    "points",
+    "intervals",
+    "expansion",
 ]
 Scoring = Literal["exact", "paper", "posterior"]
 Method = Literal["auto", "query-order", "any-state", "sorted", "selectivity"]
@@ -34,6 +44,7 @@ class RoleKeywords(TypedDict, total=False):
     tiebreak: str | Sequence[str]  # columns that order events of one time
     lower: str | None  # imprecise times: the column of the earliest instant...
     upper: str | None  # ...and of the latest
+    existence: str | None  # the column with the probability that an event happened at all
     uncertainty: Length | Mapping[str, Length] | None  # how far the time may be off: one length, by type, or a column
     lacks: Mapping[str, Sequence[str]] | None  # attributes that events of a type do not have
     parameters: Mapping[str, Any] | None  # values for bare words of the query
@@ -64,6 +75,8 @@ class PlanKeywords(RoleKeywords, total=False):
     max_cost: float | None
     method: Method
     max_matches: int
+    max_bytes: int | None  # by how much the memory of the process may grow
+    timeout: float | None  # seconds that a search may take
     max_partial_matches: int
     truncate: bool
 

@@ -260,7 +260,7 @@ def existence_of(table: pa.Table, schema: Schema) -> Float64s | None:
     >>> table = pa.table({"ts": [1, 2], "p": [0.5, 1.5]})
     >>> existence_of(table, Schema.from_arrow(table.schema, type=None, existence="p"))
     Traceback (most recent call last):
-    cepheid.errors.DataError: an event that happened with probability 1.5; give a number from 0 to 1
+    cepheid.errors.DataError: column 'p', row 1: an event that happened with probability 1.5; give a number from 0 to 1
     """
     if schema.existence is None:
         return None
