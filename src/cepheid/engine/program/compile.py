@@ -10,6 +10,7 @@ from itertools import accumulate
 import numpy as np
 
 from cepheid.engine.data.columns import ColumnLayout
+from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.limits import MOST_PLACES
 from cepheid.engine.program.equivalence import Key, equivalence_keys
 from cepheid.engine.program.missing import TRUE, without
@@ -37,7 +38,7 @@ from cepheid.language.typing import type_of
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
 
 
-_Programs = dict[tuple["Order", bool, bool], "CompiledProgram"]
+_Programs = dict[tuple["Order", bool, bool, bool], "CompiledProgram"]
 _kept: dict[int, tuple[weakref.ref[BoundQuery], _Programs]] = {}  # by the identity of the bound query
 
 
@@ -62,7 +63,7 @@ def compile_program(
         number = id(bound)
         kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
         _kept[number] = kept
-    asked = (order, push, variants)
+    asked = (order, push, variants, is_interpreted())  # while kernels are cold, conditions are plain Python, too
     if asked not in kept[1]:
         kept[1][asked] = _compile_program(bound, order=order, push=push, variants=variants)
     return kept[1][asked]
