@@ -206,8 +206,8 @@ def test_what_cannot_be_is_said_before_any_job(spark):
         cepheid.match(df, QUERY, time="time")
     with pytest.raises(cepheid.QueryError, match=r"no attribute 'prize'(.|\n)*\^"):
         cepheid.match(df, "PATTERN SEQ(A a, B b) WHERE a.prize > 3")
-    with pytest.raises(cepheid.DataError, match="must be a whole number or a timestamp"):
-        cepheid.match(df, QUERY, time="type")
+    with pytest.raises(cepheid.DataError, match="holds the event type and must be a string"):
+        cepheid.match(df, QUERY, type="ts")
     with pytest.raises(cepheid.CepheidError, match="no option 'partition'; did you mean partitions"):
         cepheid.match(df, QUERY, partition=3)
     with pytest.raises(cepheid.CepheidError, match="hot_keys=3 is not 'auto' or a list of keys"):

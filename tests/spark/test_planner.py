@@ -1,10 +1,12 @@
 """The planner on Spark: what depends on the events is decided where they are, and explain says how."""
 
 import logging
+import sys
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 
 import cepheid
 from cepheid.runners.options import BatchOptions, Options
@@ -16,6 +18,7 @@ from cepheid.runners.stream.state import Clock, Step
 from cepheid.simulate.correlated import correlated_stocks, correlation_query
 from spark.test_stream_state import Memory
 
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not know this module
 EVENTS = correlated_stocks(12_000, rare_frequency=0.02, seed=3).events
 QUERY = correlation_query(order="cba")  # the rare one first: backwards, from a, is the worst order
 
