@@ -103,7 +103,7 @@ def test_an_interrupt_stops_a_search_within_a_second() -> None:
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             spin(30.0)
-        assert time.monotonic() - began < 60
+        assert time.monotonic() - began < 25  # it would spin for 30
         assert STOP[0] == 0
     assert spin(0.01) == 0.01
 
