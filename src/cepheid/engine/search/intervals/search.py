@@ -80,7 +80,7 @@ def search_partition(search: Search, asked: Asked, plain: bool, part: int, resul
     timed, worth, stacks, steps = search.timed, search.worth, search.stacks, search.steps
     judging, counters = search.judging, search.counters
     at, low, high = steps.at, steps.low, steps.high
-    length, final = len(at), len(at) - 1
+    length, final = len(steps.order), len(steps.order) - 1
     while not is_full(results, length) and next_match(
         timed, worth, stacks, steps, search.columns, search.predicate, part, counters
     ):
