@@ -10,7 +10,7 @@ import pyarrow as pa
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
-from cepheid.errors import CepheidError, DataError, EngineError, closest
+from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
@@ -43,6 +43,12 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
 
 def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
     """The clause over the columns of a table."""
+    for key in clause.keys:
+        if key.name not in schema.names:
+            start = clause.text.find(key.text)
+            hint = "compute the column before, or use a Spark table"
+            place = {"text": clause.text, "start": start, "end": start + len(key.text)}
+            raise QueryError("an expression as a key", **place, hint=hint, code="not-a-column")
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise DataError("two columns have this name", column=twice, hint="rename one of them")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
@@ -25,8 +25,8 @@ from cepheid.language.match_recognize.bound import (
     SortKey,
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
-from cepheid.language.match_recognize.functions import AGGREGATES, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
-from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
+from cepheid.language.match_recognize.functions import AGGREGATES, CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -35,6 +35,7 @@ from cepheid.language.match_recognize.syntax import (
     Literal,
     Mode,
     Operation,
+    Parameter,
     Reference,
     Rows,
     Star,
@@ -90,6 +91,7 @@ class _Binder:
         self.subsets: Mapping[str, frozenset[str]] = {
             subset.name.canonical: frozenset(label.canonical for label in subset.labels) for subset in clause.subsets
         }
+        self.now = datetime.now(UTC)
 
     def fail(self, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.clause.text, start=span[0], end=span[1], hint=hint, code=code)
@@ -106,7 +108,7 @@ class _Binder:
             return None
         return self.subsets.get(label.canonical, frozenset({label.canonical}))
 
-    def column(self, name: Identifier) -> str:
+    def column(self, name: Identifier, *, before_a_dot: bool = False) -> str:
         """The table's name of a column: exactly as written if there is one, else whatever the case."""
         if name.name in self.columns.names:
             return name.name
@@ -115,6 +117,11 @@ class _Binder:
             return near[0]
         if near:
             self.fail(f"'{name}' may be {' or '.join(near)}", name.span, "ambiguous-column")
+        if before_a_dot:  # neither a label nor a struct, more likely meant as a label
+            known = [*p.labels_of(self.clause.pattern), *self.subsets]
+            guess = closest(name.canonical, known)
+            hint = f"did you mean {guess}?" if guess else f"the labels are {', '.join(known)}"
+            self.fail(f"no label '{name}'", name.span, "unknown-label", hint)
         guess = closest(name.name, self.columns.names)
         hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(self.columns.names[:12])}"
         self.fail(f"no column '{name}'", name.span, "unknown-column", hint)
@@ -127,6 +134,8 @@ class _Binder:
             self.fail("WITHIN without ORDER BY", expression.span, "within", "say by which time: ORDER BY ts")
         if order_by[0].descending:
             self.fail("WITHIN needs a time that rises", expression.span, "within", "order by it ascending")
+        if isinstance(expression, Literal) and isinstance(expression.value, Months):
+            self.fail("months and years have no fixed length", expression.span, "interval", "write it in days")
         if not isinstance(expression, Literal) or not isinstance(expression.value, int | timedelta):
             self.fail("WITHIN needs an interval", expression.span, "within", "write WITHIN INTERVAL '1' HOUR")
         is_time = order_by[0].column in self.columns.times
@@ -153,13 +162,22 @@ class _Binder:
 
     # expressions
 
+    def read(self, reference: Reference) -> Bound:
+        """A column of a row, or a field of a struct in it."""
+        value: Bound = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
+        for name in reference.fields:
+            value = Apply("field", (value,), name.name, reference.span)
+        return value
+
     def bind(self, expression: Expression) -> Bound:
         """An expression outside of navigation and aggregates."""
         match expression:
             case Literal(value=value):
                 return Constant(value)
-            case Reference(label=label, column=column):
-                return Navigate(Column(self.column(column)), self.labels(label))
+            case Reference(label=label):
+                return Navigate(self.read(expression), self.labels(label))
+            case Parameter():
+                self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
                 return Apply(operator, tuple(self.bind(operand) for operand in operands), target, expression.span)
@@ -169,6 +187,8 @@ class _Binder:
                 return self.aggregate(expression)
             case Call(name=name) if name in MATCH_FUNCTIONS:
                 return self.of_the_match(expression)
+            case Call(name=name, arguments=()) if name in CLOCKS:
+                return Constant(self.now.date() if name == "current_date" else self.now)
             case Call(arguments=arguments):
                 self.check_function(expression)
                 return Apply(expression.name, tuple(map(self.bind, arguments)), None, expression.span)
@@ -178,9 +198,11 @@ class _Binder:
         match call.name:
             case "match_number":
                 return MatchNumber()
-            case "match_sequence_number":
+            case "match_sequence_number" | "match_row_number":
                 return SequenceNumber()
             case "match_rowtime":
+                if call.arguments and isinstance(call.arguments[0], Reference):
+                    return Navigate(self.read(call.arguments[0]), final=True)
                 if not self.clause.order_by:
                     self.fail("MATCH_ROWTIME without ORDER BY", call.span, "within", "say by which time: ORDER BY ts")
                 return Navigate(Column(self.column(self.clause.order_by[0].column)), final=True)
@@ -221,8 +243,10 @@ class _Binder:
         match expression:
             case Literal(value=value):
                 return Constant(value)
-            case Reference(column=column):
-                return Column(self.column(column))
+            case Reference():
+                return self.read(expression)
+            case Parameter():
+                self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
                 return Apply(operator, tuple(self.at_row(operand) for operand in operands), target, expression.span)
@@ -230,6 +254,8 @@ class _Binder:
                 return RowLabel()
             case Call(name="match_number"):
                 return MatchNumber()
+            case Call(name=name, arguments=()) if name in CLOCKS:
+                return Constant(self.now.date() if name == "current_date" else self.now)
             case Call(name=name) if name in MATCH_FUNCTIONS:
                 self.fail(f"{name.upper()} cannot stand here", expression.span, "navigation-argument")
             case Call(arguments=arguments):

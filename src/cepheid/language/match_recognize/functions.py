@@ -22,6 +22,11 @@ MANY = 64  # arguments at most
 # Functions that go to another row; Snowflake calls two of them LAG and LEAD.
 NAVIGATIONS = frozenset({"first", "last", "prev", "next", "lag", "lead"})
 MATCH_FUNCTIONS = frozenset({"classifier", "match_number", "match_sequence_number", "match_rowtime"})
+MATCH_FUNCTIONS |= {"match_row_number"}  # BigQuery's name for the second
+# The time at which a query begins.
+CLOCKS = frozenset({"current_timestamp", "now", "localtimestamp", "current_date"})
+# Systems that refuse DISTINCT in the aggregates of a row pattern.
+NO_DISTINCT = frozenset({"trino", "presto", "athena", "flink"})
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, TypeAlias
 
-from cepheid.errors import CepheidError, QueryError
+from cepheid.errors import QueryError
 from cepheid.language.match_recognize.parse import clause_at
 from cepheid.language.match_recognize.reader import Reader
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.match_recognize.tokens import Kind, Token, tokens
+from cepheid.runners.sql.translate import translated
 
 DataFrame: TypeAlias = Any  # importing PySpark for its name costs a second
 Session: TypeAlias = Any
@@ -74,31 +75,6 @@ def query(spark: Session, statement: str, dialect: str = "spark") -> DataFrame:
         if type(spark).__module__.startswith("pyspark.sql.session"):  # over Connect the plan still needs them
             for view in views:
                 spark.catalog.dropTempView(view)
-
-
-def translated(text: str, dialect: str) -> str:
-    """A statement in Spark's SQL."""
-    if dialect in (
-        "spark",
-        "databricks",
-        "flink",
-    ):  # sqlglot does not know Flink's; what surrounds a clause is standard
-        return text
-    try:
-        import sqlglot
-    except ModuleNotFoundError:
-        raise CepheidError(
-            f"a statement of {dialect} needs sqlglot", hint="install it: pip install 'cepheid[sql]'"
-        ) from None
-    read = {"calcite": "trino"}.get(dialect, dialect)
-    try:
-        return str(sqlglot.transpile(text, read=read, write="spark")[0])
-    except ValueError as error:
-        if "dialect" in str(error).lower():
-            raise CepheidError(f"no dialect '{dialect}'", hint="spark, trino, snowflake, oracle, flink ...") from None
-        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
-    except sqlglot.errors.SqlglotError as error:
-        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
 
 
 def first_clause(text: str, dialect: str) -> Found | None:
