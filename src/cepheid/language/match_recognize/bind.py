@@ -10,6 +10,7 @@ from typing import NoReturn
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
 from cepheid.language.functions import find_function
+from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -25,7 +26,7 @@ from cepheid.language.match_recognize.bound import (
     SortKey,
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
-from cepheid.language.match_recognize.functions import AGGREGATES, CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,

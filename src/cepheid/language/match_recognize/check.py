@@ -10,7 +10,8 @@ from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
-from cepheid.language.match_recognize.functions import AGGREGATES, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, NO_DISTINCT
+from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, NO_DISTINCT
 from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,

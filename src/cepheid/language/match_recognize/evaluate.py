@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cepheid.language.functions import find_function
+from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import Aggregated, Apply
-from cepheid.language.match_recognize.functions import AGGREGATES, FUNCTIONS
+from cepheid.language.match_recognize.functions import FUNCTIONS
 from cepheid.language.match_recognize.scalars import OPERATORS, Value, cast, field_of
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from cepheid.language.units import UNITS, unit_named
 
+
 @dataclass(frozen=True)
 class Months:
     """A length of time in months, which has no fixed length in days."""

@@ -7,13 +7,15 @@ LAST(f), since a function of a row's values can be computed at that row as well.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cepheid.errors import QueryError
 from cepheid.language.functions import find_function
+from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import labels_used, parts_of, walk
-from cepheid.language.match_recognize.functions import AGGREGATES, CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
@@ -43,25 +45,28 @@ class SparkParts:
     df: Any
     clause: Clause  # reads the columns, and gives the parts of the measures
     hidden: tuple[str, ...] = ()  # columns that are no columns of the result
-    measures: tuple[str, ...] = ()  # the names of all measures, in their order
+    measures: tuple[Measure, ...] = ()  # all measures as they were written
     around: dict[str, str] = field(default_factory=dict)  # the measures that Spark computes, over the parts' columns
 
 
 def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -> SparkParts:
     """The table with the columns that Spark computes, the clause that reads them, and the measures for afterwards.
 
-    With `everything`, Spark computes all of the measures that is more than a navigation or an aggregate.
+    Spark computes measures with decimals, whose precision it has rules for; with `everything`, all that are more than
+    a navigation or an aggregate.
     """
-    names = tuple(measure.name.name for measure in clause.measures)
     expressions = [*(each.expression for each in clause.measures), *(each.condition for each in clause.definitions)]
-    if not everything and not clause.keys and not any(_is_foreign(part) for each in expressions for part in walk(each)):
-        return SparkParts(df, clause, measures=names)
+    decimals = {name.lower() for name, kind in df.dtypes if kind.startswith("decimal")}
+    foreign = any(_is_foreign(part) for each in expressions for part in walk(each))
+    if not (everything or clause.keys or foreign or any(_reads(each, decimals) for each in expressions)):
+        return SparkParts(df, clause, measures=clause.measures)
     computed = Computed(df, clause)
-    definitions = tuple(Definition(each.label, computed.replaced(each.condition)) for each in clause.definitions)
+    definitions = tuple(Definition(each.label, computed.condition(each.condition)) for each in clause.definitions)
     measures, around = [], {}
     for measure in clause.measures:
         inner = computed.replaced(measure.expression)
-        if any(_is_foreign(part) for part in walk(inner)) or (everything and not _is_part(inner)):
+        by_spark = everything or _reads(inner, decimals)
+        if any(_is_foreign(part) for part in walk(inner)) or (by_spark and not _is_part(inner)):
             around[measure.name.name] = computed.taken_apart(measure, measures)
         else:
             measures.append(replace(measure, expression=inner))
@@ -71,8 +76,9 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -
     for key in clause.keys:
         computed.columns[key.name] = (key.text, (0, 0))
     hidden = tuple(name for name in computed.columns if not any(key.shown and key.name == name for key in clause.keys))
+    written = clause.measures
     clause = replace(clause, measures=tuple(measures), definitions=definitions)
-    return SparkParts(computed.with_columns(), clause, hidden, names, around)
+    return SparkParts(computed.with_columns(), clause, hidden, written, around)
 
 
 @dataclass
@@ -95,6 +101,22 @@ class Computed:
             case Operation(operands=operands):
                 return replace(expression, operands=tuple(self.replaced(part) for part in operands))
         return expression
+
+    def condition(self, expression: Expression) -> Expression:
+        """A condition of DEFINE, which is judged during the search: functions that only Spark has concern one row."""
+        inner = self.replaced(expression)
+        for part in walk(inner):
+            if _is_foreign(part) and (
+                isinstance(part, Operation)
+                or (isinstance(part, Call) and self.df.sparkSession.catalog.functionExists(part.name))
+            ):
+                start, end = part.span
+                hint = "register it with cepheid.function, or compute a column before"
+                message = "a function of Spark's over several rows in DEFINE"
+                raise QueryError(
+                    message, text=self.clause.text, start=start, end=end, hint=hint, code="spark-expression"
+                )
+        return inner
 
     def constant(self, expression: Expression) -> Expression | None:
         """The value of an expression that concerns no row, which Spark computes at once."""
@@ -172,12 +194,26 @@ class Computed:
 
     def refused(self, span: tuple[int, int], error: Exception) -> QueryError:
         """What Spark says of an expression, pointing at it."""
-        said = str(error).strip().splitlines()[0][:300]
-        start, end = span
-        call = f"'{self.clause.text[start:end].partition('(')[0].strip()}'"
-        message = f"no function {call}" if "UNRESOLVED_ROUTINE" in said else f"Spark cannot compute this: {said}"
-        code = "unknown-function" if "UNRESOLVED_ROUTINE" in said else "spark-expression"
-        return QueryError(message, text=self.clause.text, start=start, end=end, code=code)
+        return refused(self.clause.text, span, error)
+
+
+def refused(text: str, span: tuple[int, int], error: Exception) -> QueryError:
+    """What Spark says of an expression, pointing at it."""
+    said = str(error).strip().splitlines()[0][:300]
+    start, end = span
+    message, code = f"Spark cannot compute this: {said}", "spark-expression"
+    if "UNRESOLVED_ROUTINE" in said:
+        name = re.search("`([^`]+)`", said)
+        message, code = f"no function '{name.group(1) if name else text[start:end]}'", "unknown-function"
+    elif "MISSING_GROUP_BY" in said:
+        message, code = "an aggregate of Spark's that row patterns do not have", "unknown-function"
+    return QueryError(message, text=text, start=start, end=end, code=code)
+
+
+def _reads(expression: Expression, names: set[str]) -> bool:
+    """Is it an operation on one of these columns?"""
+    read = any(isinstance(part, Reference) and part.column.name.lower() in names for part in walk(expression))
+    return read and not _is_part(expression)
 
 
 def _of_rows(expression: Expression) -> bool:

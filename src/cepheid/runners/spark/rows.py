@@ -13,7 +13,7 @@ from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.runners.rows import bound_to, run_clause
 from cepheid.runners.spark.pushdown import quoted
-from cepheid.runners.spark.row_functions import SparkParts, with_spark_functions
+from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 
 BATCH = 100_000  # rows of the result that go back to Spark at a time
@@ -83,14 +83,17 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
     first = next(number for number, name in enumerate(names) if name in given) if given else len(bound.partition_by)
     before = [F.col(f"_{at}") for at, name in enumerate(names[:first]) if name not in parts.hidden]
     after = [at for at in range(first, len(names)) if names[at] not in given and names[at] not in parts.hidden]
-    measured = [F.expr(parts.around[name]) if name in parts.around else F.col(quoted(name)) for name in parts.measures]
-    outer = [*(name for name in names[:first] if name not in parts.hidden), *parts.measures]
-    try:
-        found = renamed.select(*before, *measured, *[F.col(f"_{at}") for at in after])
-        return found.toDF(*outer, *[names[at] for at in after])
-    except Exception as error:
-        said = str(error).strip().splitlines()[0][:300]
-        raise QueryError(f"Spark cannot compute a measure: {said}", code="spark-expression") from None
+    measured = []
+    for measure in parts.measures:
+        text = parts.around.get(measure.name.name, quoted(measure.name.name))
+        try:
+            measured.append(F.expr(text))
+            renamed.select(measured[-1]).schema  # noqa: B018 - asks Spark whether it can be computed
+        except Exception as error:
+            raise refused(parts.clause.text, measure.span, error) from None
+    named = [*(name for name in names[:first] if name not in parts.hidden), *(m.name.name for m in parts.measures)]
+    found = renamed.select(*before, *measured, *[F.col(f"_{at}") for at in after])
+    return found.toDF(*named, *[names[at] for at in after])
 
 
 def _delay(df: DataFrame, clause: BoundClause, given: str | None) -> str:

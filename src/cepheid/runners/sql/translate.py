@@ -24,6 +24,18 @@ def translated(text: str, dialect: str) -> str:
     except ValueError as error:
         if "dialect" in str(error).lower():
             raise CepheidError(f"no dialect '{dialect}'", hint="spark, trino, snowflake, oracle, flink ...") from None
-        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
+        raise _unread(text, error) from None
     except sqlglot.errors.SqlglotError as error:
-        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
+        raise _unread(text, error) from None
+
+
+def _unread(text: str, error: Exception) -> QueryError:
+    """What sqlglot says of a statement, pointing at the word it stopped at if it names one."""
+    told = getattr(error, "errors", None) or [{}]
+    start = max((told[0].get("line") or 1) - 1, 0)
+    word = told[0].get("highlight") or ""
+    begin = sum(len(line) + 1 for line in text.split("\n")[:start])
+    at = text.find(word, max(begin + (told[0].get("col") or 1) - len(word), 0)) if word else -1
+    place = {"text": text, "start": at, "end": at + len(word)} if at >= 0 else {}
+    said = told[0].get("description") or str(error).splitlines()[0]
+    return QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {said}", **place, code="syntax")

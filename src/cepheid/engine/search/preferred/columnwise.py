@@ -306,12 +306,12 @@ def _one_by_one(node: Apply, arguments: list[Values], length: int) -> Values:
     function = function_of(node)
     kind = _result_type(node, [argument.type for argument in arguments])
     if all(isinstance(argument, pa.Scalar) for argument in arguments):
-        return pa.scalar(_fitting(function(*(argument.as_py() for argument in arguments)), kind), kind)
+        return pa.scalar(fitting(function(*(argument.as_py() for argument in arguments)), kind), kind)
     lists = [[a.as_py()] * length if isinstance(a, pa.Scalar) else a.to_pylist() for a in arguments]
-    return pa.array([_fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
+    return pa.array([fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
 
 
-def _fitting(value: Any, kind: pa.DataType) -> Any:
+def fitting(value: Any, kind: pa.DataType) -> Any:
     """A value that Arrow takes for the type."""
     if value is None:
         return None
