@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
+from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language.match_recognize.bind import Columns, bind_clause
@@ -38,7 +39,8 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
-    return local.back(run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine))
+    found = run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine, available_threads())
+    return local.back(found)
 
 
 def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
@@ -56,10 +58,10 @@ def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
     return bind_clause(clause, Columns(tuple(schema.names), frozenset(times)))
 
 
-def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto") -> pa.Table:
+def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto", threads: int = 1) -> pa.Table:
     """The result of a clause over a table in memory."""
     if engine != "reference":
-        return match_table(clause, table)
+        return match_table(clause, table, threads)
     schema = result_schema(clause, table.schema)
     rows = match_rows(clause, table.to_pylist())
     columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]

@@ -45,6 +45,8 @@ from cepheid.language.match_recognize.syntax import (
 # Where NULL counts as larger than every value; elsewhere it counts as smaller (Spark, Flink, BigQuery, MySQL).
 NULLS_LARGE = frozenset({"oracle", "snowflake", "postgres", "redshift"})
 NULLS_LAST = frozenset({"trino", "presto", "athena"})
+# Where array_agg leaves NULLs out, and is empty without values rather than NULL.
+NO_NULLS_IN_ARRAYS = frozenset({"spark", "databricks", "snowflake"})
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
         text=clause.text,
         skip_span=clause.skip.span,
         dialect=clause.dialect,
+        longest=clause.longest,
     )
     binder.check_names(bound)
     return bound
@@ -237,7 +240,15 @@ class _Binder:
         labels = self.labels(self.label_in(call))
         rows = not call.arguments or isinstance(call.arguments[0], Star)
         arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
-        return Aggregated(call.name, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
+        leaves_out = call.name == "array_agg" and self.clause.dialect in NO_NULLS_IN_ARRAYS
+        return Aggregated(
+            "collect_list" if leaves_out else call.name,
+            arguments,
+            labels,
+            call.mode is Mode.FINAL,
+            call.distinct,
+            call.span,
+        )
 
     def at_row(self, expression: Expression) -> Bound:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""

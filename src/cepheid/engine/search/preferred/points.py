@@ -208,6 +208,13 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
     if function == "count":
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
         return pa.array(before[last] - before[first])
+    if function == "collect_list":
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
+        kept = value.filter(pa.array(known))
+        sizes = before[last] - before[first]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        taken = np.repeat(before[first] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), kept.take(pa.array(taken)))
     if function == "array_agg":
         sizes = last - first
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
