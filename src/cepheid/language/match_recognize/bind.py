@@ -36,7 +36,6 @@ from cepheid.language.match_recognize.syntax import (
     Literal,
     Mode,
     Operation,
-    Parameter,
     Reference,
     Rows,
     Star,
@@ -180,7 +179,7 @@ class _Binder:
                 return Constant(value)
             case Reference(label=label):
                 return Navigate(self.read(expression), self.labels(label))
-            case Parameter():
+            case Operation(operator="lambda"):
                 self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
@@ -257,7 +256,7 @@ class _Binder:
                 return Constant(value)
             case Reference():
                 return self.read(expression)
-            case Parameter():
+            case Operation(operator="lambda"):
                 self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)

@@ -219,15 +219,16 @@ def attempt(
                 return row - start
             if row - start > best:
                 best = row - start
-                scratch.best[:best] = scratch.path[:best]
+                for position in range(best):
+                    scratch.best[position] = scratch.path[position]
             failed = True
         else:
             failed = row != (low if kind == AT_START else high) or (kind == AT_START and not rows.whole[partition])
             step += 1
         if failed:
             if depth == 0:
-                if best > 0:
-                    scratch.path[:best] = scratch.best[:best]
+                for position in range(best):
+                    scratch.path[position] = scratch.best[position]
                 return best
             depth -= 1
             step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
