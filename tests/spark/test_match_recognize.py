@@ -154,13 +154,14 @@ def test_the_moves_of_the_how_to_page(spark: Any, tmp_path: Path, monkeypatch: p
     moves = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     day = [datetime(2026, 1, 1, hour) for hour in range(5)]
+    quarters = [datetime(2026, 1, 1, 0, minute) for minute in (0, 10, 20, 30, 40)]
     price = [90.0, 80.0, 70.0, 75.0, 72.0]
     for name, columns in (
         ("orders", {"customer": ["c"] * 5, "day": day, "price": price}),
         ("prices", {"company": ["c"] * 5, "price_date": day, "price": price}),
         (
             "ticks",
-            {"symbol": ["c"] * 5, "rowtime": [at / 4 * 1 + day[0] for at in (d - day[0] for d in day)], "price": price},
+            {"symbol": ["c"] * 5, "rowtime": quarters, "price": price},
         ),
     ):
         pq.write_table(pa.table(columns), f"{name}.parquet")

@@ -148,7 +148,7 @@ def prompt(session: Any, tables: Sequence[str], run: Callable[[str], None]) -> N
 
 
 def _edit_lines(session: Any, tables: Sequence[str]) -> None:
-    """History over sessions, and completion of keywords, tables and columns with the Tab key, where the terminal has it."""
+    """History over sessions, and completion of words with the Tab key, where the terminal has it."""
     try:
         import readline
     except ModuleNotFoundError:
