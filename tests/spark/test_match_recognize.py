@@ -13,7 +13,12 @@ import pytest
 
 import cepheid
 import cepheid.sql
+from cepheid.engine.search.preferred.run import needed_columns
 from cepheid.errors import QueryError
+from cepheid.language.match_recognize.parse import parse_clause
+from cepheid.runners.rows import bound_to
+from cepheid.runners.spark.row_conditions import with_flags
+from cepheid.runners.spark.session import arrow_schema
 
 pytestmark = pytest.mark.spark
 
@@ -178,3 +183,16 @@ def test_the_moves_of_the_how_to_page(spark: Any, tmp_path: Path, monkeypatch: p
     assert found[0] == [("c", day[0], 70.0, 75.0)]
     assert found[1] == [("c", 1, day[0], day[3], 4, 2)]
     assert [row[2] for row in found[2]] == [20.0]
+
+
+def test_conditions_on_strings_are_judged_before_the_shuffle(spark: Any) -> None:
+    table = "(VALUES (1, 'a', 'k'), (2, 'b', 'k'), (3, NULL, 'k'), (4, 'a', 'k'), (5, 'b', 'k')) t(id, kind, key)"
+    clause = """MATCH_RECOGNIZE (PARTITION BY key ORDER BY id MEASURES A.id AS first, B.id AS last
+    PATTERN (A B) DEFINE A AS (A.kind = 'a' OR kind LIKE 'x%'), B AS B.kind IN ('b', 'c'))"""
+    found = cepheid.sql.query(spark, f"SELECT first, last FROM {table} {clause}")
+    assert sorted(map(tuple, found.collect())) == [(1, 2), (4, 5)]
+    df, changed = with_flags(spark.sql(f"SELECT * FROM {table}"), parse_clause(clause))
+    assert df.columns[-2:] == ["computed flag 0", "computed flag 1"]
+    assert needed_columns(bound_to(changed, arrow_schema(df))) == ("id", "key", "computed flag 0", "computed flag 1")
+    shown = clause.replace("A.id AS first", "A.kind AS first")  # the strings travel anyway
+    assert with_flags(spark.sql(f"SELECT * FROM {table}"), parse_clause(shown))[0].columns == ["id", "kind", "key"]

@@ -293,5 +293,6 @@ def _definitions(reader: Reader) -> tuple[Definition, ...]:
 def _definition(reader: Reader) -> Definition:
     label = reader.identifier("a label")
     reader.expect_words("AS")
+    start = reader.token.start
     condition: Expression = parse_expression(reader)
-    return Definition(label, condition)
+    return Definition(label, condition, (start, reader.ahead(-1).end))

@@ -157,10 +157,11 @@ class Subset:
 
 @dataclass(frozen=True)
 class Definition:
-    """When a row may be given a label."""
+    """When a row may be given a label; `span` is that of the condition, with its parentheses."""
 
     label: Identifier
     condition: Expression
+    span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
-    Definition,
     Expression,
     Identifier,
     Literal,
@@ -61,7 +60,7 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -
     if not (everything or clause.keys or foreign or any(_reads(each, decimals) for each in expressions)):
         return SparkParts(df, clause, measures=clause.measures)
     computed = Computed(df, clause)
-    definitions = tuple(Definition(each.label, computed.condition(each.condition)) for each in clause.definitions)
+    definitions = tuple(replace(each, condition=computed.condition(each.condition)) for each in clause.definitions)
     measures, around = [], {}
     for measure in clause.measures:
         inner = computed.replaced(measure.expression)

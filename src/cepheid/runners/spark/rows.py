@@ -13,6 +13,7 @@ from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.runners.rows import bound_to, run_clause
 from cepheid.runners.spark.pushdown import quoted
+from cepheid.runners.spark.row_conditions import with_flags
 from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 
@@ -41,7 +42,7 @@ def _match_with_all_by_spark(
 
 
 def _match(parts: SparkParts, engine: str, options: Mapping[str, Any]) -> DataFrame:
-    df, clause = parts.df, parts.clause
+    df, clause = with_flags(parts.df, parts.clause)
     bound = bound_to(clause, arrow_schema(df))
     columns = needed_columns(bound)
     rows = df.select(*[quoted(name) for name in columns])
