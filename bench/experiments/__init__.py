@@ -14,6 +14,7 @@ MODULES = (
     "time_more",
     "ayac",
     "rivals",
+    "rows",
     "spark_batch",
     "spark_stream",
     "house",

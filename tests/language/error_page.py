@@ -10,6 +10,7 @@ from language.error_table.data import NAMES_AND_TYPES_OF_THE_DATA
 from language.error_table.kinds import COLUMNS, TYPES, Example, Kind, Section
 from language.error_table.python import PATTERNS_BUILT_IN_PYTHON
 from language.error_table.reading import READING_THE_TEXT, THE_PATTERN
+from language.error_table.row_patterns import ROW_PATTERNS
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "errors.md"
 COMMAND = "PYTHONPATH=tests .venv/bin/python -m language.error_page"
@@ -25,6 +26,7 @@ SECTIONS = (
     TOTALS,
     NAMES_AND_TYPES_OF_THE_DATA,
     PATTERNS_BUILT_IN_PYTHON,
+    ROW_PATTERNS,
 )
 
 
@@ -61,6 +63,8 @@ def _example(example: Example) -> str:
         lines.append(f"With `parameters={given['parameters']!r}`:\n")
     if given.get("clock") == "integer":
         lines.append("With whole numbers in `ts`:\n")
+    if "dialect" in given:
+        lines.append(f"With `dialect={given['dialect']!r}`:\n")
     if "type" in given:
         lines.append("With `type=None`, since there is no column for it:\n")
     block = [] if example.carets is not None else [example.shown or example.source, ""]

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import cepheid.engine.search.preferred
 import cepheid.language
+import cepheid.runners
 from cepheid.language.check import problems, resolve
 from cepheid.language.sase.parse import parse
 from language.error_page import COMMAND, PAGE, SECTIONS, page
@@ -34,14 +36,22 @@ def _codes_in(path: Path) -> set[str]:
             found.add(str(node.value))
         if isinstance(node, ast.keyword) and node.arg == "code" and isinstance(node.value, ast.Constant):
             found.add(str(node.value.value))
+        if isinstance(
+            node, ast.Call
+        ):  # row patterns: reader.fail(message, place, code), _fail(clause, message, place, code)
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            at = {"fail": 2, "_fail": 3, "_error": 3}.get(name)
+            if at is not None and len(node.args) > at and isinstance(node.args[at], ast.Constant):
+                found.add(str(node.args[at].value))
     return found
 
 
 def test_every_code_in_the_source_is_in_the_table() -> None:
     folder = Path(cepheid.language.__path__[0])
-    # Row patterns are a language of their own; tests/rows/test_wrong_clauses.py has their errors.
-    files = [path for path in folder.rglob("*.py") if "match_recognize" not in path.parts]
-    raised = set().union(*(_codes_in(path) for path in files))
+    engine = Path(cepheid.engine.search.preferred.__path__[0])
+    runners = Path(cepheid.runners.__path__[0])
+    others = [*engine.glob("*.py"), *runners.glob("sql/stat*.py"), *runners.glob("spark/row*.py")]  # of row patterns
+    raised = set().union(*(_codes_in(path) for path in [*folder.rglob("*.py"), *others]))
     assert len(raised) > 50
     assert raised == {kind.code for kind in KINDS}
 

@@ -67,3 +67,13 @@ def test_what_a_stream_cannot_do() -> None:
         RowStream(bound("ORDER BY id PATTERN (A$) WITHIN 5 DEFINE A AS true", table), table.schema)
     with pytest.raises(CepheidError, match="ORDER BY"):
         RowStream(bound("PATTERN (A) DEFINE A AS true", table), table.schema, max_rows=5)
+
+
+def test_partitions_without_rows_leave_nothing_behind() -> None:
+    schema = pa.schema({"id": pa.int64(), "key": pa.int64(), "value": pa.int64()})
+    clause = "PARTITION BY key ORDER BY id MEASURES {} PATTERN (A B) WITHIN 5 DEFINE B AS value > 5"
+    for measure, left in (("LAST(id) AS ended", 10), ("MATCH_NUMBER() AS n", 100)):
+        stream = RowStream(bound(clause.format(measure), schema.empty_table()), schema)
+        for at in range(100):
+            stream.send(pa.table({"id": [at], "key": [at], "value": [0]}, schema))
+        assert len(stream.state.resume) <= left

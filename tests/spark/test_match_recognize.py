@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cepheid
 import cepheid.sql
+from cepheid.engine.search.preferred.run import needed_columns
 from cepheid.errors import QueryError
+from cepheid.language.match_recognize.parse import parse_clause
+from cepheid.runners.rows import bound_to
+from cepheid.runners.spark.row_conditions import with_flags
+from cepheid.runners.spark.session import arrow_schema
 
 pytestmark = pytest.mark.spark
 
@@ -74,9 +83,6 @@ def test_functions_that_only_spark_has(spark: Any) -> None:
     MEASURES hex(LAST(B.value)) AS h, sum(bit_count(value)) AS bits, hex(A.value + 1) || '!' AS first,
              hex(PREV(FIRST(value, 1), 1)) AS p
     PATTERN (A B+) DEFINE B AS crc32(string(B.value)) > 0 AND soundex('x') = soundex('x') OR value < PREV(value))"""
-    with pytest.raises(QueryError, match="soundex"):  # it concerns no row at all
-        rows(spark, f"SELECT * FROM {TICKS} {clause}")
-    clause = clause.replace("AND soundex('x') = soundex('x')", "")
     bits = sum(value.bit_count() for value in (90, 80, 70, 80, 90, 50, 40, 60))
     assert rows(spark, f"SELECT * FROM {TICKS} {clause}") == [("3C", bits, "5B!", "5A")]
 
@@ -97,3 +103,96 @@ def test_a_stream(spark: Any, tmp_path: Any) -> None:
     query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
     query.awaitTermination()
     assert sorted(map(tuple, spark.sql("SELECT * FROM row_stream").collect())) == expected
+
+
+def test_measures_that_spark_computes_after_the_search(spark: Any) -> None:
+    measures = """slice(array_agg(value), 1, 2) AS two, format_number(sum(value), 1) AS total,
+    transform(array_agg(A.value), x -> x + 1) AS more, named_struct('f', FIRST(id), 'l', LAST(id)) AS ends,
+    CAST(array_agg(id) AS array<string>) AS ids, value AS last"""
+    clause = f"MATCH_RECOGNIZE (ORDER BY id MEASURES {measures} {V_SHAPE})"
+    first, second = rows(spark, f"SELECT * FROM {TICKS} {clause}")
+    assert first == ([90, 80], "410.0", [91], (1, 5), ["1", "2", "3", "4", "5"], 90)
+    assert second[1:4] == ("150.0", [51], (6, 8))
+    clause = "MATCH_RECOGNIZE (ORDER BY id MEASURES hex(count(*)) AS n ALL ROWS PER MATCH WITH UNMATCHED ROWS {})"
+    found = rows(spark, f"SELECT id, n FROM {TICKS} {clause.format('PATTERN (A A) DEFINE A AS value > 75')}")
+    assert sorted(found) == [(1, "1"), (2, "2"), (3, None), (4, "1"), (5, "2"), (6, None), (7, None), (8, None)]
+
+
+def test_decimals_structs_and_keys(spark: Any) -> None:
+    table = "(VALUES (1, 10.10, named_struct('x', 5)), (2, 10.20, named_struct('x', 6))) t(id, p, s)"
+    measures = "sum(p) / count(*) AS mean, avg(p) AS a, A.s.x AS x, max_by(p, s.x) AS best"
+    clause = f"MATCH_RECOGNIZE (ORDER BY id MEASURES {measures} PATTERN (A B) DEFINE B AS B.s.x > A.s.x)"
+    assert [str(value) for value in rows(spark, f"SELECT * FROM {table} {clause}")[0]] == [
+        "10.150000",
+        "10.150000",
+        "5",
+        "10.20",
+    ]
+    keyed = (
+        "MATCH_RECOGNIZE (PARTITION BY id % 2 ORDER BY -id MEASURES array_agg(id) ids PATTERN (a+) DEFINE a AS id > 2)"
+    )
+    assert sorted(rows(spark, f"SELECT * FROM {TICKS} {keyed}", "snowflake")) == [(0, [8, 6, 4]), (1, [7, 5, 3])]
+
+
+@pytest.mark.parametrize(
+    ("clause", "code", "marked"),
+    [
+        ("MEASURES nosuch(id, LAST(id)) AS n PATTERN (A) DEFINE A AS true", "unknown-function", "nosuch(id, LAST(id))"),
+        ("MEASURES regr_slope(id, id) AS n PATTERN (A) DEFINE A AS true", "unknown-function", "regr_slope(id, id)"),
+        ("PATTERN (A B) DEFINE B AS shiftleft(A.id, B.id) > 1", "spark-expression", "shiftleft(A.id, B.id)"),
+        ("PATTERN (A) DEFINE A AS id > (SELECT A.id)", "subquery", "SELECT"),
+        ("PATTERN (A) DEFINE A AS EXISTS (SELECT 1 FROM t MATCH_RECOGNIZE (x))", "nested-clause", "MATCH_RECOGNIZE"),
+    ],
+)
+def test_what_spark_cannot_do_is_refused(spark: Any, clause: str, code: str, marked: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        rows(spark, f"SELECT * FROM {TICKS} MATCH_RECOGNIZE (ORDER BY id {clause})")
+    assert caught.value.code == code
+    assert caught.value.text is not None
+    assert caught.value.text[caught.value.start : caught.value.end] == marked
+
+
+def test_the_moves_of_the_how_to_page(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each statement of the page with the three lines below it, over small files."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "match-recognize-on-spark.md").read_text(encoding="utf-8")
+    statements = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    moves = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    day = [datetime(2026, 1, 1, hour) for hour in range(5)]
+    quarters = [datetime(2026, 1, 1, 0, minute) for minute in (0, 10, 20, 30, 40)]
+    price = [90.0, 80.0, 70.0, 75.0, 72.0]
+    for name, columns in (
+        ("orders", {"customer": ["c"] * 5, "day": day, "price": price}),
+        ("prices", {"company": ["c"] * 5, "price_date": day, "price": price}),
+        (
+            "ticks",
+            {"symbol": ["c"] * 5, "rowtime": quarters, "price": price},
+        ),
+    ):
+        pq.write_table(pa.table(columns), f"{name}.parquet")
+    for dialect, statement in zip(("trino", "snowflake", "flink"), statements, strict=True):
+        Path(f"{dialect}.sql").write_text(statement, encoding="utf-8")
+    found = []
+    for move in moves:
+        assert len(move.splitlines()) == 3
+        call = move.strip().replace(").show()", ")").splitlines()
+        *before, last = [*call[:-1], call[-1]]
+        names = {"spark": spark, "cepheid": cepheid}
+        exec("\n".join([*before, f"found = {last}"]), names)
+        found.append([tuple(row) for row in names["found"].collect()])
+    assert found[0] == [("c", day[0], 70.0, 75.0)]
+    assert found[1] == [("c", 1, day[0], day[3], 4, 2)]
+    assert [row[2] for row in found[2]] == [20.0]
+
+
+def test_conditions_on_strings_are_judged_before_the_shuffle(spark: Any) -> None:
+    table = "(VALUES (1, 'a', 'k'), (2, 'b', 'k'), (3, NULL, 'k'), (4, 'a', 'k'), (5, 'b', 'k')) t(id, kind, key)"
+    clause = """MATCH_RECOGNIZE (PARTITION BY key ORDER BY id MEASURES A.id AS first, B.id AS last
+    PATTERN (A B) DEFINE A AS (A.kind = 'a' OR kind LIKE 'x%'), B AS B.kind IN ('b', 'c'))"""
+    found = cepheid.sql.query(spark, f"SELECT first, last FROM {table} {clause}")
+    assert sorted(map(tuple, found.collect())) == [(1, 2), (4, 5)]
+    df, changed = with_flags(spark.sql(f"SELECT * FROM {table}"), parse_clause(clause))
+    assert df.columns[-2:] == ["computed flag 0", "computed flag 1"]
+    assert needed_columns(bound_to(changed, arrow_schema(df))) == ("id", "key", "computed flag 0", "computed flag 1")
+    shown = clause.replace("A.id AS first", "A.kind AS first")  # the strings travel anyway
+    assert with_flags(spark.sql(f"SELECT * FROM {table}"), parse_clause(shown))[0].columns == ["id", "kind", "key"]

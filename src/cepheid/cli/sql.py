@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,6 +37,7 @@ _Shown = Annotated[Shown | None, typer.Option(help="How rows are printed without
 _Master = Annotated[str, typer.Option(metavar="URL", help="Where Spark runs: local[*], spark://host:7077, ...")]
 _Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark's.")]
 
+HISTORY = 1000  # statements' lines that the prompt remembers
 _WORDS: tuple[str, ...] = (
     "SELECT",
     "FROM",
@@ -119,7 +122,7 @@ def print_rows(table: pa.Table, output: Path | None, show: Shown | None, limit: 
 
 def prompt(session: Any, tables: Sequence[str], run: Callable[[str], None]) -> None:
     """Reads statements that end with a semicolon until there are no more."""
-    _complete(session, tables)
+    _edit_lines(session, tables)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # what it logs is said as a sentence below
     note(f"tables: {', '.join(tables) or 'none; give them with --table name=path'}. End a statement with ; or quit.")
     lines: list[str] = []
@@ -144,18 +147,46 @@ def prompt(session: Any, tables: Sequence[str], run: Callable[[str], None]) -> N
                 print_user_error(in_our_words(error))
 
 
-def _complete(session: Any, tables: Sequence[str]) -> None:
-    """Completion of keywords, tables and columns with the Tab key, where the terminal has it."""
+def _edit_lines(session: Any, tables: Sequence[str]) -> None:
+    """History over sessions, and completion of words with the Tab key, where the terminal has it."""
     try:
         import readline
     except ModuleNotFoundError:
         return
-    columns = {column for name in tables for column in session.table(name).columns}
-    known = [*_WORDS, *tables, *sorted(columns)]
+    readline.set_completer(completer([*_WORDS, *tables, *_columns(session, tables)]))
+    readline.set_completer_delims(" \t\n,;()=<>.")
+    readline.parse_and_bind("tab: complete")
+    readline.set_history_length(HISTORY)
+    path = history_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            readline.read_history_file(path)
+    except OSError:  # a home that cannot be written to: the prompt works without a history
+        return
+    atexit.register(readline.write_history_file, path)
+
+
+def history_file() -> Path:
+    """Where statements are kept from one session to the next."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "cepheid" / "sql_history"
+
+
+def _columns(session: Any, tables: Sequence[str]) -> list[str]:
+    return sorted({column for name in tables for column in session.table(name).columns})
+
+
+def completer(known: Sequence[str]) -> Callable[[str, int], str | None]:
+    """What completes the beginning of a word: the first, the second, ... of the words that fit.
+
+    >>> complete = completer(["SELECT", "symbol", "ts"])
+    >>> complete("s", 0), complete("s", 1), complete("s", 2)
+    ('SELECT', 'symbol', None)
+    """
 
     def complete(beginning: str, state: int) -> str | None:
         fitting = [word for word in known if word.lower().startswith(beginning.lower())]
         return fitting[state] if state < len(fitting) else None
 
-    readline.set_completer(complete)
-    readline.parse_and_bind("tab: complete")
+    return complete

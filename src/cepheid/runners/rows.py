@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
+from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
-from cepheid.errors import CepheidError, DataError, EngineError, closest
+from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
@@ -38,11 +39,18 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
-    return local.back(run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine))
+    found = run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine, available_threads())
+    return local.back(found)
 
 
 def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
     """The clause over the columns of a table."""
+    for key in clause.keys:
+        if key.name not in schema.names:
+            start = clause.text.find(key.text)
+            hint = "compute the column before, or use a Spark table"
+            place = {"text": clause.text, "start": start, "end": start + len(key.text)}
+            raise QueryError("an expression as a key", **place, hint=hint, code="not-a-column")
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise DataError("two columns have this name", column=twice, hint="rename one of them")
@@ -50,10 +58,10 @@ def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
     return bind_clause(clause, Columns(tuple(schema.names), frozenset(times)))
 
 
-def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto") -> pa.Table:
+def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto", threads: int = 1) -> pa.Table:
     """The result of a clause over a table in memory."""
     if engine != "reference":
-        return match_table(clause, table)
+        return match_table(clause, table, threads)
     schema = result_schema(clause, table.schema)
     rows = match_rows(clause, table.to_pylist())
     columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]

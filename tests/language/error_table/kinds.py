@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
+
 from cepheid.errors import QueryError
 from cepheid.language import build
 from cepheid.language.bind import bind
 from cepheid.language.check import check
+from cepheid.language.match_recognize.parse import parse_clause
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema
+from cepheid.runners.rows import bound_to, run_clause
 
 COLUMNS = {
     "ts": DataType.TIME,
@@ -26,6 +30,15 @@ COLUMNS = {
 }
 TYPES = frozenset({"Login", "Payment", "Stock"})
 _HEADS = ("PATTERN", "SEQUENCE")
+ROW_PATTERN = "MATCH_RECOGNIZE"
+_ARROW = {
+    DataType.TIME: pa.timestamp("us"),
+    DataType.STRING: pa.string(),
+    DataType.INT: pa.int64(),
+    DataType.FLOAT: pa.float64(),
+    DataType.BOOL: pa.bool_(),
+    DataType.LIST: pa.list_(pa.float64()),
+}
 _PYTHON = {name: getattr(build, name) for name in build.__all__} | {"timedelta": timedelta}
 
 
@@ -52,12 +65,16 @@ class Example:
     @property
     def is_python(self) -> bool:
         """Is it a Python expression rather than a query text?"""
-        return bool(self.source.strip()) and not self.source.startswith(_HEADS)
+        return bool(self.source.strip()) and not self.source.startswith((*_HEADS, ROW_PATTERN))
 
     def run(self) -> QueryError | None:
         """The error that the example gives, or None."""
         try:
-            if self.is_python:
+            if self.source.startswith(ROW_PATTERN):
+                schema = pa.schema({name: _ARROW[kind] for name, kind in COLUMNS.items()})
+                clause = parse_clause(self.source, self.options.get("dialect", "spark"))
+                run_clause(bound_to(clause, schema), schema.empty_table())
+            elif self.is_python:
                 built = eval(self.source, dict(_PYTHON))
                 if isinstance(built, build.Pattern):
                     built.to_syntax()

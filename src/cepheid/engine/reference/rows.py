@@ -74,7 +74,8 @@ def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
 def _match_partition(clause: BoundClause, rows: list[Row]) -> Iterator[list[Value]]:
     start, number, matched = 0, 1, -1  # `matched`: the last row that a match has taken
     while start < len(rows):
-        path = next(_ways(clause, rows, clause.pattern, Moment(rows, start, (), -1, number), False), None)
+        ways = _ways(clause, rows, clause.pattern, Moment(rows, start, (), -1, number), False)
+        path = max(ways, key=len, default=None) if clause.longest else next(ways, None)
         if path is None:
             if clause.rows is Rows.ALL_WITH_UNMATCHED and start > matched:
                 yield _output(clause, Moment(rows, start, (), -1, number), rows[start], measured=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
 from cepheid.language.functions import find_function
+from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -25,8 +26,8 @@ from cepheid.language.match_recognize.bound import (
     SortKey,
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
-from cepheid.language.match_recognize.functions import AGGREGATES, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
-from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
+from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -43,6 +44,8 @@ from cepheid.language.match_recognize.syntax import (
 # Where NULL counts as larger than every value; elsewhere it counts as smaller (Spark, Flink, BigQuery, MySQL).
 NULLS_LARGE = frozenset({"oracle", "snowflake", "postgres", "redshift"})
 NULLS_LAST = frozenset({"trino", "presto", "athena"})
+# Where array_agg leaves NULLs out, and is empty without values rather than NULL.
+NO_NULLS_IN_ARRAYS = frozenset({"spark", "databricks", "snowflake"})
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
         text=clause.text,
         skip_span=clause.skip.span,
         dialect=clause.dialect,
+        longest=clause.longest,
     )
     binder.check_names(bound)
     return bound
@@ -90,6 +94,7 @@ class _Binder:
         self.subsets: Mapping[str, frozenset[str]] = {
             subset.name.canonical: frozenset(label.canonical for label in subset.labels) for subset in clause.subsets
         }
+        self.now = datetime.now(UTC)
 
     def fail(self, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.clause.text, start=span[0], end=span[1], hint=hint, code=code)
@@ -106,7 +111,7 @@ class _Binder:
             return None
         return self.subsets.get(label.canonical, frozenset({label.canonical}))
 
-    def column(self, name: Identifier) -> str:
+    def column(self, name: Identifier, *, before_a_dot: bool = False) -> str:
         """The table's name of a column: exactly as written if there is one, else whatever the case."""
         if name.name in self.columns.names:
             return name.name
@@ -115,6 +120,11 @@ class _Binder:
             return near[0]
         if near:
             self.fail(f"'{name}' may be {' or '.join(near)}", name.span, "ambiguous-column")
+        if before_a_dot:  # neither a label nor a struct, more likely meant as a label
+            known = [*p.labels_of(self.clause.pattern), *self.subsets]
+            guess = closest(name.canonical, known)
+            hint = f"did you mean {guess}?" if guess else f"the labels are {', '.join(known)}"
+            self.fail(f"no label '{name}'", name.span, "unknown-label", hint)
         guess = closest(name.name, self.columns.names)
         hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(self.columns.names[:12])}"
         self.fail(f"no column '{name}'", name.span, "unknown-column", hint)
@@ -127,6 +137,8 @@ class _Binder:
             self.fail("WITHIN without ORDER BY", expression.span, "within", "say by which time: ORDER BY ts")
         if order_by[0].descending:
             self.fail("WITHIN needs a time that rises", expression.span, "within", "order by it ascending")
+        if isinstance(expression, Literal) and isinstance(expression.value, Months):
+            self.fail("months and years have no fixed length", expression.span, "interval", "write it in days")
         if not isinstance(expression, Literal) or not isinstance(expression.value, int | timedelta):
             self.fail("WITHIN needs an interval", expression.span, "within", "write WITHIN INTERVAL '1' HOUR")
         is_time = order_by[0].column in self.columns.times
@@ -153,13 +165,22 @@ class _Binder:
 
     # expressions
 
+    def read(self, reference: Reference) -> Bound:
+        """A column of a row, or a field of a struct in it."""
+        value: Bound = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
+        for name in reference.fields:
+            value = Apply("field", (value,), name.name, reference.span)
+        return value
+
     def bind(self, expression: Expression) -> Bound:
         """An expression outside of navigation and aggregates."""
         match expression:
             case Literal(value=value):
                 return Constant(value)
-            case Reference(label=label, column=column):
-                return Navigate(Column(self.column(column)), self.labels(label))
+            case Reference(label=label):
+                return Navigate(self.read(expression), self.labels(label))
+            case Operation(operator="lambda"):
+                self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
                 return Apply(operator, tuple(self.bind(operand) for operand in operands), target, expression.span)
@@ -169,6 +190,8 @@ class _Binder:
                 return self.aggregate(expression)
             case Call(name=name) if name in MATCH_FUNCTIONS:
                 return self.of_the_match(expression)
+            case Call(name=name, arguments=()) if name in CLOCKS:
+                return Constant(self.now.date() if name == "current_date" else self.now)
             case Call(arguments=arguments):
                 self.check_function(expression)
                 return Apply(expression.name, tuple(map(self.bind, arguments)), None, expression.span)
@@ -178,9 +201,11 @@ class _Binder:
         match call.name:
             case "match_number":
                 return MatchNumber()
-            case "match_sequence_number":
+            case "match_sequence_number" | "match_row_number":
                 return SequenceNumber()
             case "match_rowtime":
+                if call.arguments and isinstance(call.arguments[0], Reference):
+                    return Navigate(self.read(call.arguments[0]), final=True)
                 if not self.clause.order_by:
                     self.fail("MATCH_ROWTIME without ORDER BY", call.span, "within", "say by which time: ORDER BY ts")
                 return Navigate(Column(self.column(self.clause.order_by[0].column)), final=True)
@@ -214,15 +239,25 @@ class _Binder:
         labels = self.labels(self.label_in(call))
         rows = not call.arguments or isinstance(call.arguments[0], Star)
         arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
-        return Aggregated(call.name, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
+        leaves_out = call.name == "array_agg" and self.clause.dialect in NO_NULLS_IN_ARRAYS
+        return Aggregated(
+            "collect_list" if leaves_out else call.name,
+            arguments,
+            labels,
+            call.mode is Mode.FINAL,
+            call.distinct,
+            call.span,
+        )
 
     def at_row(self, expression: Expression) -> Bound:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""
         match expression:
             case Literal(value=value):
                 return Constant(value)
-            case Reference(column=column):
-                return Column(self.column(column))
+            case Reference():
+                return self.read(expression)
+            case Operation(operator="lambda"):
+                self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
                 return Apply(operator, tuple(self.at_row(operand) for operand in operands), target, expression.span)
@@ -230,6 +265,8 @@ class _Binder:
                 return RowLabel()
             case Call(name="match_number"):
                 return MatchNumber()
+            case Call(name=name, arguments=()) if name in CLOCKS:
+                return Constant(self.now.date() if name == "current_date" else self.now)
             case Call(name=name) if name in MATCH_FUNCTIONS:
                 self.fail(f"{name.upper()} cannot stand here", expression.span, "navigation-argument")
             case Call(arguments=arguments):

@@ -112,6 +112,7 @@ class BoundClause:
     text: str = ""
     skip_span: Span = NOWHERE
     dialect: str = "spark"
+    longest: bool = False  # the longest match at a row, the preferred one of equally long ones
 
     @property
     def output_columns(self) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
-from cepheid.language.match_recognize.functions import AGGREGATES, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, NO_DISTINCT
+from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,
     Clause,
@@ -108,6 +110,9 @@ def check_expression(clause: Clause, expression: Expression, known: Sequence[str
     match expression:
         case Reference(label=label) if label is not None:
             check_label(clause, label, known)
+        case Literal(value=Months()):
+            hint = "add it to a time, or write it in days"
+            _fail(clause, "months and years have no fixed length", expression.span, "interval", hint)
         case Star():
             _fail(clause, "'*' can only be counted", expression.span, "star", "write count(*) or count(A.*)")
         case Operation(operands=operands):
@@ -147,6 +152,11 @@ def check_arity(clause: Clause, call: Call) -> None:
 
 
 def _check_match_function(clause: Clause, call: Call, known: Sequence[str]) -> None:
+    if call.name == "match_rowtime" and len(call.arguments) == 1:
+        argument = call.arguments[0]
+        if not isinstance(argument, Reference) or argument.label is not None:
+            _fail(clause, "MATCH_ROWTIME takes the column of ORDER BY", argument.span, "arguments")
+        return
     if call.name != "classifier":
         if call.arguments:
             _fail(clause, f"{call.name.upper()} takes no argument", call.span, "arguments")
@@ -204,6 +214,9 @@ def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: 
 def _check_aggregate(clause: Clause, call: Call, known: Sequence[str]) -> None:
     name = call.name.upper()
     aggregate = AGGREGATES[call.name]
+    if call.distinct and clause.dialect in NO_DISTINCT:
+        hint = f"{clause.dialect} has no DISTINCT in row patterns"
+        _fail(clause, f"DISTINCT in {name}", call.name_span, "distinct", hint)
     stars = [argument for argument in call.arguments if isinstance(argument, Star)]
     if stars or (not call.arguments and call.name == "count"):
         if call.name != "count" or len(call.arguments) > 1:

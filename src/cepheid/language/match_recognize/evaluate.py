@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cepheid.language.functions import find_function
+from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import Aggregated, Apply
-from cepheid.language.match_recognize.functions import AGGREGATES, FUNCTIONS
-from cepheid.language.match_recognize.scalars import OPERATORS, Value, cast
+from cepheid.language.match_recognize.functions import FUNCTIONS
+from cepheid.language.match_recognize.scalars import OPERATORS, Value, cast, field_of
 
 
 def function_of(node: Apply) -> Callable[..., Value]:
@@ -21,6 +22,9 @@ def function_of(node: Apply) -> Callable[..., Value]:
     if node.function == "cast":
         target = str(node.target)
         return lambda value: cast(value, target)
+    if node.function == "field":
+        name = str(node.target)
+        return lambda value: field_of(value, name)
     known = FUNCTIONS.get(node.function)
     if known is not None:
         return known.call if known.nulls else _strict(known.call)

@@ -1,12 +1,11 @@
-"""The functions a clause may call: navigation, aggregates, and functions of values."""
+"""The functions a clause may call: navigation, and functions of values; aggregates.py has the others."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from statistics import pstdev, pvariance, stdev, variance
 
 from cepheid.language.match_recognize.scalars import (
     Value,
@@ -22,6 +21,11 @@ MANY = 64  # arguments at most
 # Functions that go to another row; Snowflake calls two of them LAG and LEAD.
 NAVIGATIONS = frozenset({"first", "last", "prev", "next", "lag", "lead"})
 MATCH_FUNCTIONS = frozenset({"classifier", "match_number", "match_sequence_number", "match_rowtime"})
+MATCH_FUNCTIONS |= {"match_row_number"}  # BigQuery's name for the second
+# The time at which a query begins.
+CLOCKS = frozenset({"current_timestamp", "now", "localtimestamp", "current_date"})
+# Systems that refuse DISTINCT in the aggregates of a row pattern.
+NO_DISTINCT = frozenset({"trino", "presto", "athena", "flink"})
 
 
 @dataclass(frozen=True)
@@ -37,17 +41,6 @@ class Function:
     most: int
     result: str | int
     nulls: bool = False
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """A function of the rows of a label: `call` takes the arguments' values, row by row, NULLs included."""
-
-    name: str
-    call: Callable[[Sequence[tuple[Value, ...]]], Value]
-    least: int
-    most: int
-    result: str | int
 
 
 def _guarded(call: Callable[..., Value]) -> Callable[..., Value]:
@@ -219,77 +212,3 @@ _FUNCTIONS: tuple[Function, ...] = (
 FUNCTIONS: dict[str, Function] = {function.name: function for function in _FUNCTIONS}
 # Functions whose first argument may be a unit of time written as a bare word.
 WITH_UNITS = frozenset({"datediff", "date_diff", "timestampdiff"})
-
-
-def _known(rows: Sequence[tuple[Value, ...]]) -> list[Value]:
-    """The first arguments that are not NULL."""
-    return [row[0] for row in rows if row[0] is not None]
-
-
-def _over(call: Callable[[list[Value]], Value], least: int = 1) -> Callable[[Sequence[tuple[Value, ...]]], Value]:
-    """An aggregate over values that are not NULL: NULL if there are too few."""
-
-    def aggregate(rows: Sequence[tuple[Value, ...]]) -> Value:
-        values = _known(rows)
-        return call(values) if len(values) >= least else None
-
-    return aggregate
-
-
-def _sum(values: list[Value]) -> Value:
-    total = values[0]
-    for value in values[1:]:
-        total = total + value
-    return total
-
-
-def _average(values: list[Value]) -> Value:
-    return float(_sum(values)) / len(values) if not hasattr(values[0], "total_seconds") else _sum(values) / len(values)
-
-
-def _by(largest: bool) -> Callable[[Sequence[tuple[Value, ...]]], Value]:
-    """The first argument where the second is largest; the earliest of equal ones."""
-
-    def aggregate(rows: Sequence[tuple[Value, ...]]) -> Value:
-        known = [row for row in rows if row[1] is not None]
-        if not known:
-            return None
-        return (max if largest else min)(known, key=lambda row: row[1])[0]
-
-    return aggregate
-
-
-def _joined(rows: Sequence[tuple[Value, ...]]) -> Value:
-    values = _known(rows)
-    separator = rows[0][1] if rows and len(rows[0]) > 1 else ""
-    return text_of(separator).join(text_of(value) for value in values) if values else None
-
-
-_AGGREGATES: tuple[Aggregate, ...] = (
-    Aggregate("count", lambda rows: len(_known(rows)), 1, 1, "bigint"),
-    Aggregate("count_if", lambda rows: sum(row[0] is True for row in rows), 1, 1, "bigint"),
-    Aggregate("sum", _over(_sum), 1, 1, "sum"),
-    Aggregate("avg", _over(_average), 1, 1, "average"),
-    Aggregate("mean", _over(_average), 1, 1, "average"),
-    Aggregate("min", _over(min), 1, 1, 0),
-    Aggregate("max", _over(max), 1, 1, 0),
-    Aggregate("max_by", _by(True), 2, 2, 0),
-    Aggregate("min_by", _by(False), 2, 2, 0),
-    Aggregate("array_agg", lambda rows: [row[0] for row in rows] or None, 1, 1, "list"),
-    Aggregate("collect_list", lambda rows: _known(rows), 1, 1, "list"),
-    Aggregate("any_value", _over(lambda values: values[0]), 1, 1, 0),
-    Aggregate("arbitrary", _over(lambda values: values[0]), 1, 1, 0),
-    Aggregate("bool_and", _over(all), 1, 1, "boolean"),
-    Aggregate("every", _over(all), 1, 1, "boolean"),
-    Aggregate("bool_or", _over(any), 1, 1, "boolean"),
-    Aggregate("some", _over(any), 1, 1, "boolean"),
-    Aggregate("stddev", _over(lambda values: float(stdev(values)), 2), 1, 1, "double"),
-    Aggregate("stddev_samp", _over(lambda values: float(stdev(values)), 2), 1, 1, "double"),
-    Aggregate("stddev_pop", _over(lambda values: float(pstdev(values))), 1, 1, "double"),
-    Aggregate("variance", _over(lambda values: float(variance(values)), 2), 1, 1, "double"),
-    Aggregate("var_samp", _over(lambda values: float(variance(values)), 2), 1, 1, "double"),
-    Aggregate("var_pop", _over(lambda values: float(pvariance(values))), 1, 1, "double"),
-    Aggregate("string_agg", _joined, 1, 2, "string"),
-    Aggregate("listagg", _joined, 1, 2, "string"),
-)
-AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in _AGGREGATES}

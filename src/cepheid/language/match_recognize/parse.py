@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cepheid.errors import QueryError
 from cepheid.language.match_recognize.check import check_clause
 from cepheid.language.match_recognize.parse_expression import parse_expression
 from cepheid.language.match_recognize.parse_pattern import parse_pattern
 from cepheid.language.match_recognize.reader import Reader
 from cepheid.language.match_recognize.syntax import (
+    Call,
     Clause,
     Definition,
     Expression,
     Identifier,
+    KeyExpression,
+    Literal,
     Measure,
+    Operation,
     OrderKey,
+    Reference,
     Rows,
     Skip,
     SkipTo,
     Subset,
 )
 from cepheid.language.match_recognize.tokens import Kind, tokens
-from cepheid.language.pattern import Pattern
+from cepheid.language.pattern import Pattern, labels_of
 
 MAX_TEXT = 200_000
+KEY_EXPRESSIONS = frozenset({"snowflake", "bigquery"})  # where PARTITION BY and ORDER BY take expressions
+BARE_NAMES = frozenset({"snowflake", "bigquery"})  # where AS may be left out before a measure's name
+_AFTER_MEASURES = frozenset({"ONE", "ALL", "AFTER", "INITIAL", "SEEK", "PATTERN", "DEFINE"})
 
 
 def is_clause(text: str) -> bool:
@@ -60,8 +70,9 @@ def parse_clause(text: str, dialect: str = "spark") -> Clause:
 def clause_at(reader: Reader) -> Clause:
     """The clause whose opening parenthesis comes next; the closing one is read, too."""
     reader.expect_symbol("(")
-    partition_by = _names(reader) if reader.take_words("PARTITION", "BY") else ()
-    order_by = _order(reader) if reader.take_words("ORDER", "BY") else ()
+    keys: list[KeyExpression] = []
+    partition_by = _names(reader, keys) if reader.take_words("PARTITION", "BY") else ()
+    order_by = _order(reader, keys) if reader.take_words("ORDER", "BY") else ()
     measures = _measures(reader) if reader.take_words("MEASURES") else ()
     rows = _rows(reader)
     skip = _skip(reader)
@@ -76,23 +87,54 @@ def clause_at(reader: Reader) -> Clause:
         reader.unexpected("DEFINE")
     reader.advance()
     definitions = _definitions(reader)
+    longest = _options(reader) if reader.at_words("OPTIONS") else False
     _misplaced(reader)
     reader.expect_symbol(")")
+    known = {*labels_of(pattern), *(subset.name.canonical for subset in subsets)}
     clause = Clause(
         pattern,
-        definitions,
+        tuple(replace(each, condition=with_structs(each.condition, known)) for each in definitions),
         partition_by,
         order_by,
-        measures,
+        tuple(replace(each, expression=with_structs(each.expression, known)) for each in measures),
         rows,
         skip,
         subsets,
         within,
         reader.text,
         reader.dialect,
+        tuple(keys),
+        longest,
     )
     check_clause(clause)
     return clause
+
+
+def with_structs(expression: Expression, labels: set[str]) -> Expression:
+    """`x.y` where x is no label is the field y of a struct x; the table says later whether there is one."""
+    match expression:
+        case Reference(label=label) if label is not None and label.canonical not in labels:
+            return Reference(None, label, expression.span, (expression.column, *expression.fields))
+        case Call(arguments=arguments):
+            return replace(expression, arguments=tuple(with_structs(part, labels) for part in arguments))
+        case Operation(operands=operands):
+            return replace(expression, operands=tuple(with_structs(part, labels) for part in operands))
+    return expression
+
+
+def _options(reader: Reader) -> bool:
+    """OPTIONS (use_longest_match = true), which BigQuery has."""
+    reader.advance()
+    reader.expect_symbol("(")
+    longest = False
+    while not reader.take_symbol(")"):
+        reader.expect_words("USE_LONGEST_MATCH")
+        reader.expect_symbol("=")
+        if reader.token.upper not in ("TRUE", "FALSE"):
+            reader.unexpected("TRUE", "FALSE")
+        longest = reader.advance().upper == "TRUE"
+        reader.take_symbol(",")
+    return longest
 
 
 _ORDER = ("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE")
@@ -120,33 +162,40 @@ def _pattern(reader: Reader) -> Pattern:
     return pattern
 
 
-def _names(reader: Reader) -> tuple[Identifier, ...]:
-    names = [_column(reader)]
+def _names(reader: Reader, keys: list[KeyExpression]) -> tuple[Identifier, ...]:
+    names = [_key(reader, keys, shown=True)]
     while reader.take_symbol(","):
-        names.append(_column(reader))
+        names.append(_key(reader, keys, shown=True))
     return tuple(names)
 
 
-def _column(reader: Reader) -> Identifier:
-    """A column of the table; the table's own name may stand before it."""
-    name = reader.identifier("a column")
-    while reader.take_symbol("."):
-        name = reader.identifier("a column")
-    if reader.at_symbol("("):
+def _key(reader: Reader, keys: list[KeyExpression], *, shown: bool) -> Identifier:
+    """A column of the table, before which the table's own name may stand; or an expression, where the system has it."""
+    first = reader.token
+    expression = parse_expression(reader)
+    span = (first.start, reader.ahead(-1).end)
+    if isinstance(expression, Reference):
+        return (expression.column, *expression.fields)[-1]
+    if isinstance(expression, Literal) and first.kind is Kind.QUOTED:
+        return Identifier(first.value, True, first.span)
+    if reader.dialect not in KEY_EXPRESSIONS:
         hint = "compute the column in a query before the clause"
-        reader.fail("only columns can stand here", (name.span[0], reader.token.end), "not-a-column", hint)
-    return name
+        reader.fail("only columns can stand here", span, "not-a-column", hint)
+    text = reader.text[slice(*span)]
+    key = KeyExpression(text if shown else f"computed key {len(keys)}", text, shown)
+    keys.append(key)
+    return Identifier(key.name, True, span)
 
 
-def _order(reader: Reader) -> tuple[OrderKey, ...]:
-    keys = [_order_key(reader)]
+def _order(reader: Reader, keys: list[KeyExpression]) -> tuple[OrderKey, ...]:
+    order = [_order_key(reader, keys)]
     while reader.take_symbol(","):
-        keys.append(_order_key(reader))
-    return tuple(keys)
+        order.append(_order_key(reader, keys))
+    return tuple(order)
 
 
-def _order_key(reader: Reader) -> OrderKey:
-    column = _column(reader)
+def _order_key(reader: Reader, keys: list[KeyExpression]) -> OrderKey:
+    column = _key(reader, keys, shown=False)
     descending = reader.take_words("DESC")
     if not descending:
         reader.take_words("ASC")
@@ -166,11 +215,14 @@ def _measures(reader: Reader) -> tuple[Measure, ...]:
 
 
 def _measure(reader: Reader) -> Measure:
+    start = reader.token.start
     expression = parse_expression(reader)
-    if not reader.take_words("AS"):
+    span = (start, reader.ahead(-1).end)
+    named = reader.token.kind in (Kind.WORD, Kind.QUOTED) and reader.token.upper not in _AFTER_MEASURES
+    if not reader.take_words("AS") and not (named and reader.dialect in BARE_NAMES):
         hint = "every measure needs a name: expression AS name"
         reader.fail("a measure without a name", expression.span, "measure-name", hint)
-    return Measure(expression, reader.identifier("a name"))
+    return Measure(expression, reader.identifier("a name"), span)
 
 
 def _rows(reader: Reader) -> Rows:
@@ -241,5 +293,6 @@ def _definitions(reader: Reader) -> tuple[Definition, ...]:
 def _definition(reader: Reader) -> Definition:
     label = reader.identifier("a label")
     reader.expect_words("AS")
+    start = reader.token.start
     condition: Expression = parse_expression(reader)
-    return Definition(label, condition)
+    return Definition(label, condition, (start, reader.ahead(-1).end))

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 from cepheid.language.match_recognize.functions import WITH_UNITS
+from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type
 from cepheid.language.match_recognize.reader import RESERVED, Reader
+from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,
     Expression,
     Literal,
     Mode,
     Operation,
+    Parameter,
     Reference,
     Star,
 )
-from cepheid.language.match_recognize.tokens import Kind, Token
-from cepheid.language.units import UNITS, unit_named
+from cepheid.language.match_recognize.tokens import Kind
+from cepheid.language.units import unit_named
 
 MAX_DEPTH = 200
 _COMPARISONS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 _SUMS = {"+": "+", "-": "-", "||": "||"}
 _PRODUCTS = {"*": "*", "/": "/", "%": "%"}
 _TYPED = frozenset({"VARCHAR", "CHAR", "STRING", "BIGINT", "INT", "INTEGER", "SMALLINT", "TINYINT", "DOUBLE", "REAL"})
+_NOW = frozenset({"CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP"})  # written without parentheses
 # Systems in which a whole number divided by a whole number is a whole number.
 WHOLE_DIVISION = frozenset({"trino", "presto", "athena", "postgres", "redshift", "tsql", "sqlite", "flink"})
 # Systems in which "x" is a string, unless it can only be a name.
@@ -121,7 +125,14 @@ def _sum(reader: Reader, depth: int) -> Expression:
     left = _product(reader, depth)
     while reader.token.kind is Kind.SYMBOL and reader.token.text in _SUMS:
         operator = _SUMS[reader.advance().text]
-        left = _operation(reader, operator, (left, _product(reader, depth)))
+        right = _product(reader, depth)
+        for moved, time in ((right, left), (left, right)):
+            if isinstance(moved, Literal) and isinstance(moved.value, Months) and (operator, moved) != ("-", left):
+                months = moved.value.count if operator == "+" else -moved.value.count
+                left = _operation(reader, "add months", (time, Literal(months, moved.span)))
+                break
+        else:
+            left = _operation(reader, operator, (left, right))
     return left
 
 
@@ -142,7 +153,7 @@ def _unary(reader: Reader, depth: int) -> Expression:
         operand = _unary(reader, depth + 1) if depth < MAX_DEPTH else parse_expression(reader, depth)
         if token.text == "+":
             return operand
-        if isinstance(operand, Literal) and isinstance(operand.value, int | float | Decimal | timedelta):
+        if isinstance(operand, Literal) and isinstance(operand.value, int | float | Decimal | timedelta | Months):
             return Literal(-operand.value, (token.start, operand.span[1]))
         return Operation("negative", (operand,), None, (token.start, operand.span[1]))
     return _postfix(reader, depth)
@@ -166,7 +177,7 @@ def _postfix(reader: Reader, depth: int) -> Expression:
 def _primary(reader: Reader, depth: int) -> Expression:
     token = reader.token
     if token.kind is Kind.NUMBER:
-        return Literal(_number(reader.advance().text), token.span)
+        return Literal(number_of(reader.advance().text), token.span)
     if token.kind is Kind.STRING:
         return Literal(reader.advance().value, token.span)
     if reader.take_symbol("("):
@@ -207,9 +218,9 @@ def _word(reader: Reader, depth: int) -> Expression:
         reader.position += 2
         _no_subquery(reader)
     if word == "INTERVAL" and (following.kind in (Kind.STRING, Kind.NUMBER) or following.text in ("-", "+")):
-        return _interval(reader)
+        return parse_interval(reader)
     if word in ("DATE", "TIMESTAMP") and following.kind is Kind.STRING:
-        return _moment(reader)
+        return parse_moment(reader)
     if word in _TYPED and following.kind is Kind.STRING:
         reader.advance()
         inner = Literal(reader.advance().value, following.span)
@@ -220,21 +231,27 @@ def _word(reader: Reader, depth: int) -> Expression:
         return _call(reader, depth, None, token.start)
     if word in RESERVED:
         reader.unexpected("an expression")
+    if word in _NOW and following.text != ".":
+        reader.advance()
+        return Call(word.lower(), (), None, False, token.span, token.span)
     return _reference(reader)
 
 
 def _reference(reader: Reader) -> Expression:
     first = reader.identifier("a column")
+    if not first.quoted and first.name.lower() in reader.parameters:
+        while reader.take_symbol("."):
+            reader.identifier("a field")
+        return Parameter(first.name.lower(), (first.span[0], reader.ahead(-1).end))
     if not reader.take_symbol("."):
         return Reference(None, first, first.span)
     if reader.at_symbol("*"):
         return Star(first, (first.span[0], reader.advance().end))
     column = reader.identifier("a column")
-    reference = Reference(first, column, (first.span[0], column.span[1]))
-    if reader.at_symbol("."):
-        hint = "only labels stand before a column here; a table's name cannot"
-        reader.fail("too many names", (first.span[0], reader.ahead().end), "qualified-name", hint)
-    return reference
+    fields = []
+    while reader.take_symbol("."):
+        fields.append(reader.identifier("a field"))
+    return Reference(first, column, (first.span[0], reader.ahead(-1).end), tuple(fields))
 
 
 def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expression:
@@ -268,10 +285,30 @@ def _as_unit(argument: Expression) -> Expression:
 
 
 def _arguments(reader: Reader, depth: int) -> tuple[Expression, ...]:
-    arguments = [parse_expression(reader, depth)]
+    arguments = [_argument(reader, depth)]
     while reader.take_symbol(","):
-        arguments.append(parse_expression(reader, depth))
+        arguments.append(_argument(reader, depth))
     return tuple(arguments)
+
+
+def _argument(reader: Reader, depth: int) -> Expression:
+    """An expression, or a lambda: x -> x + 1, (x, y) -> x + y."""
+    names, arrow = [], 1
+    if reader.token.kind is Kind.WORD:
+        names = [reader.token.text.lower()]
+    elif reader.at_symbol("("):
+        while reader.ahead(arrow).kind is Kind.WORD:
+            names.append(reader.ahead(arrow).text.lower())
+            arrow += 2 if reader.ahead(arrow + 1).text == "," else 1
+        arrow += 1
+    if not names or reader.ahead(arrow).text != "->":
+        return parse_expression(reader, depth)
+    start, outer = reader.token.start, reader.parameters
+    reader.position += arrow + 1
+    reader.parameters = outer | set(names)
+    body = parse_expression(reader, depth)
+    reader.parameters = outer
+    return Operation("lambda", (body,), ",".join(names), (start, body.span[1]))
 
 
 def _case(reader: Reader, depth: int) -> Expression:
@@ -300,25 +337,6 @@ def _cast(reader: Reader, depth: int) -> Expression:
     return Operation("cast", (operand,), target, (start, reader.expect_symbol(")").end))
 
 
-def parse_type(reader: Reader) -> str:
-    """The name of a type in lower case, with its numbers: decimal(10,2), double."""
-    name = reader.identifier("a type").name.lower()
-    if name == "double":
-        reader.take_words("PRECISION")
-    if name == "timestamp" and reader.at_words("WITH"):
-        reader.expect_words("WITH", "TIME", "ZONE")
-    if name == "timestamp" and reader.at_words("WITHOUT"):
-        reader.expect_words("WITHOUT", "TIME", "ZONE")
-        name = "timestamp_ntz"
-    if not reader.take_symbol("("):
-        return name
-    numbers = [str(reader.whole_number("a number"))]
-    while reader.take_symbol(","):
-        numbers.append(str(reader.whole_number("a number")))
-    reader.expect_symbol(")")
-    return f"{name}({','.join(numbers)})"
-
-
 def _extract(reader: Reader, depth: int) -> Expression:
     start = reader.advance().start
     reader.expect_symbol("(")
@@ -335,73 +353,6 @@ def _array(reader: Reader, depth: int) -> Expression:
     items = () if reader.at_symbol("]") else _arguments(reader, depth)
     end = reader.expect_symbol("]").end
     return Call("array", items, None, False, (token.start, end), token.span)
-
-
-def _interval(reader: Reader) -> Expression:
-    start = reader.advance().start
-    negative = reader.take_symbol("-")
-    if not negative:
-        reader.take_symbol("+")
-    token = reader.advance()
-    words = token.value.split()
-    if token.kind is Kind.STRING and reader.token.upper and unit_named(reader.token.text.lower()) is None:
-        _months(reader, reader.token)
-    if len(words) == 1 and reader.token.kind is Kind.WORD and unit_named(reader.token.text.lower()) is not None:
-        unit = reader.advance().text.lower()
-        if reader.take_words("TO"):
-            last = reader.identifier("a unit").name.lower()
-            return Literal(_clock(reader, words[0], unit, last, token), (start, reader.ahead(-1).end))
-        words = [words[0], unit]
-    if len(words) % 2:
-        reader.fail("an interval needs a unit", token.span, "interval", "write INTERVAL '5' MINUTE")
-    total = timedelta()
-    for number, unit in zip(words[::2], words[1::2], strict=True):
-        total += _length(reader, number, unit, token)
-    return Literal(-total if negative else total, (start, reader.ahead(-1).end))
-
-
-def _months(reader: Reader, token: Token) -> None:
-    if token.upper.rstrip("S") in ("MONTH", "YEAR", "QUARTER"):
-        reader.fail("months and years have no fixed length", token.span, "interval", "write it in days")
-
-
-def _length(reader: Reader, number: str, unit: str, token: Token) -> timedelta:
-    named = unit_named(unit.lower())
-    try:
-        amount = Decimal(number)
-    except ArithmeticError:
-        reader.fail(f"'{number}' is not a number", token.span, "interval", "write INTERVAL '5' MINUTE")
-    if named is None:
-        reader.fail(f"'{unit}' is not a unit of fixed length", token.span, "interval", "write it in days or seconds")
-    return timedelta(microseconds=int(amount * UNITS[named] / UNITS["microseconds"]))
-
-
-def _clock(reader: Reader, written: str, first: str, last: str, token: Token) -> timedelta:
-    """INTERVAL '1:30' HOUR TO MINUTE."""
-    units = ["days", "hours", "minutes", "seconds"]
-    names = [unit_named(first), unit_named(last)]
-    numbers = written.replace(":", " ").split()
-    if names[0] not in units or names[1] not in units:
-        reader.fail("an interval from one unit to another goes from DAY to SECOND", token.span, "interval")
-    span = units[units.index(str(names[0])) : units.index(str(names[1])) + 1]
-    if len(span) != len(numbers):
-        reader.fail(f"{len(span)} numbers are needed", token.span, "interval")
-    return sum((_length(reader, n, u, token) for n, u in zip(numbers, span, strict=True)), timedelta())
-
-
-def _moment(reader: Reader) -> Expression:
-    kind, token = reader.advance(), reader.advance()
-    try:
-        value: date | datetime
-        value = date.fromisoformat(token.value) if kind.upper == "DATE" else datetime.fromisoformat(token.value)
-    except ValueError:
-        reader.fail(f"'{token.value}' is not a {kind.text.lower()}", token.span, "literal", "write it as 2026-01-31")
-    return Literal(value, (kind.start, token.end))
-
-
-def _number(text: str) -> int | float:
-    digits = text.replace("_", "")
-    return int(digits) if digits.isdigit() else float(digits)
 
 
 def _no_subquery(reader: Reader) -> None:

@@ -27,6 +27,8 @@ def _sequence(reader: Reader, depth: int) -> p.Pattern:
     parts = []
     while not any(reader.at_symbol(symbol) for symbol in (")", "|", ",", "-}")):
         parts.append(_quantified(reader, depth))
+    if not parts and reader.dialect == "bigquery":  # A | is as much as A | ()
+        return p.Empty((start, start))
     if not parts:
         reader.unexpected("a label", "'('", "PERMUTE")
     return parts[0] if len(parts) == 1 else p.Sequence(tuple(parts), (start, reader.ahead(-1).end))

@@ -24,6 +24,7 @@ class Reader:
         self.tokens = tokens
         self.position = position
         self.dialect = dialect
+        self.parameters: frozenset[str] = frozenset()  # of the lambdas around the place
 
     @property
     def token(self) -> Token:

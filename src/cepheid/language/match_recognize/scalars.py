@@ -7,13 +7,29 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import monthrange
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from cepheid.language.units import UNITS, unit_named
+
+
+@dataclass(frozen=True)
+class Months:
+    """A length of time in months, which has no fixed length in days."""
+
+    count: int
+
+    def __neg__(self) -> Months:
+        return Months(-self.count)
+
+    def __add__(self, other: Months) -> Months:
+        return Months(self.count + other.count)
+
 
 Value: TypeAlias = Any  # None, bool, int, float, Decimal, str, date, datetime, timedelta or a list of them
 
@@ -94,6 +110,27 @@ def remainder(left: Value, right: Value) -> Value:
 def integral(left: Value, right: Value) -> Value:
     """DIV: the whole part of a quotient."""
     return None if not right else int(left / right) if isinstance(left, float) else divide_whole(left, right)
+
+
+def later_by_months(value: Value, months: Value) -> Value:
+    """A time so many months later, on the last day where the month is too short, as SQL has it.
+
+    >>> later_by_months(date(2024, 1, 31), 1)
+    datetime.date(2024, 2, 29)
+    """
+    if value is None or months is None:
+        return None
+    if isinstance(value, str):
+        value = moment(value)
+    years, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    return value.replace(year=years, month=month + 1, day=min(value.day, monthrange(years, month + 1)[1]))
+
+
+def field_of(value: Value, name: str) -> Value:
+    """A field of a struct, whatever the case of its name."""
+    if value is None:
+        return None
+    return value[name] if name in value else next((v for k, v in value.items() if k.lower() == name.lower()), None)
 
 
 def conjunction(left: Value, right: Value) -> Value:
@@ -184,6 +221,7 @@ OPERATORS: dict[str, Callable[..., Value]] = {
     "rlike": lambda value, pattern: None if value is None or pattern is None else bool(re.search(pattern, value)),
     "case": choose,
     "element": element,
+    "add months": later_by_months,
 }
 
 
@@ -239,7 +277,7 @@ def type_parts(target: str) -> tuple[str, tuple[int, ...]]:
     ('decimal', (10, 2))
     """
     name, _, inner = target.partition("(")
-    return name, tuple(int(number) for number in inner.rstrip(")").split(",") if number)
+    return name, tuple(int(number) for number in inner.rstrip(")").split(",") if number.isdigit())
 
 
 TIMES = frozenset({"timestamp", "timestamp_ntz", "datetime", "date"})

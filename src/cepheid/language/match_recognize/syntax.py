@@ -37,10 +37,19 @@ class Literal:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column, of the rows of a label or of all rows of the match."""
+    """A column, of the rows of a label or of all rows of the match; with fields, a part of a struct."""
 
     label: Identifier | None
     column: Identifier
+    span: Span = field(default=NOWHERE, compare=False)
+    fields: tuple[Identifier, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The parameter of a lambda, inside of it."""
+
+    name: str
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -73,7 +82,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operator, CASE or CAST: `operator` is a name of functions.OPERATORS; `target` the type of a CAST."""
+    """An operator, CASE, CAST or lambda: `operator` is a name of functions.OPERATORS; `target` the type of a CAST."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -81,7 +90,16 @@ class Operation:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-Expression: TypeAlias = Literal | Reference | Star | Call | Operation
+Expression: TypeAlias = Literal | Reference | Parameter | Star | Call | Operation
+
+
+@dataclass(frozen=True)
+class KeyExpression:
+    """An expression of PARTITION BY or ORDER BY, where the system has such: computed as a column of that name."""
+
+    name: str
+    text: str
+    shown: bool  # partition keys are columns of the result
 
 
 @dataclass(frozen=True)
@@ -95,10 +113,11 @@ class OrderKey:
 
 @dataclass(frozen=True)
 class Measure:
-    """An expression of MEASURES and its name."""
+    """An expression of MEASURES and its name; `span` is that of the expression, with its parentheses."""
 
     expression: Expression
     name: Identifier
+    span: Span = field(default=NOWHERE, compare=False)
 
 
 class Rows(Enum):
@@ -138,10 +157,11 @@ class Subset:
 
 @dataclass(frozen=True)
 class Definition:
-    """When a row may be given a label."""
+    """When a row may be given a label; `span` is that of the condition, with its parentheses."""
 
     label: Identifier
     condition: Expression
+    span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True)
@@ -159,3 +179,5 @@ class Clause:
     within: Expression | None = None
     text: str = field(default="", compare=False)
     dialect: str = "spark"
+    keys: tuple[KeyExpression, ...] = ()
+    longest: bool = False  # the longest match at a row rather than the preferred one (BigQuery)

@@ -16,6 +16,7 @@ from cepheid.language.match_recognize.parse import clause_at
 from cepheid.language.match_recognize.reader import Reader
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.match_recognize.tokens import Kind, Token, tokens
+from cepheid.runners.sql.translate import translated
 
 DataFrame: TypeAlias = Any  # importing PySpark for its name costs a second
 Session: TypeAlias = Any
@@ -63,6 +64,7 @@ def query(spark: Session, statement: str, dialect: str = "spark") -> DataFrame:
             text = with_values_of_subqueries(spark, text, dialect)
             found = first_clause(text, dialect)
             if found is None:
+                refuse_window_patterns(text)
                 return spark.sql(translated(text, dialect))
             select = f"{_tables_before(text, found.keyword)}SELECT * FROM {text[found.source : found.keyword]}"
             source = spark.sql(translated(select, dialect))
@@ -76,31 +78,6 @@ def query(spark: Session, statement: str, dialect: str = "spark") -> DataFrame:
                 spark.catalog.dropTempView(view)
 
 
-def translated(text: str, dialect: str) -> str:
-    """A statement in Spark's SQL."""
-    if dialect in (
-        "spark",
-        "databricks",
-        "flink",
-    ):  # sqlglot does not know Flink's; what surrounds a clause is standard
-        return text
-    try:
-        import sqlglot
-    except ModuleNotFoundError:
-        raise CepheidError(
-            f"a statement of {dialect} needs sqlglot", hint="install it: pip install 'cepheid[sql]'"
-        ) from None
-    read = {"calcite": "trino"}.get(dialect, dialect)
-    try:
-        return str(sqlglot.transpile(text, read=read, write="spark")[0])
-    except ValueError as error:
-        if "dialect" in str(error).lower():
-            raise CepheidError(f"no dialect '{dialect}'", hint="spark, trino, snowflake, oracle, flink ...") from None
-        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
-    except sqlglot.errors.SqlglotError as error:
-        raise QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {error}", code="syntax") from None
-
-
 def first_clause(text: str, dialect: str) -> Found | None:
     """The first MATCH_RECOGNIZE of a statement; its table holds no other one.
 
@@ -111,11 +88,44 @@ def first_clause(text: str, dialect: str) -> Found | None:
     words = tokens(text)
     for number, token in enumerate(words):
         if _begins_clause(words, number, token):
+            _refuse_recursion(text, words, number)
             source = _source(text, words, number)
             reader = Reader(text, words, number + 1, dialect)
             clause = clause_at(reader)
             return Found(clause, source, token.start, reader.ahead(-1).end)
     return None
+
+
+def refuse_window_patterns(text: str) -> None:
+    """A row pattern in a window, `OVER (... PATTERN (A+) DEFINE ...)`, is another part of the standard."""
+    words = tokens(text)
+    for number, token in enumerate(words[:-1]):
+        if token.upper == "PATTERN" and words[number + 1].text == "(":
+            closing = _closing(words, number + 1)
+            if words[min(closing + 1, len(words) - 1)].upper in ("DEFINE", "SUBSET"):
+                hint = "write the pattern in a MATCH_RECOGNIZE clause"
+                raise _error(text, token, "a row pattern in a window is not possible", "window-function", hint)
+
+
+def _refuse_recursion(text: str, words: list[Token], clause: int) -> None:
+    """A clause inside of WITH RECURSIVE, which the standard forbids."""
+    for level, token in enumerate(words[:clause]):
+        if token.upper == "WITH" and words[level + 1].upper == "RECURSIVE":
+            inside = _depth(words, clause) > _depth(words, level)
+            if inside and not any(_depth(words, at) < _depth(words, level) for at in range(level, clause)):
+                hint = "run the clause over the result of the recursion"
+                message = "MATCH_RECOGNIZE in a recursive query"
+                raise _error(text, words[clause], message, "nested-clause", hint)
+
+
+def _depth(words: list[Token], at: int) -> int:
+    """How many parentheses are open before a token."""
+    symbols = [word.text for word in words[:at] if word.kind is Kind.SYMBOL]
+    return symbols.count("(") - symbols.count(")")
+
+
+def _error(text: str, token: Token, message: str, code: str, hint: str | None = None) -> QueryError:
+    return QueryError(message, text=text, start=token.start, end=token.end, hint=hint, code=code)
 
 
 def _begins_clause(words: list[Token], at: int, token: Token) -> bool:
@@ -126,33 +136,21 @@ def _source(text: str, words: list[Token], keyword: int) -> int:
     """Where the table before a clause begins: a name, a query in parentheses or a table function, with its alias."""
     at = keyword - 1
     if at < 0:
-        start, end = words[keyword].span
-        raise QueryError(
-            "MATCH_RECOGNIZE without a table", text=text, start=start, end=end, hint="write it after FROM t"
-        )
+        raise _error(text, words[keyword], "MATCH_RECOGNIZE without a table", "no-table", "write it after FROM t")
     if words[at].text == ")":
         opening = _opening(words, at)
         before = words[opening - 1] if opening else None
         if before is None or not _is_name(before):
-            return words[opening].start
+            return _primary(words, at)
         if opening >= 2 and _may_precede_alias(words[opening - 2]):  # (VALUES ...) t(id, value)
             return _primary(words, opening - 3 if words[opening - 2].upper == "AS" else opening - 2)
         return _chain(words, opening - 1)  # a table function
     if not _is_name(words[at]):
-        start, end = words[keyword].span
-        raise QueryError(
-            "MATCH_RECOGNIZE without a table", text=text, start=start, end=end, hint="write it after FROM t"
-        )
+        raise _error(text, words[keyword], "MATCH_RECOGNIZE without a table", "no-table", "write it after FROM t")
     first = _chain_index(words, at)
     if first == at and at >= 1 and _may_precede_alias(words[at - 1]):
         return _primary(words, at - 2 if words[at - 1].upper == "AS" else at - 1)
     return words[first].start
-
-
-def _no_table(text: str, keyword: Token) -> QueryError:
-    hint = "write it after a table: FROM t MATCH_RECOGNIZE (...)"
-    start, end = keyword.span
-    return QueryError("MATCH_RECOGNIZE without a table", text=text, start=start, end=end, hint=hint, code="no-table")
 
 
 def _is_name(token: Token) -> bool:
@@ -172,7 +170,10 @@ def _primary(words: list[Token], last: int) -> int:
     opening = _opening(words, last)
     if opening and _is_name(words[opening - 1]):
         return _chain(words, opening - 1)
-    return words[opening].start
+    first = opening  # FROM VALUES (1, 2), (3, 4) AS t(a, b): the rows of a list
+    while first >= 2 and words[first - 1].text == "," and words[first - 2].text == ")":
+        first = _opening(words, first - 2)
+    return words[first - 1].start if first and words[first - 1].upper == "VALUES" else words[opening].start
 
 
 def _chain_index(words: list[Token], last: int) -> int:
@@ -259,9 +260,20 @@ def with_values_of_subqueries(spark: Session, text: str, dialect: str) -> str:
             return text
         opening = inner[0]
         closing = _closing(words, opening)
+        nested = [word for word in words[opening:closing] if word.upper == "MATCH_RECOGNIZE"]
+        if nested:
+            hint = "run the inner clause in a query before"
+            raise _error(text, nested[0], "MATCH_RECOGNIZE inside MATCH_RECOGNIZE", "nested-clause", hint)
         body = text[words[opening].end : words[closing].start]
         before = _tables_before(text, words[opening].start)
-        first, value = _subquery_value(spark, words[opening - 1].upper, f"{before}{body}", dialect)
+        try:
+            first, value = _subquery_value(spark, words[opening - 1].upper, f"{before}{body}", dialect)
+        except CepheidError:
+            raise
+        except Exception as error:  # as Spark says it; it knows neither the labels nor the columns of the clause
+            said = str(error).strip().splitlines()[0][:300]
+            hint = "a query in a clause sees neither labels nor columns of the clause"
+            raise _error(text, words[opening + 1], f"Spark cannot run this query: {said}", "subquery", hint) from None
         begin = words[opening - 1].start if first else words[opening].start
         text = text[:begin] + value + text[words[closing].end :]
 

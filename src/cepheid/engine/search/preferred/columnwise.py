@@ -150,6 +150,8 @@ def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
             left, right = _alike(*arguments)
             both_null = pc.and_(pc.is_null(left), pc.is_null(right))
             return pc.or_(both_null, pc.fill_null(pc.equal(left, right), False))
+        case "field":
+            return _field(arguments[0], str(node.target))
         case "cast":
             fast = _fast_cast(arguments[0], str(node.target))
             if fast is not None:
@@ -165,6 +167,17 @@ def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
         case "like" if len(arguments) == 2 and isinstance(arguments[1], pa.Scalar) and arguments[1].is_valid:
             return pc.match_like(arguments[0], arguments[1].as_py())
     return _one_by_one(node, arguments, length)
+
+
+def _field(values: Values, name: str) -> Values:
+    if not pa.types.is_struct(values.type):
+        raise pa.ArrowTypeError("no struct")
+    found = [field.name for field in values.type if field.name == name] or [
+        field.name for field in values.type if field.name.lower() == name.lower()
+    ]
+    if not found:
+        raise pa.ArrowTypeError(f"no field {name}")
+    return pc.struct_field(values, found[0])
 
 
 def _boolean(values: Values) -> Values:
@@ -293,12 +306,12 @@ def _one_by_one(node: Apply, arguments: list[Values], length: int) -> Values:
     function = function_of(node)
     kind = _result_type(node, [argument.type for argument in arguments])
     if all(isinstance(argument, pa.Scalar) for argument in arguments):
-        return pa.scalar(_fitting(function(*(argument.as_py() for argument in arguments)), kind), kind)
+        return pa.scalar(fitting(function(*(argument.as_py() for argument in arguments)), kind), kind)
     lists = [[a.as_py()] * length if isinstance(a, pa.Scalar) else a.to_pylist() for a in arguments]
-    return pa.array([_fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
+    return pa.array([fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
 
 
-def _fitting(value: Any, kind: pa.DataType) -> Any:
+def fitting(value: Any, kind: pa.DataType) -> Any:
     """A value that Arrow takes for the type."""
     if value is None:
         return None
@@ -340,6 +353,8 @@ def _operator_type(name: str, types: list[pa.DataType]) -> pa.DataType:
         if not pa.types.is_list(types[0]):
             raise pa.ArrowTypeError("not an array")
         return types[0].value_type
+    if name == "add months":
+        return types[0] if _is_moment(types[0]) else pa.timestamp("us")
     if name == "||":
         return types[0] if pa.types.is_list(types[0]) else pa.string()
     if name == "/" and pa.types.is_duration(types[0]):

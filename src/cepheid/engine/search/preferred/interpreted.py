@@ -116,6 +116,7 @@ class _Search:
         registers = [-1] * program.registers
         choices: list[tuple[int, int, list[int]]] = []
         step = 0
+        best: list[int] | int = UNMATCHED
         while True:
             kind, row, failed = program.kind[step], start + len(path), False
             if kind == TAKE and self.unsettled(start, row, high):
@@ -140,11 +141,14 @@ class _Search:
             elif kind == REMEMBER:
                 registers[program.label[step]] = row
                 step += 1
-            else:
+            elif not self.mode.longest:
                 return path
+            else:
+                best = list(path) if not isinstance(best, list) or len(path) > len(best) else best
+                failed = True
             if failed:
                 if not choices:
-                    return UNMATCHED
+                    return best
                 step, length, registers = choices.pop()
                 del path[length:]
 
@@ -186,7 +190,7 @@ def search_interpreted(
     for partition, (low, high) in enumerate(zip(rows.bounds[:-1].tolist(), rows.bounds[1:].tolist(), strict=True)):
         start, matched = int(rows.begin[partition]), int(rows.matched[partition])
         number = int(rows.number[partition])
-        while start < high and not failure:
+        while start < min(high, int(rows.until[partition])) and not failure:
             path = job.attempt(start, low, high, number, bool(rows.whole[partition]))
             if path == UNSETTLED:
                 break

@@ -57,6 +57,21 @@ class Judge(NamedTuple):
     stack_null: Flags
 
 
+def with_own_room(judge: Judge, longest: int) -> Judge:
+    """The same conditions with room of their own, for another thread; paths are at most so long."""
+    return judge._replace(
+        counts=np.zeros((longest, judge.counts.shape[1]), np.int64),
+        places=np.zeros((judge.places.shape[0], longest), np.int64),
+        labels=np.zeros(longest, np.int64),
+        kept_i=np.zeros((longest, judge.kept_i.shape[1]), np.int64),
+        kept_f=np.zeros((longest, judge.kept_f.shape[1]), np.float64),
+        kept_n=np.zeros((longest, judge.kept_n.shape[1]), np.int64),
+        stack_i=np.zeros_like(judge.stack_i),
+        stack_f=np.zeros_like(judge.stack_f),
+        stack_null=np.zeros_like(judge.stack_null),
+    )
+
+
 _I, _F, _B = types.int64[:, ::1], types.float64[:, ::1], types.uint8[:, ::1]
 _I1, _F1, _B1 = types.int64[::1], types.float64[::1], types.uint8[::1]
 JUDGE = types.NamedTuple(

@@ -52,6 +52,8 @@ class Rows(NamedTuple):
     number: Int64s  # of the next match
     matched: Int64s  # the last row that a match has taken
     whole: Bytes  # is its first row there?
+    until: Int64s  # per partition: matches begin before this row
+    upcoming: Int64s  # per row: the next row that may have a label every match has; empty if there is no such label
 
 
 class Mode(NamedTuple):
@@ -66,6 +68,8 @@ class Mode(NamedTuple):
     horizon: int  # all rows up to this time are there
     ahead: int  # how many rows a condition looks ahead
     shown_ahead: int  # how many rows a measure does
+    longest: int = 0  # the longest match at a row, the preferred one of equally long ones (BigQuery)
+    base: int = 0  # the first row that `dead` knows
 
 
 class Scratch(NamedTuple):
@@ -78,13 +82,14 @@ class Scratch(NamedTuple):
     undo: Int64s  # registers and what they held
     registers: Int64s
     state: Int64s  # the lengths of trail and marks, and whether the window cut something off
+    best: Int32s  # the longest path so far, if that is what is wanted
     dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
 
 
 BYTES = types.uint8[::1]
-ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES), Rows)
-MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 5), Mode)
-SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, BYTE_ROWS), Scratch)
+ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S), Rows)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 7), Mode)
+SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
 RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
 INT = types.int64
 
@@ -122,13 +127,14 @@ def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
     return True
 
 
-@borrowing(types.void(PROGRAM, SCRATCH, INT))
-def settle(program: Program, scratch: Scratch, length: int) -> None:
+@borrowing(types.void(PROGRAM, SCRATCH, INT, INT))
+def settle(program: Program, scratch: Scratch, length: int, longest: int) -> None:
     """Takes back marks that are no failures, or none from another start.
 
-    Those of the way that succeeded; all of them if the window cut a way off; those that concern this start alone.
+    Those of the way that succeeded; all of them if the window cut a way off, or if all ways were tried for the longest;
+    those that concern this start alone.
     """
-    everything = scratch.state[CUT] or length in (OUT_OF_ROOM, UNSETTLED)
+    everything = scratch.state[CUT] or length in (OUT_OF_ROOM, UNSETTLED) or (longest and length >= 0)
     if everything or program.lasting < program.bits:
         for index in range(scratch.state[MARKS]):
             entry = scratch.marks[index]
@@ -156,7 +162,7 @@ def attempt(
     """The length of the preferred match at a row; its steps are left in the path."""
     low, high = rows.bounds[partition], rows.bounds[partition + 1]
     scratch.state[TRAIL], scratch.state[MARKS], scratch.state[CUT] = 0, 0, 0
-    step, row, depth, undone = 0, start, 0, 0
+    step, row, depth, undone, best = 0, start, 0, 0, UNMATCHED
     while True:
         kind = program.kind[step]
         failed = False
@@ -193,7 +199,7 @@ def attempt(
                 step = program.exit[step]
             elif depth >= len(scratch.choices) or scratch.state[MARKS] >= len(scratch.marks):
                 return OUT_OF_ROOM
-            elif bit >= 0 and not first_time(scratch, row + partition, bit, program.bits):
+            elif bit >= 0 and not first_time(scratch, row - mode.base + partition, bit, program.bits):
                 failed = True
             else:
                 scratch.choices[depth, 0], scratch.choices[depth, 1] = program.right[step], row
@@ -209,13 +215,21 @@ def attempt(
             scratch.registers[register] = row
             step += 1
         elif kind == DONE:
-            return row - start
+            if not mode.longest:
+                return row - start
+            if row - start > best:
+                best = row - start
+                for position in range(best):
+                    scratch.best[position] = scratch.path[position]
+            failed = True
         else:
             failed = row != (low if kind == AT_START else high) or (kind == AT_START and not rows.whole[partition])
             step += 1
         if failed:
             if depth == 0:
-                return UNMATCHED
+                for position in range(best):
+                    scratch.path[position] = scratch.best[position]
+                return best
             depth -= 1
             step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
             scratch.state[TRAIL] = scratch.choices[depth, 2]
@@ -236,6 +250,7 @@ def with_more_room(scratch: Scratch) -> Scratch:
         np.empty(2 * room, np.int64),
         scratch.registers,
         scratch.state,
+        scratch.best,
         scratch.dead,
     )
 
@@ -256,7 +271,19 @@ def grown_path(values: Int32s, needed: int) -> Int32s:
     return larger
 
 
-@numba.njit(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH), cache=True)
+@borrowing(types.boolean(ROWS, MODE, INT, INT))
+def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
+    """Is no row in reach that may have the label every match has? (The filter of "Row Pattern Recognition Using Joins",
+    VLDB 2023, for one label.)"""
+    if len(rows.upcoming) == 0:
+        return False
+    needed = rows.upcoming[start]
+    if needed >= high:
+        return mode.open == 0
+    return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
+
+
+@numba.njit(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH), cache=True, nogil=True)
 def search(
     program: Program, rows: Rows, mode: Mode, judge: Judge, scratch: Scratch
 ) -> tuple[Int64s, Int64s, Int32s, int]:
@@ -271,9 +298,11 @@ def search(
     for partition in range(len(rows.bounds) - 1):
         high = rows.bounds[partition + 1]
         start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
-        while start < high:
-            length = attempt(program, rows, mode, judge, scratch, partition, start, number)
-            settle(program, scratch, length)
+        while start < min(high, rows.until[partition]):
+            length = UNMATCHED
+            if not is_hopeless(rows, mode, start, high):
+                length = attempt(program, rows, mode, judge, scratch, partition, start, number)
+                settle(program, scratch, length, mode.longest)
             if length == OUT_OF_ROOM:
                 scratch = with_more_room(scratch)
                 continue
@@ -306,16 +335,29 @@ def search(
     return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
 
 
-def scratch_for(program: Program, bounds: Int64s) -> Scratch:
-    """Room for a search over partitions."""
-    longest = int(np.diff(bounds).max()) if len(bounds) > 1 else 0
+@numba.njit(INT64S(BYTES, INT64S), cache=True, nogil=True)
+def upcoming_rows(holds: Bytes, bounds: Int64s) -> Int64s:
+    """For each row the next one, itself included, of which a condition may hold; the end of the partition if none."""
+    found = np.empty(len(holds), np.int64)
+    for partition in range(len(bounds) - 1):
+        coming = bounds[partition + 1]
+        for row in range(bounds[partition + 1] - 1, bounds[partition] - 1, -1):
+            if holds[row]:
+                coming = row
+            found[row] = coming
+    return found
+
+
+def scratch_for(program: Program, rows: int, partitions: int, longest_path: int, longest: bool = False) -> Scratch:
+    """Room for a search over so many rows of so many partitions, with paths of at most such a length."""
     return Scratch(
-        np.empty(longest, np.int32),
+        np.empty(longest_path, np.int32),
         np.empty((ROOM, 4), np.int64),
         np.empty(ROOM, np.int64),
         np.empty(ROOM, np.int64),
         np.empty(2 * ROOM, np.int64),
         np.full(max(program.registers, 1), -1, np.int64),
         np.zeros(3, np.int64),
-        np.zeros((int(bounds[-1]) + len(bounds), max((program.bits + 7) // 8, 1)), np.uint8),
+        np.empty(longest_path if longest else 0, np.int32),
+        np.zeros((rows + partitions + 1, max((program.bits + 7) // 8, 1)), np.uint8),
     )

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import types
 
-from cepheid.engine.search.preferred.columnwise import Values, evaluate, plain, whole
+from cepheid.engine.search.preferred.columnwise import Values, evaluate, fitting, plain, whole
 from cepheid.errors import QueryError
+from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Bound,
@@ -29,7 +30,6 @@ from cepheid.language.match_recognize.bound import (
     SequenceNumber,
 )
 from cepheid.language.match_recognize.evaluate import aggregate_of
-from cepheid.language.match_recognize.functions import AGGREGATES
 
 Int64s = npt.NDArray[np.int64]
 INT64S, FLOATS, FLAGS = types.int64[::1], types.float64[::1], types.boolean[::1]
@@ -170,7 +170,8 @@ class Points:
                 return done
         call = aggregate_of(node)
         lists = list(zip(*(value.to_pylist() for value in values), strict=True))
-        return pa.array([call(lists[begin:end]) for begin, end in zip(first, last, strict=True)], kind)
+        found = [fitting(call(lists[begin:end]), kind) for begin, end in zip(first, last, strict=True)]
+        return pa.array(found, kind)
 
 
 def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.DataType:
@@ -192,6 +193,9 @@ def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.
             return pa.decimal128(38, kind.scale)
         return pa.int64() if pa.types.is_integer(kind) else kind if pa.types.is_duration(kind) else pa.float64()
     if result == "average":
+        if pa.types.is_decimal(kind):  # as Spark has it: four digits more behind the point
+            scale = min(kind.scale + 4, 38)
+            return pa.decimal128(min(kind.precision + 4, 38), scale)
         return kind if pa.types.is_duration(kind) else pa.float64()
     named: dict[Any, pa.DataType] = {"bigint": pa.int64(), "double": pa.float64(), "boolean": pa.bool_()}
     return named.get(result, pa.string())
@@ -204,6 +208,13 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
     if function == "count":
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
         return pa.array(before[last] - before[first])
+    if function == "collect_list":
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
+        kept = value.filter(pa.array(known))
+        sizes = before[last] - before[first]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        taken = np.repeat(before[first] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), kept.take(pa.array(taken)))
     if function == "array_agg":
         sizes = last - first
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])

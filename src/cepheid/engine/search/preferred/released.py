@@ -25,7 +25,7 @@ from cepheid.engine.search.preferred.run import (
 )
 from cepheid.errors import CepheidError, LimitError, QueryError
 from cepheid.language import pattern as p
-from cepheid.language.match_recognize.bound import Bound, BoundClause, Navigate, walk
+from cepheid.language.match_recognize.bound import Bound, BoundClause, MatchNumber, Navigate, walk
 
 Key: TypeAlias = tuple[Any, ...]
 
@@ -86,8 +86,7 @@ def step(
     openness = None if last else Openness(horizon, reach(_conditions(clause))[1], reach(_measures(clause))[1])
     found = find_matches(clause, program, rows, prepare(clause, rows), positions, openness)
     result = assemble(clause, program, rows, found, numbers)
-    back = reach([*_conditions(clause), *_measures(clause)])[0]
-    return result, _retained(state, rows, keys, positions, back, limit)
+    return result, _retained(clause, state, rows, keys, positions, limit)
 
 
 def reach(expressions: list[Bound]) -> tuple[int, int]:
@@ -122,9 +121,25 @@ def _positions(rows: Arranged, resume: list[Resume]) -> Positions:
     )
 
 
+def _remembers(clause: BoundClause) -> bool:
+    """Does it matter of a partition whose rows are gone how many matches it had, or that it had rows at all?"""
+    numbered = any(isinstance(node, MatchNumber) for each in _every(clause) for node in walk(each))
+    return numbered or any(isinstance(node, p.Start) for node in p.walk(clause.pattern))
+
+
+def _every(clause: BoundClause) -> list[Bound]:
+    return [*_conditions(clause), *_measures(clause)]
+
+
 def _retained(
-    state: Retained, rows: Arranged, keys: list[Key], positions: Positions, back: int, limit: int | None
+    clause: BoundClause,
+    state: Retained,
+    rows: Arranged,
+    keys: list[Key],
+    positions: Positions,
+    limit: int | None,
 ) -> Retained:
+    back = reach(_every(clause))[0]
     resume = dict(state.resume)
     low, high = rows.bounds[:-1], rows.bounds[1:]
     kept_from = np.maximum(positions.begin - back, low)
@@ -140,6 +155,8 @@ def _retained(
             bool(positions.whole[number]) and start == low[number],
         )
     sizes = high - kept_from
+    if not _remembers(clause):  # then a partition without rows leaves nothing behind
+        resume = {key: resume[key] for key, size in zip(keys, sizes.tolist(), strict=True) if size}
     offsets = np.cumsum(sizes) - sizes
     indices = np.repeat(kept_from - offsets, sizes) + np.arange(int(sizes.sum()))
     return Retained(rows.table.take(pa.array(indices)), resume)

@@ -11,7 +11,10 @@ import pyarrow as pa
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
 from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare, start_labels
 from cepheid.engine.search.preferred.interpreted import search_interpreted
+from cepheid.engine.search.preferred.judge import Judge, with_own_room
 from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, scratch_for, search
+from cepheid.engine.search.preferred.needed import upcoming_rare
+from cepheid.engine.search.preferred.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.preferred.points import Paths, Points
 from cepheid.engine.search.preferred.program import Program, compile_pattern
 from cepheid.errors import DataError, QueryError
@@ -46,13 +49,17 @@ def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
     return arrange(clause, table, needed_columns(clause))
 
 
-def match_table(clause: BoundClause, table: pa.Table) -> pa.Table:
+def match_table(clause: BoundClause, table: pa.Table, threads: int = 1) -> pa.Table:
     """The result of a clause over a whole table."""
     rows = arranged(clause, table)
     program = program_of(clause)
-    conditions = prepare(clause, rows)
-    found = find_matches(clause, program, rows, conditions, from_the_start(rows))
-    return assemble(clause, program, rows, found)
+
+    def work(piece: Arranged) -> pa.Table:
+        conditions = prepare(clause, piece)
+        found = find_matches(clause, program, piece, conditions, from_the_start(piece), threads=threads)
+        return assemble(clause, program, piece, found)
+
+    return pa.concat_tables(side_by_side(work, pieces(rows, threads)))
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ def find_matches(
     conditions: Conditions,
     positions: Positions,
     openness: Openness | None = None,
+    threads: int = 1,
 ) -> Found:
     """The matches of all partitions; `positions` are moved on to where the search stopped."""
     ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
@@ -101,14 +109,20 @@ def find_matches(
         np.array([label in (clause.skip_labels or ()) for label in clause.labels], np.uint8),
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
         *ending,
+        int(clause.longest),
     )
     where = (positions.begin, positions.number, positions.matched, positions.whole)
-    inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds, *where)
+    upcoming = upcoming_rare(clause, conditions, rows.bounds)
+    inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds, *where, rows.bounds[1:], upcoming)
     if conditions.interpreted:
-        start, length, step, failure = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
+        found = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
+    elif threads > 1 and openness is None and can_be_cut(clause, rows):
+        return _find_in_parts(clause, program, inputs, mode, conditions.judge, threads)
     else:
-        scratch = scratch_for(program, rows.bounds)
-        start, length, step, failure = search(program, inputs, mode, conditions.judge, scratch)
+        longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
+        scratch = scratch_for(program, int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
+        found = search(program, inputs, mode, conditions.judge, scratch)
+    start, length, step, failure = found
     if failure:
         why = "no row of a match has the label to skip to"
         if failure != NO_SUCH_LABEL:
@@ -116,6 +130,27 @@ def find_matches(
         hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
         raise DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
     return Found(start, length, step.astype(np.int64))
+
+
+def _find_in_parts(
+    clause: BoundClause, program: Program, inputs: Rows, mode: Mode, judge: Judge, threads: int
+) -> Found:
+    """The matches of one large partition under a window, searched by several threads."""
+    low, high = int(inputs.bounds[0]), int(inputs.bounds[1])
+
+    def part(begin: int, until: int) -> Part:
+        reach = int(np.searchsorted(inputs.time, inputs.time[until - 1] + mode.within)) + 1
+        longest = min(reach, high) - begin + 1
+        at = (np.array([value], np.int64) for value in (begin, 1, low - 1))
+        own = inputs._replace(**dict(zip(("begin", "number", "matched"), at, strict=True)), until=np.array([until]))
+        scratch = scratch_for(program, longest + 1, 1, longest, clause.longest)
+        start, length, step, _ = search(program, own, mode._replace(base=begin), with_own_room(judge, longest), scratch)
+        return Part(start, length, step.astype(np.int64), int(own.begin[0]))
+
+    places = cuts(low, high, threads)
+    found = side_by_side(lambda place: part(*place), places)
+    kept = joined(found, [end for _, end in places], clause.skip, part)
+    return Found(*(np.concatenate([getattr(each, name) for each in kept]) for name in ("start", "length", "step")))
 
 
 def assemble(

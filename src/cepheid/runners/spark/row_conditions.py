@@ -1,0 +1,82 @@
+"""Conditions of one row, judged by Spark before the shuffle: a flag travels instead of the strings it was made of.
+
+Only conditions on strings are moved, and only where nothing else needs their columns: that spares the shuffle and the way
+to Python. What Spark and the engine might compute differently (numbers, times) stays with the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cepheid.language.match_recognize.check import walk
+from cepheid.language.match_recognize.syntax import (
+    Clause,
+    Definition,
+    Expression,
+    Identifier,
+    Literal,
+    Operation,
+    Reference,
+    Rows,
+)
+
+_OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "like", "is null", "and", "or", "not"})
+
+
+def with_flags(df: Any, clause: Clause) -> tuple[Any, Clause]:
+    """The table with a flag for each condition that was moved, and the clause that reads them."""
+    strings = {name.lower() for name, kind in df.dtypes if kind == "string"}
+    moved = {number for number, each in enumerate(clause.definitions) if _is_movable(each, strings)}
+    if not moved or clause.rows is not Rows.ONE or clause.dialect not in ("spark", "databricks"):
+        return df, clause
+    others = [each.expression for each in clause.measures]
+    others += [each.condition for number, each in enumerate(clause.definitions) if number not in moved]
+    needed = {name for each in others for name in _columns(each)}
+    needed |= {each.name.lower() for each in (*clause.partition_by, *(key.column for key in clause.order_by))}
+    from pyspark.sql import functions as F
+
+    definitions = list(clause.definitions)
+    for number in sorted(moved):
+        each = definitions[number]
+        if not _columns(each.condition) & needed:
+            name = f"computed flag {number}"
+            df = df.withColumn(name, F.expr(_text(clause.text, each)))
+            reference = Reference(each.label, Identifier(name, True, each.span), each.span)
+            definitions[number] = replace(each, condition=reference)
+    return df, replace(clause, definitions=tuple(definitions))
+
+
+def _columns(expression: Expression) -> set[str]:
+    return {part.column.name.lower() for part in walk(expression) if isinstance(part, Reference)}
+
+
+def _is_movable(definition: Definition, strings: set[str]) -> bool:
+    """Is it about strings of the row at hand and nothing else?"""
+    own = definition.label.canonical
+    for part in walk(definition.condition):
+        match part:
+            case Operation(operator=operator) if operator in _OPERATORS:
+                continue
+            case Literal(value=str() | None):
+                continue
+            case Reference(label=label, column=column, fields=()) if column.name.lower() in strings:
+                if label is None or label.canonical == own:
+                    continue
+        return False
+    return isinstance(definition.condition, Operation)
+
+
+def _text(text: str, definition: Definition) -> str:
+    """The condition as it stands, without its label."""
+    cuts = [
+        (part.label.span[0], part.column.span[0])
+        for part in walk(definition.condition)
+        if isinstance(part, Reference) and part.label is not None
+    ]
+    start, end = definition.span
+    pieces, position = [], start
+    for first, last in sorted(cuts):
+        pieces.append(text[position:first])
+        position = last
+    return "".join([*pieces, text[position:end]])

@@ -1,0 +1,373 @@
+"""Errors in MATCH_RECOGNIZE clauses."""
+
+# ruff: noqa: E501 (errors as they are printed)
+
+from language.error_table.kinds import Example, Kind, Section
+
+ROW_PATTERNS = Section(
+    "Row patterns (MATCH_RECOGNIZE)",
+    (
+        Kind(
+            "unknown-label",
+            "A label stands where no label of the pattern and no subset is called so.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A B+) DEFINE C AS true)",
+                "line 1, column 40: no label 'C'",
+                "                                       ^ the labels are A, B",
+            ),
+            Example(
+                "MATCH_RECOGNIZE (MEASURES UP.price AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 27: no label 'UP'",
+                "                          ^^ the labels are A, B",
+            ),
+        ),
+        Kind(
+            "unknown-column",
+            "The table has no such column.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS pric > 1)",
+                "line 1, column 42: no column 'pric'",
+                "                                         ^^^^ did you mean 'price'?",
+            ),
+        ),
+        Kind(
+            "ambiguous-column",
+            "Several columns differ in the case of their letters alone.",
+        ),
+        Kind(
+            "duplicate-label",
+            "A subset has the name of a label or of another subset.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A B) SUBSET A = (B) DEFINE A AS true)",
+                "line 1, column 39: 'A' is a label of the pattern",
+                "                                      ^ give the subset another name",
+            ),
+        ),
+        Kind(
+            "duplicate-definition",
+            "A label is defined twice.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > 1, A AS price < 9)",
+                "line 1, column 53: a second definition of 'A'",
+                "                                                    ^ join them with AND",
+            ),
+        ),
+        Kind(
+            "duplicate-measure",
+            "Two measures have one name.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES price AS p, id AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 45: a second measure 'p'",
+                "                                            ^",
+            ),
+        ),
+        Kind(
+            "measure-name",
+            "A measure has no name.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES price PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 27: a measure without a name",
+                "                          ^^^^^ every measure needs a name: expression AS name",
+            ),
+        ),
+        Kind(
+            "no-label",
+            "The pattern takes no row.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (()) DEFINE A AS true)",
+                "line 1, column 27: the pattern has no label",
+                "                          ^^ a row gets a label: PATTERN (A)",
+            ),
+        ),
+        Kind(
+            "clause-order",
+            "A part of the clause comes too late, or twice.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) MEASURES price AS p DEFINE A AS true)",
+                "line 1, column 30: MEASURES comes too late",
+                "                             ^^^^^^^^ first PARTITION BY, ORDER BY, MEASURES, ROWS PER MATCH, AFTER MATCH; then PATTERN, WITHIN, SUBSET, DEFINE",
+            ),
+        ),
+        Kind(
+            "search-mode",
+            "INITIAL or SEEK, which belong to windows.",
+            Example(
+                "MATCH_RECOGNIZE (SEEK PATTERN (A) DEFINE A AS true)",
+                "line 1, column 18: SEEK is not possible here",
+                "                 ^^^^ it belongs to row patterns in windows",
+            ),
+        ),
+        Kind(
+            "not-a-column",
+            "PARTITION BY or ORDER BY takes more than columns where the system has columns only.",
+            Example(
+                "MATCH_RECOGNIZE (ORDER BY id + 1 PATTERN (A) DEFINE A AS true)",
+                "line 1, column 27: only columns can stand here",
+                "                          ^^^^^^ compute the column in a query before the clause",
+            ),
+        ),
+        Kind(
+            "quantifier-range",
+            "The numbers of a quantifier make no sense.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A{5,2}) DEFINE A AS true)",
+                "line 1, column 28: the lower bound is above the upper one",
+                "                           ^^^^^ write {2,5}",
+            ),
+        ),
+        Kind(
+            "second-quantifier",
+            "One quantifier after another.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A+*) DEFINE A AS true)",
+                "line 1, column 29: a second quantifier",
+                "                            ^ put the first in parentheses",
+            ),
+        ),
+        Kind(
+            "too-many-orders",
+            "PERMUTE of more parts than can be tried in all orders.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (PERMUTE(A, B, C, D, E, F, G, H, I)) DEFINE A AS true)",
+                "line 1, column 27: PERMUTE takes at most 8 parts",
+                "                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+            ),
+        ),
+        Kind(
+            "exclusion",
+            "A part is left out of a result that shows all rows.",
+            Example(
+                "MATCH_RECOGNIZE (ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A {- B -}) DEFINE A AS true)",
+                "line 1, column 68: an exclusion in a clause that shows all rows",
+                "                                                                   ^^^^^^^ leave out {- -}, or WITH UNMATCHED ROWS",
+            ),
+        ),
+        Kind(
+            "two-labels",
+            "A navigation or an aggregate reads columns of two labels.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES sum(A.price + B.price) AS s PATTERN (A B) DEFINE A AS true)",
+                "line 1, column 27: SUM over A and B",
+                "                          ^^^^^^^^^^^^^^^^^^^^^^ use one label, or a SUBSET of both",
+            ),
+        ),
+        Kind(
+            "navigation-nesting",
+            "A navigation stands in another one that cannot hold it.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS LAST(PREV(price)) > 1)",
+                "line 1, column 47: PREV inside LAST",
+                "                                              ^^^^^^^^^^^ PREV and NEXT may hold FIRST or LAST directly, nothing else",
+            ),
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS PREV(sum(price)) > 1)",
+                "line 1, column 47: SUM inside PREV",
+                "                                              ^^^^^^^^^^ aggregate outside of it",
+            ),
+        ),
+        Kind(
+            "navigation-argument",
+            "A navigation reads no column.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS LAST(1) > 1)",
+                "line 1, column 42: LAST needs a column or CLASSIFIER",
+                "                                         ^^^^^^^ for example LAST(price)",
+            ),
+        ),
+        Kind(
+            "navigation-offset",
+            "How far a navigation goes is no whole number from 0 on.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS PREV(price, -1) > 1)",
+                "line 1, column 54: the offset is negative",
+                "                                                     ^^ go the other way with NEXT",
+            ),
+        ),
+        Kind(
+            "aggregate-nesting",
+            "An aggregate holds an aggregate or a navigation.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS sum(LAST(price)) > 1)",
+                "line 1, column 46: LAST inside SUM",
+                "                                             ^^^^^^^^^^^ an aggregate is over columns of the match's rows",
+            ),
+        ),
+        Kind(
+            "aggregate-filter",
+            "FILTER after an aggregate.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES sum(price) FILTER (WHERE id > 1) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 38: FILTER is not possible in a row pattern",
+                "                                     ^^^^^^",
+                line="MATCH_RECOGNIZE (MEASURES sum(price) FILTER (WHERE id > 1) AS s PATTERN (A B+) DEFINE B AS price < P…",
+            ),
+        ),
+        Kind(
+            "aggregate-order",
+            "ORDER BY inside an aggregate.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES array_agg(price ORDER BY id) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 43: ORDER BY inside a function",
+                "                                          ^^^^^ rows come in their order",
+                line="MATCH_RECOGNIZE (MEASURES array_agg(price ORDER BY id) AS s PATTERN (A B+) DEFINE B AS price < PREV(…",
+            ),
+        ),
+        Kind(
+            "window-function",
+            "OVER after a function, or a row pattern in a window.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES sum(price) OVER (w) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 38: OVER is not possible in a row pattern",
+                "                                     ^^^^",
+            ),
+        ),
+        Kind(
+            "final-in-define",
+            "FINAL in DEFINE, where the end of the match is not known.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS FINAL LAST(price) > 1)",
+                "line 1, column 42: FINAL in DEFINE",
+                "                                         ^^^^^^^^^^ a condition sees the match up to its row",
+            ),
+        ),
+        Kind(
+            "processing-mode",
+            "RUNNING or FINAL before something that has neither.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES FINAL PREV(price) AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 33: FINAL before PREV",
+                "                                ^^^^ RUNNING and FINAL stand before FIRST, LAST and aggregates",
+            ),
+        ),
+        Kind(
+            "star",
+            "'*' where nothing is counted.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES sum(*) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 31: '*' in SUM",
+                "                              ^ only COUNT takes '*'",
+            ),
+        ),
+        Kind(
+            "distinct",
+            "DISTINCT where it has no meaning, or none in that system.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES LAST(DISTINCT price) AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 27: DISTINCT in LAST",
+                "                          ^^^^",
+            ),
+            Example(
+                "MATCH_RECOGNIZE (MEASURES count(DISTINCT price) AS n PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 27: DISTINCT in COUNT",
+                "                          ^^^^^ trino has no DISTINCT in row patterns",
+                options={"dialect": "trino"},
+            ),
+        ),
+        Kind(
+            "arguments",
+            "A function has too many or too few arguments, or one that is none.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES CLASSIFIER(A, B) AS c PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 27: CLASSIFIER takes at most one label",
+                "                          ^^^^^^^^^^^^^^^^",
+            ),
+        ),
+        Kind(
+            "within",
+            "WITHIN without a time, or with none that fits.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) WITHIN 5 DEFINE A AS true)",
+                "line 1, column 37: WITHIN without ORDER BY",
+                "                                    ^ say by which time: ORDER BY ts",
+            ),
+            Example(
+                "MATCH_RECOGNIZE (ORDER BY id PATTERN (A) WITHIN INTERVAL '5' MINUTE DEFINE A AS true)",
+                "line 1, column 49: 'id' is not a time",
+                "                                                ^^^^^^^^^^^^^^^^^^^ write WITHIN and a number",
+            ),
+        ),
+        Kind(
+            "interval",
+            "An interval cannot be read, or has no fixed length where one is needed.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS ts - PREV(ts) < INTERVAL '1' MONTH)",
+                "line 1, column 58: months and years have no fixed length",
+                "                                                         ^^^^^^^^^^^^^^^^^^ add it to a time, or write it in days",
+            ),
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS ts - PREV(ts) < INTERVAL '5')",
+                "line 1, column 67: an interval needs a unit",
+                "                                                                  ^^^ write INTERVAL '5' MINUTE",
+            ),
+        ),
+        Kind(
+            "literal",
+            "A date or a time cannot be read.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS ts > DATE '2026-13-01')",
+                "line 1, column 52: '2026-13-01' is not a date",
+                "                                                   ^^^^^^^^^^^^ write it as 2026-01-31",
+            ),
+        ),
+        Kind(
+            "subquery",
+            "A query stands in the clause, which only `cepheid.sql.query` can run.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > (SELECT 1))",
+                "line 1, column 51: a query inside MATCH_RECOGNIZE",
+                "                                                  ^^^^^^ compute it before and join it to the table",
+            ),
+        ),
+        Kind(
+            "lambda",
+            "A lambda outside of a function of Spark's.",
+            Example(
+                "MATCH_RECOGNIZE (MEASURES abs(x -> x) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
+                "line 1, column 31: a lambda needs a function of Spark's",
+                "                              ^^^^^^",
+            ),
+        ),
+        Kind(
+            "no-columns",
+            "The result would have no column: no PARTITION BY, no MEASURES.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS true)",
+                "the result has no column; name a measure: MEASURES count(*) AS rows",
+            ),
+        ),
+        Kind(
+            "end-of-stream",
+            "`$` over a stream, which has no last row.",
+        ),
+        Kind(
+            "no-table",
+            "MATCH_RECOGNIZE stands after no table in a statement.",
+        ),
+        Kind(
+            "nested-clause",
+            "A clause inside of another one, or in a recursive query.",
+        ),
+        Kind(
+            "spark-expression",
+            "Spark cannot compute a part of the clause, or one in DEFINE concerns several rows.",
+        ),
+        Kind(
+            "too-large",
+            "The pattern has too many steps, or a string column too many characters.",
+        ),
+        Kind(
+            "types",
+            "Operands that do not fit, or a condition that is neither true nor false.",
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS name > 1)",
+                "line 1, column 42: > of string, int64 is not possible",
+                "                                         ^^^^^^^^ cast one of them",
+            ),
+            Example(
+                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price + 1)",
+                "line 1, column 42: a condition is true or false",
+                "                                         ^^^^^^^^^",
+            ),
+        ),
+    ),
+)
