@@ -164,6 +164,8 @@ def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: i
     facts, event, place = query.events.facts, path.entries[depth, EVENT], path.entries[depth, RIGHT]
     if source != place and (score.number[source + 1, place] == CLOSED or not can_be_first(query, event, place)):
         return False
+    if len(score.allowed) > 0 and score.allowed[source + 1, path.missing[depth] | between(source, place)] == 0:
+        return False
     entry = path.tried[depth]
     if entry == UNKNOWN:
         bound = facts[INSTANT, event] - 1
@@ -200,6 +202,8 @@ def completed(
     if score.number[0, place] == CLOSED or (not ends_here and place > 0):
         return NOT_A_MATCH  # with an open end, the first component must have been seen
     if not can_be_first(query, event, place):
+        return NOT_A_MATCH
+    if len(score.allowed) > 0 and score.allowed[0, path.missing[depth] | ((1 << place) - 1)] == 0:
         return NOT_A_MATCH
     counters[EVALUATED] += 1
     total[0] = score_of(query, score, tables, path, depth)
@@ -275,6 +279,8 @@ def search(
             if queues.bounds[final, top - 1] + score.highest[final + 1, length] < score.threshold:
                 continue
             missing = between(final, length)
+            if len(score.allowed) > 0 and score.allowed[final + 1, missing] == 0:
+                continue
             extend(program, path, 0, final, last, 0.0, missing)
             if score.decides[final + 1, length] == CONDITION and not passes(
                 query, score, path, missing, 2 * length + 1, 2 * final, 0

@@ -31,10 +31,12 @@ class Score(NamedTuple):
     decides: npt.NDArray[np.int64]  # edges: what is decided when a path grows that far
     known: Int64s  # by test: from where it is known
     ready: Int64s  # by negated component: from where all is known that it needs
+    # [source + 1, bits of what is missing behind]: may a path come to this place so? Of no rows: every path may.
+    allowed: npt.NDArray[np.int64]
 
 
 SCORE = types.NamedTuple(
-    (types.float64, types.float64, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, INT64S), Score
+    (types.float64, types.float64, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, INT64S, INT64_ROWS), Score
 )
 
 
