@@ -74,6 +74,24 @@ def test_losses_in_the_evening_are_named_with_their_hour() -> None:
     assert by_hour[20] > 0.3 > 0.15 > by_hour[8]
 
 
+def test_losses_by_the_hour_are_fitted() -> None:
+    more = {"evening_loss": 0.5, "loss": 0.05, "arrivals": Gap("exponential", 10.0)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = cepheid.fit(world(25_000, **more).events, QUERY, time_unit="s", loss_by_hour=True)
+    assert model.hours == (0, 18)
+    for name in ("v1", "v2"):
+        assert model.loss_of(name, hour=12) == pytest.approx(0.05, abs=0.02)
+        assert model.loss_of(name, hour=20) == pytest.approx(0.5, abs=0.04)
+    assert model.loss_of("v3", hour=20) > 0.3
+    later = world(25_000, 5, **more).events
+    assert model.check(later, QUERY, time_unit="s").fits
+    with pytest.raises(cepheid.ModelError, match="time_unit"):
+        cepheid.fit(later, QUERY, loss_by_hour=True, happens={"v0": 1.0})
+    with pytest.raises(cepheid.ModelError, match="not both"):
+        cepheid.fit(later, QUERY, loss_by_hour=True, loss_by="type")
+
+
 def test_two_speeds_show_in_the_length_of_whole_trips() -> None:
     mixed = world(slow=0.4, slowness=4.0)
     with warnings.catch_warnings():

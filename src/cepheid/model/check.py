@@ -99,16 +99,19 @@ def compare_shares(component: str, predicted: float, seen: float, unseen: float)
     return _share("share seen", component, predicted, seen, unseen, None)
 
 
-def compare_hours(component: str, seen: Sequence[float], unseen: Sequence[float]) -> list[Comparison]:
-    """The same, hour by hour, against the day as a whole: what is wrong all day long is not the hour's fault."""
-    everything = sum(seen) + sum(unseen)
-    if everything == 0.0:
+def compare_hours(component: str, seen: Sequence[float], unseen: Sequence[float], not_lost: Floats) -> list[Comparison]:
+    """The same, hour by hour, against the day as a whole: what is wrong all day long is not the hour's fault.
+
+    `not_lost` is what the model says that each hour shows.
+    """
+    here, everything = np.array(seen), np.array(seen) + np.array(unseen)
+    if not everything.any():
         return []
-    share = sum(seen) / everything
+    shares = np.minimum(not_lost * here.sum() / max(float(everything @ not_lost), 1e-12), 1.0)
     return [
         each
-        for hour, (here, gone) in enumerate(zip(seen, unseen, strict=True))
-        for each in _share("share seen by hour", component, share, here, gone, hour)
+        for hour, share in enumerate(shares.tolist())
+        for each in _share("share seen by hour", component, share, seen[hour], unseen[hour], hour)
     ]
 
 

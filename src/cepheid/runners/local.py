@@ -91,13 +91,18 @@ def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events), prepared.counts)
 
 
+def is_fitted(model: Any) -> bool:
+    """Was a model learned from a history? Then it has intervals."""
+    return bool(getattr(model, "loss_intervals", None) or getattr(model, "happens_intervals", None))
+
+
 def warn_of_drift(prepared: Prepared) -> None:
     """Warns if the events do not look like the history that a model was learned from; models of one's own say nothing.
 
     A check that fails must not keep anyone from matching: what it cannot judge it does not warn of.
     """
     model, bound = prepared.plan.model, prepared.bound
-    if not getattr(model, "loss_intervals", None) or bound.has_kleene or not bound.schema.is_timed_exactly:
+    if not is_fitted(model) or bound.has_kleene or not bound.schema.is_timed_exactly:
         return
     from cepheid.engine.fitting.checking import drift_warning  # it brings kernels of its own
 

@@ -174,6 +174,8 @@ def score_of(plan: Plan, bound: BoundQuery, edges: Edges, program: Program, allo
         np.array(known, np.int64),
         np.array(ready, np.int64),
         allowed,
+        edges.hours,
+        edges.day,
     )
 
 
