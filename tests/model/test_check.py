@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from functools import cache
 
@@ -9,8 +10,10 @@ import pytest
 
 import cepheid
 from cepheid.engine.data.table import ordered
-from cepheid.engine.fitting.checking import drift_warning
+from cepheid.engine.fitting.drift import drift_warning
 from cepheid.model import Model
+from cepheid.plan.physical import Plan
+from cepheid.runners.pieces import Piece, found
 from cepheid.simulate import stop_visits
 from cepheid.simulate.gaps import Gap
 from strategies.agreement import bound_to
@@ -117,6 +120,25 @@ def test_match_warns_of_a_stream_that_changed() -> None:
         cepheid.match(world().events, QUERY + " THRESHOLD 0.3", model=model)
     with pytest.warns(UserWarning, match="does not look like what the model was made for"):
         cepheid.match(world(loss=0.5).events, QUERY + " THRESHOLD 0.3", model=model)
+
+
+def test_a_stream_in_small_batches_is_looked_at_too() -> None:
+    events = world(loss=0.5).events
+    changed = dataclasses.replace(fitted(), unit=None)  # a model that no batch was looked at with
+    flow = cepheid.live(QUERY + " THRESHOLD 0.3", events.schema, model=changed)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for begin in range(0, 12_000, 4_000):
+            flow.send(events.slice(begin, 4_000))
+    assert ["does not look like what the model was made for" in str(each.message) for each in told] == [True]
+
+
+def test_workers_of_a_batch_look_too() -> None:
+    events = world(loss=0.5).events
+    bound = bound_to(cepheid.query(QUERY + " THRESHOLD 0.3").syntax, events)
+    plan = Plan(bound, "queues", partition=bound.equivalence, model=dataclasses.replace(fitted(), unit=None))
+    with pytest.warns(UserWarning, match="does not look like what the model was made for"):
+        found(plan, ordered(events, bound.schema), Piece(events), None)
 
 
 def test_losses_by_reader() -> None:

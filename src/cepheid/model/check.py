@@ -15,7 +15,7 @@ from cepheid.model.gap_statistics import GapStatistics, bin_edges
 # What chance explains is no deviation, and neither is what no decision would depend on.
 UNLIKELY = 1e-4
 SLIGHT = 0.03
-_FEWEST = 50.0
+FEWEST = 50.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _share(
     what: str, component: str, predicted: float, seen: float, unseen: float, hour: int | None
 ) -> list[Comparison]:
     count = seen + unseen
-    if count < _FEWEST:
+    if count < FEWEST:
         return []
     observed = seen / count
     spread = np.sqrt(max(predicted * (1.0 - predicted), 0.25 / count) / count)
@@ -129,7 +129,7 @@ def _share(
 
 def compare_lengths(what: str, component: str, lengths: GapStatistics, predicted: Floats | None) -> list[Comparison]:
     """Lengths against a distribution, given as its cdf at `length_edges`."""
-    if lengths.count < _FEWEST or predicted is None:
+    if lengths.count < FEWEST or predicted is None:
         return []
     edges = length_edges(lengths)
     counts = dict(lengths.bins)

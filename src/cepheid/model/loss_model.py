@@ -45,8 +45,8 @@ class Model:
     window unless given. A gap named "z after y" runs from the negated component y, where that happened: the exit waits
     for the payment. `happens` says how often a component without a gap happens at all, which `scoring="posterior"` must
     know of the first one. `goes_on` says how often trips go on to a component or past it: where the last events of a
-    trip are missing, it may have ended before (1 unless given). `unit` says what the gaps count ("seconds"); without it they
-    count what the time column counts, and seconds for timestamps. `loss_intervals` and `happens_intervals` are
+    trip are missing, it may have ended before (1 unless given). `unit` says what the gaps count ("seconds"); without it
+    they count what the time column counts, and seconds for timestamps. `loss_intervals` and `happens_intervals` are
     confidence intervals from a fit, for reading only.
 
     >>> from cepheid.model.distributions import Exponential

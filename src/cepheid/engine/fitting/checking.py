@@ -71,21 +71,6 @@ def check_stream(bound: BoundQuery, model: Model, events: EventTable) -> Check:
     return check_history(bound, model, gather(bound, events, gap_scale(bound, model)))
 
 
-def drift_warning(bound: BoundQuery, model: Model, events: EventTable, most: int = 20_000) -> str | None:
-    """A warning with numbers if the beginning of a stream does not look like the history the model is from.
-
-    Only the first events are looked at, so that it costs milliseconds however long the stream is.
-    """
-    first = EventTable(events.table.slice(0, most), events.time[:most], events.instant[:most])
-    check = check_stream(bound, model, first)
-    if check.worst is None:
-        return None
-    return (
-        "the stream does not look like what the model was made for, so its probabilities may be off: "
-        f"{check.worst.text}; model.check(events, query) shows all, cepheid.fit learns it anew"
-    )
-
-
 def _first(component: s.Component, model: Model, seen: ComponentHistory, loss: float) -> list[Comparison]:
     name = component.variable
     if component.negative or not model.knows_share(name):

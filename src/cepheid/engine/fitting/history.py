@@ -107,7 +107,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
         return History({})
     begins, ends = span or (int(events.time[0]), int(events.time[-1]))
     prepared = candidates(Plan(bound, "queues", partition=bound.equivalence), events)
-    bits = _bits(bound)
+    bits = component_bits(bound)
     leading = leading_components(bound)
     day = day_length(bound)
     found: dict[str, ComponentHistory] = {}
@@ -123,7 +123,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             if component.negative or behind == NO_COMPONENT:
                 continue
             window = bound.window.length
-            others = _other_positives(bound, bits, target, behind)
+            others = other_positives(bound, bits, target, behind)
             seen, lost = proven_at_the_start(*arrays, target, behind, others, window, begins)
             found[component.variable] = ComponentHistory(
                 count,
@@ -131,7 +131,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
                 lost_since=GapStatistics.from_samples(lost * scale),
             )
             continue
-        others = _other_positives(bound, bits, source, target, behind)
+        others = other_positives(bound, bits, source, target, behind)
         waits, cut, never, counts, trip_before, trip_after, trip_unseen, seen_middle, unseen_middle = observe(
             *arrays, source, target, behind, others, component.negative, before[-1].kleene, bound.window.length, ends
         )
@@ -161,12 +161,13 @@ def _by_hour(times: Int64s, day: int | None) -> tuple[float, ...]:
     return tuple(np.bincount(times % day * HOURS // day, minlength=HOURS).astype(float).tolist())
 
 
-def _other_positives(bound: BoundQuery, bits: dict[str, int], *known: int) -> int:
+def other_positives(bound: BoundQuery, bits: dict[str, int], *known: int) -> int:
     """The positive components that end a trip when they are seen where others are expected, as a mask."""
     return sum(1 << bits[c.variable] for c in bound.positives if bits[c.variable] not in known)
 
 
-def _bits(bound: BoundQuery) -> dict[str, int]:
+def component_bits(bound: BoundQuery) -> dict[str, int]:
+    """Which bit of a candidate's mask says that it can fill a component."""
     ordered = [*bound.positives, *(negation.component for negation in bound.negations)]
     return {component.variable: place for place, component in enumerate(ordered)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,39 +32,54 @@ def with_losses_by_hour(
     Components whose loss no trip tells (the first one, the last one, negated ones) follow the others; stated losses
     stay.
     """
-    tables: dict[str, Floats] = {}
+    seen_of: dict[str, Hourly] = {}
     for component in bound.positives:
         name, seen = component.variable, history.of(component.variable)
         learned = found.get(name)
-        if learned is None or learned.share is None or not seen.seen_by_hour or name in stated:
+        if learned is None or not learned.share or not seen.seen_by_hour or name in stated:
             continue
-        counts = np.array([seen.seen_by_hour, seen.unseen_by_hour])
-        happened = learned.share * counts.sum(axis=0)
-        if happened.sum() > 0.0:
-            tables[name] = np.array([np.clip(happened - counts[0], 0.0, None), happened])
-    if not tables:
+        trips = np.array(seen.seen_by_hour) + np.array(seen.unseen_by_hour)
+        if trips.any():
+            seen_of[name] = Hourly(np.array(seen.seen_by_hour), trips, learned.share)
+    if not seen_of:
         raise ModelError(
             "losses by the hour: the history does not tell them of any component",
             hint="pass time_unit='s' (or what the time column counts), and a pattern of three components or more",
         )
-    stretches = _stretches([*tables.values()])
-    pooled = np.sum([*tables.values()], axis=0)
-    whole = pooled[0].sum() / pooled[1].sum()
+    stretches = _stretches([*seen_of.values()])
+    if len(stretches) == 1:
+        return model
+    whole = _lost([*seen_of.values()], [hour for hours in stretches for hour in hours])
     losses = dict(model.loss) if isinstance(model.loss, Mapping) else {EVERY_OTHER: model.loss}
     for name, loss in losses.items():
         if name in stated or not isinstance(loss, float):
             continue
-        counts = tables.get(name, pooled)
-        own = 1.0 if name in tables else loss / max(whole, 1e-12)
-        by_stretch = [own * counts[0, hours].sum() / max(counts[1, hours].sum(), 1e-12) for hours in stretches]
+        told = [seen_of[name]] if name in seen_of else [*seen_of.values()]
+        own = 1.0 if name in seen_of else loss / max(whole, 1e-12)
         by_hour = np.zeros(HOURS)
-        for hours, each in zip(stretches, by_stretch, strict=True):
-            by_hour[hours] = min(each, _HIGHEST)
-        losses[name] = ByHour.from_hours(by_hour.tolist()) if len(stretches) > 1 else loss
-    return replace(model, loss=losses, loss_intervals=model.loss_intervals if len(stretches) == 1 else {})
+        for hours in stretches:
+            by_hour[hours] = min(own * _lost(told, hours), _HIGHEST)
+        losses[name] = ByHour.from_hours(by_hour.tolist())
+    return replace(model, loss=losses, loss_intervals={})
 
 
-def _stretches(tables: Sequence[Floats]) -> list[list[int]]:
+@dataclass(frozen=True)
+class Hourly:
+    """Of one component, by hour of the day: trips on which it was seen, and all; it happens on a share of them."""
+
+    seen: Floats
+    trips: Floats
+    share: float
+
+
+def _lost(tables: Sequence[Hourly], hours: list[int]) -> float:
+    """How many of those that happened in some hours were lost."""
+    happened = sum(float(each.trips[hours].sum()) * each.share for each in tables)
+    seen = sum(float(each.seen[hours].sum()) for each in tables)
+    return max(1.0 - seen / happened, 0.0) if happened > 0.0 else 0.0
+
+
+def _stretches(tables: Sequence[Hourly]) -> list[list[int]]:
     """Hours of the day in stretches whose losses differ by more than chance, of some component at least."""
     stretches = [[hour] for hour in range(HOURS)]
     while len(stretches) > 1:
@@ -76,16 +91,16 @@ def _stretches(tables: Sequence[Floats]) -> list[list[int]]:
     return stretches
 
 
-def _apart(tables: Sequence[Floats], first: list[int], second: list[int]) -> float:
+def _apart(tables: Sequence[Hourly], first: list[int], second: list[int]) -> float:
     """How many standard deviations two stretches differ by; nothing where one has no trips, or they hardly differ."""
     most = 0.0
-    for lost, happened in tables:
-        sizes = happened[first].sum(), happened[second].sum()
-        if min(sizes) <= 0.0:
+    for each in tables:
+        seen, trips = ([float(counts[hours].sum()) for hours in (first, second)] for counts in (each.seen, each.trips))
+        if min(trips) <= 0.0:
             continue
-        shares = lost[first].sum() / sizes[0], lost[second].sum() / sizes[1]
-        both = (lost[first].sum() + lost[second].sum()) / sum(sizes)
-        if abs(shares[0] - shares[1]) > _SLIGHT:
-            spread = np.sqrt(max(both * (1.0 - both), 1e-6) * (1.0 / sizes[0] + 1.0 / sizes[1]))
-            most = max(most, float(abs(shares[0] - shares[1]) / spread))
+        off = abs(seen[0] / trips[0] - seen[1] / trips[1])
+        if off / each.share > _SLIGHT:
+            both = sum(seen) / sum(trips)
+            spread = np.sqrt(max(both * (1.0 - both), 1e-6) * (1.0 / trips[0] + 1.0 / trips[1]))
+            most = max(most, float(off / spread))
     return most
