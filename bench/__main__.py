@@ -7,7 +7,8 @@ python -m bench smoke                             does everything work? Seconds 
 python -m bench report                            bench/RESULTS.md anew from the result files
 python -m bench compare --before A --after B      two checkouts in one interleaved run
 python -m bench rivals                            sets up the rivals under build/rivals (make bench-rivals)
-python -m bench missing --size quick              calibration and recall of missing events (bench/missing.py)
+python -m bench missing --size quick              scorings, recall and cost of missing events (bench/missing.py)
+python -m bench calibration                       what was said beside what was true (bench/calibration.py)
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ def main() -> None:
     missing = commands.add_parser("missing", help="missing events: calibration, recall, cost")
     missing.add_argument("--size", default="full", choices=("quick", "full"))
     missing.set_defaults(call=call_missing)
+    calibration = commands.add_parser("calibration", help="missing events: what was said beside what was true")
+    calibration.add_argument("--size", default="full", choices=("quick", "full"))
+    calibration.set_defaults(call=call_calibration)
     arguments = parser.parse_args()
     arguments.call(arguments)
 
@@ -188,6 +192,15 @@ def call_missing(arguments: argparse.Namespace) -> None:
     from bench import missing
 
     missing.main(quick)
+
+
+def call_calibration(arguments: argparse.Namespace) -> None:
+    quick = arguments.size == "quick"
+    if quick:  # as above
+        os.environ["CEPHEID_BENCH_RESULTS"] = str(folder_for("quick"))
+    from bench import calibration
+
+    calibration.main(quick)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from cepheid.simulate.route import route_visits
 PLAIN = "PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag_id] WITHIN 43200"
 PRINTED = (
     "SEQUENCE(a, !b, c) WHERE a.type = 'Shelf' AND b.type = 'Register' AND c.type = 'Exit'"
-    " AND a.tag_id[b.tag_id] = b.tag_id AND a.tag_id[c.tag_id] = c.tag_id AND b.tag_id = c.tag_id WITHIN 43200"
+    " AND a.tag_id[b.tag_id] = b.tag_id AND a.tag_id[c.tag_id] = c.tag_id WITHIN 43200"
 )
 LOSS = 0.1
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepheid.language.expressions import attr, call, equivalent, var
     from cepheid.model import (
         ByAttribute,
+        ByHour,
         Empirical,
         Exponential,
         Gamma,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "ByAttribute",
+    "ByHour",
     "CepheidError",
     "DataError",
     "Empirical",
@@ -75,6 +77,7 @@ _LATER = dict.fromkeys(("any_of", "attr", "call", "equivalent", "event", "seq", 
 _LATER |= dict.fromkeys(
     (
         "ByAttribute",
+        "ByHour",
         "Empirical",
         "Exponential",
         "Gamma",

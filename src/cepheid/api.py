@@ -253,22 +253,23 @@ def fit(
     happens: Mapping[str, float] | None = None,
     negatives: Literal["pooled", "em"] = "pooled",
     loss_by: str | None = None,
+    loss_by_hour: bool = False,
     **options: Unpack[PlanKeywords],
 ) -> Model:
     """A loss and gap model for a query, learned from past events: a table of the same kind as `match` takes.
 
     `loss` states known loss rates (a number, or one per variable) and `happens` how often components happen at all (a
     share per variable); what is not stated is told from the lengths of trips. `negatives="em"` infers the loss of
-    negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss. All other
-    options are those of `match`.
+    negated components so, too; `loss_by` names an attribute, such as the reader, whose values share one loss, and
+    with `loss_by_hour` losses depend on the hour of the day. All other options are those of `match`.
     """
     from cepheid.runners.fit import fit_model
 
     keywords: dict[str, Any] = dict(options)
     parameters = keywords.pop("parameters", None)
     asked = sase_query(query, parameters, "a MATCH_RECOGNIZE clause has no losses to fit")
-    stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives, "loss_by": loss_by}
-    return fit_model(history, asked, **stated, **keywords)
+    stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives}
+    return fit_model(history, asked, loss_by=loss_by, loss_by_hour=loss_by_hour, **stated, **keywords)
 
 
 def live(

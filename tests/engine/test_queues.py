@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from cepheid.engine.find import ENGINES, find
 from cepheid.engine.worth.edges import describe_edges
 from cepheid.language import syntax as s
 from cepheid.language.check import check
-from cepheid.model import ByAttribute, Exponential, Model, Uniform
+from cepheid.model import ByAttribute, ByHour, Exponential, Model, Uniform
 from cepheid.plan.physical import Plan
 from strategies.agreement import bound_to, cut
 from strategies.models import models
@@ -260,3 +261,37 @@ def test_a_threshold_below_the_product_of_losses_is_legal_but_warned_of() -> Non
     events = pa.table({"ts": [1], "type": ["C"]})
     with pytest.warns(UserWarning, match="product of two losses"):
         cepheid.match(events, text, model=model)
+
+
+@st.composite
+def by_hour(draw: st.DrawFn) -> tuple[s.QuerySyntax, pa.Table, Model, str, bool]:
+    """The same with losses that depend on the hour of the day; one step of time is an hour."""
+    query, events, model, scoring, missing_last = draw(cases())
+    losses = st.dictionaries(st.integers(1, 23), st.sampled_from([0.05, 0.2, 0.5]), max_size=2)
+    loss = {c.variable: ByHour({0: 0.1, **draw(losses)}) if draw(st.booleans()) else 0.2 for c in query.components}
+    return query, events, dataclasses.replace(model, loss=loss), scoring, missing_last
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(by_hour(), st.integers(-30, 30))
+def test_losses_may_depend_on_the_hour(case: tuple[Any, ...], offset: int) -> None:
+    query, events, model, scoring, missing_last = case
+    events = events.set_column(0, "ts", pc.add(events["ts"], offset))
+    bound = bound_to(query, events, time_unit="hours")
+    table = ordered(events, bound.schema)
+    common: dict[str, Any] = {"model": model, "scoring": scoring, "options": {"missing_last": missing_last}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = find(Plan(bound, "queues", partition=bound.equivalence, **common), table)
+    assert_close(scored(found), scored(find(Plan(bound, "reference", **common), table)), query.threshold)
+
+
+def test_losses_by_the_hour_need_a_clock() -> None:
+    events = pa.table({"ts": [1, 40], "type": ["Shelf", "Exit"], "tag": [1, 1]})
+    model = dataclasses.replace(MODEL, loss=ByHour({0: 0.1, 18: 0.5}))
+    query = SHOPLIFTING.format(threshold=0.1)
+    with pytest.raises(cepheid.ModelError, match="not known what one step of 'ts' is"):
+        cepheid.match(events, query, model=model)
+    shifted = events.set_column(0, "ts", pc.add(events["ts"], 19 * 3600))
+    low, high = (cepheid.match(each, query, model=model, time_unit="s") for each in (shifted, events))
+    assert low["probability"][0].as_py() < high["probability"][0].as_py()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from functools import cache
 
@@ -9,8 +10,10 @@ import pytest
 
 import cepheid
 from cepheid.engine.data.table import ordered
-from cepheid.engine.fitting.checking import drift_warning
+from cepheid.engine.fitting.drift import drift_warning
 from cepheid.model import Model
+from cepheid.plan.physical import Plan
+from cepheid.runners.pieces import Piece, found
 from cepheid.simulate import stop_visits
 from cepheid.simulate.gaps import Gap
 from strategies.agreement import bound_to
@@ -74,6 +77,24 @@ def test_losses_in_the_evening_are_named_with_their_hour() -> None:
     assert by_hour[20] > 0.3 > 0.15 > by_hour[8]
 
 
+def test_losses_by_the_hour_are_fitted() -> None:
+    more = {"evening_loss": 0.5, "loss": 0.05, "arrivals": Gap("exponential", 10.0)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = cepheid.fit(world(25_000, **more).events, QUERY, time_unit="s", loss_by_hour=True)
+    assert model.hours == (0, 18)
+    for name in ("v1", "v2"):
+        assert model.loss_of(name, hour=12) == pytest.approx(0.05, abs=0.02)
+        assert model.loss_of(name, hour=20) == pytest.approx(0.5, abs=0.04)
+    assert model.loss_of("v3", hour=20) > 0.3
+    later = world(25_000, 5, **more).events
+    assert model.check(later, QUERY, time_unit="s").fits
+    with pytest.raises(cepheid.ModelError, match="time_unit"):
+        cepheid.fit(later, QUERY, loss_by_hour=True, happens={"v0": 1.0})
+    with pytest.raises(cepheid.ModelError, match="not both"):
+        cepheid.fit(later, QUERY, loss_by_hour=True, loss_by="type")
+
+
 def test_two_speeds_show_in_the_length_of_whole_trips() -> None:
     mixed = world(slow=0.4, slowness=4.0)
     with warnings.catch_warnings():
@@ -99,6 +120,25 @@ def test_match_warns_of_a_stream_that_changed() -> None:
         cepheid.match(world().events, QUERY + " THRESHOLD 0.3", model=model)
     with pytest.warns(UserWarning, match="does not look like what the model was made for"):
         cepheid.match(world(loss=0.5).events, QUERY + " THRESHOLD 0.3", model=model)
+
+
+def test_a_stream_in_small_batches_is_looked_at_too() -> None:
+    events = world(loss=0.5).events
+    changed = dataclasses.replace(fitted(), unit=None)  # a model that no batch was looked at with
+    flow = cepheid.live(QUERY + " THRESHOLD 0.3", events.schema, model=changed)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for begin in range(0, 12_000, 4_000):
+            flow.send(events.slice(begin, 4_000))
+    assert ["does not look like what the model was made for" in str(each.message) for each in told] == [True]
+
+
+def test_workers_of_a_batch_look_too() -> None:
+    events = world(loss=0.5).events
+    bound = bound_to(cepheid.query(QUERY + " THRESHOLD 0.3").syntax, events)
+    plan = Plan(bound, "queues", partition=bound.equivalence, model=dataclasses.replace(fitted(), unit=None))
+    with pytest.warns(UserWarning, match="does not look like what the model was made for"):
+        found(plan, ordered(events, bound.schema), Piece(events), None)
 
 
 def test_losses_by_reader() -> None:

@@ -9,6 +9,7 @@ import pytest
 from cepheid.errors import ModelError
 from cepheid.model import (
     ByAttribute,
+    ByHour,
     ComponentModel,
     Empirical,
     Exponential,
@@ -92,6 +93,9 @@ def test_percentages_are_recognised():
         (lambda: Model(unit=3), "no name of a unit"),
         (lambda: Model(loss_intervals={"y": (0.5, 0.1)}), "impossible"),
         (lambda: ByAttribute("reader", {}), "no value and no default"),
+        (lambda: ByHour({18: 0.5}), "midnight"),
+        (lambda: ByHour({0: 0.1, 24: 0.5}), "no hour of the day"),
+        (lambda: ByHour({0: 0.1, 18: 50}), "0.5"),
     ],
 )
 def test_bad_models(make, message):
@@ -100,7 +104,7 @@ def test_bad_models(make, message):
 
 
 EVERYTHING = Model(
-    loss={"y": ByAttribute("reader", {"A": 0.1, 7: 0.2}, 0.05), "z": 0.01, "*": 0.03},
+    loss={"y": ByAttribute("reader", {"A": 0.1, 7: 0.2}, 0.05), "z": 0.01, "w": ByHour({0: 0.1, 18: 0.5}), "*": 0.03},
     gaps={
         "a": Exponential(60, 0.9),
         "b": Gamma(0.5, 20),
@@ -122,7 +126,7 @@ def test_saved_models_come_back(model, tmp_path):
     path = tmp_path / "model.json"
     model.save(path)
     assert load_model(path) == model
-    assert json.loads(path.read_text())["version"] == 2
+    assert json.loads(path.read_text())["version"] == 3
 
 
 def test_models_that_cannot_be_read(tmp_path):
@@ -135,8 +139,8 @@ def test_models_that_cannot_be_read(tmp_path):
     good = model_to_json(EVERYTHING)
     with pytest.raises(ModelError, match="no model"):
         model_from_json({"format": "something else"})
-    with pytest.raises(ModelError, match="version 3, this package reads 2"):
-        model_from_json(good | {"version": 3})
+    with pytest.raises(ModelError, match="version 4, this package reads 3"):
+        model_from_json(good | {"version": 4})
     with pytest.raises(ModelError, match="did you mean 'gaps'"):
         model_from_json(good | {"gap": {}})
     old = {key: value for key, value in good.items() if not key.startswith(("happens", "goes"))} | {"version": 1}

@@ -33,17 +33,25 @@ GAPS = (
     Uniform(0, 40, 0.9),
     Uniform(5, 25, 0.5),
 )
-MISSING = st.builds(SegmentItem, st.just("missing"), st.sampled_from([0.05, 0.3]), st.sampled_from(GAPS))
-NEGATIVE = st.builds(SegmentItem, st.just("negative"), st.sampled_from([0.1, 0.4]), st.sampled_from(GAPS))
-WAITED = st.builds(SegmentItem, st.just("negative"), st.just(0.2), st.sampled_from(GAPS), st.sampled_from(GAPS))
+SHARES = st.floats(0.2, 1.0)
+DRAWN = st.one_of(
+    st.sampled_from(GAPS),
+    st.builds(Exponential, st.floats(2.0, 40.0), SHARES),
+    st.builds(Gamma, st.floats(2.0, 6.0), st.floats(2.0, 10.0), SHARES),
+    st.builds(Uniform, st.floats(0.0, 10.0), st.floats(12.0, 50.0), SHARES),
+    st.builds(LogNormal, st.floats(1.5, 3.5), st.floats(0.3, 0.9), SHARES),
+)
+MISSING = st.builds(SegmentItem, st.just("missing"), st.floats(0.01, 0.6), DRAWN)
+NEGATIVE = st.builds(SegmentItem, st.just("negative"), st.floats(0.01, 0.6), DRAWN)
+WAITED = st.builds(SegmentItem, st.just("negative"), st.floats(0.01, 0.6), DRAWN, DRAWN)
 # An event that is waited for is one more integral, so beside it only one more is missing.
 SEGMENTS = st.one_of(
     st.tuples(st.lists(NEGATIVE, max_size=1), MISSING, st.lists(NEGATIVE, max_size=1), st.just([])),
     st.tuples(st.lists(WAITED, max_size=1), MISSING, st.just([]), st.just([])),
     st.tuples(st.just([]), MISSING, st.just([]), st.lists(MISSING, min_size=1, max_size=1)),
 ).map(lambda parts: (*parts[0], parts[1], *parts[2], *parts[3]))
-FOLLOWING = st.one_of(st.none(), st.sampled_from(GAPS))
-SPANS = st.sampled_from([2.0, 7.5, 19.0, 31.25, 48.0])
+FOLLOWING = st.one_of(st.none(), DRAWN)
+SPANS = st.one_of(st.sampled_from([2.0, 7.5, 19.0, 31.25, 48.0]), st.floats(1.0, 60.0))
 
 
 def by_histories(items, span, ends):
@@ -61,7 +69,7 @@ def test_it_is_the_share_of_one_history_in_all(items, following, span):
     assert float(score_table(items, WINDOW, "posterior", ends=ends).score(span)) == pytest.approx(expected, abs=3e-6)
 
 
-@given(SEGMENTS, st.sampled_from(GAPS), SPANS)
+@given(SEGMENTS, DRAWN, SPANS)
 def test_in_a_leading_gap_the_first_event_of_a_trip_comes_when_trips_begin(items, following, span):
     ends = Ends(following, leading=True)
     expected = by_histories(items, span, ends)

@@ -87,6 +87,37 @@ def test_every_set_of_events_must_be_tied(text: str, recognised: bool):
     table = pa.table({"ts": [1], "type": ["A"], "id": [1]})
     made, _ = plan_of(f"PATTERN {text} WITHIN 5 THRESHOLD 0.5", table, PlanOptions(model=MODEL))
     assert bool(made.partition) == recognised
+    assert bool(made.match.hashed) == (not recognised)
+
+
+@pytest.mark.parametrize(
+    ("text", "untied"),
+    [
+        ("SEQ(A a, !(B b), C c) WHERE a.id[b.id] = b.id AND a.id[c.id] = c.id", ["a"]),  # as AYAC prints it
+        ("SEQ(A a, !(B b), C c) WHERE a.id = b.id AND a.id = c.id", ["a"]),
+        ("SEQ(A a, !(B b), C c) WHERE a.id = b.id AND a.id = c.id AND b.id = c.id", []),
+        ("SEQ(A a, B b, C c) WHERE a.id = b.id AND b.id = c.id", ["b"]),
+        ("SEQ(A a, B b, C c) WHERE a.id = b.id AND b.id = c.id AND a.id = c.id", []),
+    ],
+)
+def test_what_is_tied_together_most_of_the_time_parts_the_queues(text: str, untied: list[str]):
+    table = pa.table({"ts": [1], "type": ["A"], "id": [1]})
+    made, _ = plan_of(f"PATTERN {text} WITHIN 5 THRESHOLD 0.5", table, PlanOptions(model=MODEL))
+    assert made.match.hashed is not None
+    assert made.match.hashed.attributes == ("id",)
+    assert [*map(set, made.match.hashed.untied)] == [{name} for name in untied]
+
+
+def test_the_printed_form_of_ayac_evaluates_no_more_than_an_equivalence_test():
+    rows = [(kind, tag) for tag in range(300) for kind in ("A", "B", "C") if (tag, kind) != (tag // 7 * 7, "B")]
+    table = pa.table({"ts": range(len(rows)), "type": [kind for kind, _ in rows], "id": [tag for _, tag in rows]})
+    printed = "PATTERN SEQ(A a, !(B b), C c) WHERE a.id[b.id] = b.id AND a.id[c.id] = c.id WITHIN 900 THRESHOLD 0.1"
+    keyed = "PATTERN SEQ(A a, !(B b), C c) WHERE [id] WITHIN 900 THRESHOLD 0.1"
+    work = []
+    for text in (printed, keyed):
+        made, plain = plan_of(text, table, PlanOptions(model=MODEL))
+        work.append(find(made, ordered(table, plain.bound.schema)).counters["evaluations"])
+    assert work[0] <= 2 * work[1]
 
 
 def test_under_next_match_what_is_tied_later_does_not_part():

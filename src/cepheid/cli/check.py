@@ -31,6 +31,7 @@ def check(
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
+    existence: o.Existence = None,
     parameter: o.Parameters = None,
     functions: o.FunctionsPath = None,
     as_json: o.AsJson = False,
@@ -45,7 +46,7 @@ def check(
     """
     load_functions(functions)
     table = read_events(find_files(input, format), time=time, time_format=time_format) if input else None
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     found: list[dict[str, Any]] = []
     for argument in queries:
         name = argument if existing_file(argument) else "query"

@@ -29,6 +29,7 @@ def explain(
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
+    existence: o.Existence = None,
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
@@ -50,7 +51,7 @@ def explain(
     load_functions(functions)
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format) if input else None
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     with explaining_delay():
         loaded = cepheid.load_model(model) if model is not None else None
         given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}

@@ -30,6 +30,12 @@ _Happens = Annotated[
 ]
 
 
+_LossBy = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Components with the same value there, a reader, share one loss.")
+]
+_LossByHour = Annotated[bool, typer.Option("--loss-by-hour", help="Losses may depend on the hour of the day.")]
+
+
 class Negatives(StrEnum):
     """How the loss of negated components is found."""
 
@@ -52,6 +58,8 @@ def fit(
     loss: _Loss = None,
     happens: _Happens = None,
     negatives: _Negatives = Negatives.pooled,
+    loss_by: _LossBy = None,
+    loss_by_hour: _LossByHour = False,
     format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
@@ -79,7 +87,14 @@ def fit(
         if isinstance(shares, float):
             raise CepheidError(f"--happens {happens}: a share per variable is needed", hint="as in x=0.95,y=1")
         model = cepheid.fit(
-            events, parsed, loss=parse_loss(loss), happens=shares, negatives=negatives.value, **roles.arguments()
+            events,
+            parsed,
+            loss=parse_loss(loss),
+            happens=shares,
+            negatives=negatives.value,
+            loss_by=loss_by,
+            loss_by_hour=loss_by_hour,
+            **roles.arguments(),
         )
         check = model.check(events, parsed, **roles.arguments())
     out.print(str(model), soft_wrap=True)

@@ -85,6 +85,9 @@ Lower: TypeAlias = Annotated[
 Upper: TypeAlias = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Imprecise time: the latest instant of each event.")
 ]
+Existence: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="The probability that each event happened at all.")
+]
 Parameters: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
@@ -150,6 +153,7 @@ def roles(
     tiebreak: list[str] | None,
     lower: str | None,
     upper: str | None,
+    existence: str | None = None,
 ) -> Roles:
     """The roles as the options give them."""
-    return Roles(time, None if untyped else type, time_unit, tuple(tiebreak or ()), lower, upper)
+    return Roles(time, None if untyped else type, time_unit, tuple(tiebreak or ()), lower, upper, existence)

@@ -19,6 +19,7 @@ from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
+from cepheid.model.check import Check
 from cepheid.report.matches import truth_of
 
 _Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the page.")]
@@ -48,6 +49,7 @@ def report(
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
+    existence: o.Existence = None,
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
@@ -76,7 +78,7 @@ def report(
     stages = Stages()
     with stages.timed("read"):
         events = read_events(files, time=lower or time, time_format=time_format)
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     loaded = cepheid.load_model(model) if model is not None else None
     given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
     known = None
@@ -94,6 +96,18 @@ def _name(query: str) -> str:
 def read_truth(path: str, key: str, column: str) -> dict[Any, bool]:
     """Which keys are real."""
     return truth_of(read_events(find_files([path]), time=""), key, column)
+
+
+def check_of(query: cepheid.Query, events: pa.Table, roles: Roles, given: dict[str, Any]) -> Check | None:
+    """What the model predicts of the events beside what they show; None where there is nothing to compare."""
+    if given.get("model") is None or roles.lower is not None or roles.existence is not None:
+        return None
+    options = {name: value for name, value in given.items() if name not in ("model", "scoring", "engine")}
+    try:
+        check: Check = given["model"].check(events, query, **roles.arguments(), **options)
+    except CepheidError:  # a page about matches does not fail because the model cannot be judged
+        return None
+    return check if check.comparisons else None
 
 
 def write_page(
@@ -126,6 +140,8 @@ def write_page(
         keys = keys_of(shown, truth_key)
         real = np.array([truth.get(key, False) for key in keys], bool)
         missed = sum(truth.values()) - len({key for key, yes in zip(keys, real, strict=True) if yes})
+    with stages.timed("check"):
+        check = check_of(query, events, roles, given)
     with stages.timed("draw"):
         run = Run(
             query.syntax,
@@ -138,6 +154,7 @@ def write_page(
             facts(result).get("counters", {}),
             dict(stages.seconds),
             query.explain(events, **roles.arguments(), **given),
+            check,
         )
         with replacing(output) as beside:
             write_report(beside, run)

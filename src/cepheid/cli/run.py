@@ -135,6 +135,7 @@ def run(
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
+    existence: o.Existence = None,
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
@@ -183,7 +184,7 @@ def run(
         check_output(output)
     if partition_by and (output is None or not is_folder(output)):
         raise CepheidError("--partition-by needs a directory to write to", hint="for example --output found")
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
     given |= {"truncate": True} if truncate else {}
     policy = "set aside" if aside is not None and bad_records is None else bad_records

@@ -38,6 +38,7 @@ def why(
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
     upper: o.Upper = None,
+    existence: o.Existence = None,
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
@@ -57,7 +58,7 @@ def why(
     load_functions(functions)
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     from cepheid.diagnose import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None

@@ -16,6 +16,7 @@ class Roles:
     tiebreak: tuple[str, ...] = ()
     lower: str | None = None
     upper: str | None = None
+    existence: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """As keyword arguments."""

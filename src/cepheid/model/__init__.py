@@ -12,14 +12,8 @@ from cepheid.model.gap import (
 )
 from cepheid.model.gap_statistics import BINS_PER_OCTAVE, GapStatistics, Trips, gap_bin
 from cepheid.model.loss_estimate import LossEstimate, estimate_loss
-from cepheid.model.loss_model import (
-    ByAttribute,
-    ComponentModel,
-    Model,
-    load_model,
-    model_from_json,
-    model_to_json,
-)
+from cepheid.model.loss_kinds import ByAttribute, ByHour
+from cepheid.model.loss_model import ComponentModel, Model, load_model, model_from_json, model_to_json
 from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at, score_at
 from cepheid.model.score_tables import ScoreTable, join_tables, score_table
 from cepheid.model.scores import SCORINGS, Scoring, score, score_limit
@@ -31,6 +25,7 @@ __all__ = [
     "SCORINGS",
     "TABLE_ARRAYS",
     "ByAttribute",
+    "ByHour",
     "ComponentModel",
     "Empirical",
     "Ends",

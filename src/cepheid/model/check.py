@@ -15,7 +15,7 @@ from cepheid.model.gap_statistics import GapStatistics, bin_edges
 # What chance explains is no deviation, and neither is what no decision would depend on.
 UNLIKELY = 1e-4
 SLIGHT = 0.03
-_FEWEST = 50.0
+FEWEST = 50.0
 
 
 @dataclass(frozen=True)
@@ -99,16 +99,19 @@ def compare_shares(component: str, predicted: float, seen: float, unseen: float)
     return _share("share seen", component, predicted, seen, unseen, None)
 
 
-def compare_hours(component: str, seen: Sequence[float], unseen: Sequence[float]) -> list[Comparison]:
-    """The same, hour by hour, against the day as a whole: what is wrong all day long is not the hour's fault."""
-    everything = sum(seen) + sum(unseen)
-    if everything == 0.0:
+def compare_hours(component: str, seen: Sequence[float], unseen: Sequence[float], not_lost: Floats) -> list[Comparison]:
+    """The same, hour by hour, against the day as a whole: what is wrong all day long is not the hour's fault.
+
+    `not_lost` is what the model says that each hour shows.
+    """
+    here, everything = np.array(seen), np.array(seen) + np.array(unseen)
+    if not everything.any():
         return []
-    share = sum(seen) / everything
+    shares = np.minimum(not_lost * here.sum() / max(float(everything @ not_lost), 1e-12), 1.0)
     return [
         each
-        for hour, (here, gone) in enumerate(zip(seen, unseen, strict=True))
-        for each in _share("share seen by hour", component, share, here, gone, hour)
+        for hour, share in enumerate(shares.tolist())
+        for each in _share("share seen by hour", component, share, seen[hour], unseen[hour], hour)
     ]
 
 
@@ -116,7 +119,7 @@ def _share(
     what: str, component: str, predicted: float, seen: float, unseen: float, hour: int | None
 ) -> list[Comparison]:
     count = seen + unseen
-    if count < _FEWEST:
+    if count < FEWEST:
         return []
     observed = seen / count
     spread = np.sqrt(max(predicted * (1.0 - predicted), 0.25 / count) / count)
@@ -126,7 +129,7 @@ def _share(
 
 def compare_lengths(what: str, component: str, lengths: GapStatistics, predicted: Floats | None) -> list[Comparison]:
     """Lengths against a distribution, given as its cdf at `length_edges`."""
-    if lengths.count < _FEWEST or predicted is None:
+    if lengths.count < FEWEST or predicted is None:
         return []
     edges = length_edges(lengths)
     counts = dict(lengths.bins)

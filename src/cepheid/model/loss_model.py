@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,40 +15,16 @@ from cepheid.errors import ModelError, closest
 from cepheid.model.check import Check
 from cepheid.model.distributions import Uniform, is_built_in
 from cepheid.model.gap import GapDistribution, check_distribution, distribution_from_json, distribution_to_json
+from cepheid.model.loss_kinds import ByAttribute, ByHour, Loss, check_loss, loss_from_json, loss_to_json, show_loss
 
 FORMAT = "cepheid-model"
-VERSION = 2
-# Version 1 knew neither shares of components without a gap nor their intervals.
-READABLE = (1, 2)
+VERSION = 3
+# Version 1 knew neither shares of components without a gap nor their intervals, version 2 no losses by the hour.
+READABLE = (1, 2, 3)
 # The key of a loss that holds for every component not named itself.
 EVERY_OTHER = "*"
 # In the key of a gap: `z after y` is the gap of z counted from the negated y, where y happened.
 AFTER = " after "
-
-
-@dataclass(frozen=True)
-class ByAttribute:
-    """Loss by the value of an attribute, such as the reader.
-
-    A missing event has no attributes, so the value is known only where the query fixes it (`y.reader = 'B'`);
-    elsewhere `default` holds, and without one the model cannot score the component.
-    """
-
-    attribute: str
-    losses: Mapping[Any, float]
-    default: float | None = None
-
-    def __post_init__(self) -> None:
-        if not self.losses and self.default is None:
-            raise ModelError(f"loss by {self.attribute!r} names no value and no default")
-        for value, loss in self.losses.items():
-            _check_loss(loss, f"{self.attribute}={value!r}")
-        if self.default is not None:
-            _check_loss(self.default, f"{self.attribute}, default")
-        object.__setattr__(self, "losses", {value: float(loss) for value, loss in self.losses.items()})
-
-
-Loss = float | ByAttribute
 
 
 @dataclass(frozen=True)
@@ -64,14 +39,14 @@ class ComponentModel:
 class Model:
     """Loss and gaps of a query's components.
 
-    `loss` is one number, or a number (or `ByAttribute`) per variable, where "*" stands for all others, or one
-    `ByAttribute` for all. `gaps` gives, per variable, the time from the last positive component before it; for
-    components at the beginning of the pattern it runs from the opening of the window, and is uniform over the window
-    unless given. A gap named "z after y" runs from the negated component y, where that happened: the exit waits for the
-    payment. `happens` says how often a component without a gap happens at all, which `scoring="posterior"` must know
-    of the first one. `goes_on` says how often trips go on to a component or past it: where the last events of a trip
-    are missing, it may have ended before (1 unless given). `unit` says what the gaps count ("seconds"); without it they
-    count what the time column counts, and seconds for timestamps. `loss_intervals` and `happens_intervals` are
+    `loss` is one number, or a number (or `ByAttribute`, or `ByHour`) per variable, where "*" stands for all others, or
+    one `ByAttribute` or `ByHour` for all. `gaps` gives, per variable, the time from the last positive component before
+    it; for components at the beginning of the pattern it runs from the opening of the window, and is uniform over the
+    window unless given. A gap named "z after y" runs from the negated component y, where that happened: the exit waits
+    for the payment. `happens` says how often a component without a gap happens at all, which `scoring="posterior"` must
+    know of the first one. `goes_on` says how often trips go on to a component or past it: where the last events of a
+    trip are missing, it may have ended before (1 unless given). `unit` says what the gaps count ("seconds"); without it
+    they count what the time column counts, and seconds for timestamps. `loss_intervals` and `happens_intervals` are
     confidence intervals from a fit, for reading only.
 
     >>> from cepheid.model.distributions import Exponential
@@ -108,13 +83,18 @@ class Model:
                 hint="state it in the gap alone",
             )
 
-    def loss_of(self, name: str, fixed: Mapping[str, Any] | None = None) -> float:
-        """The loss of a component; `fixed` are the attributes that the query sets to a constant on it."""
+    def loss_of(self, name: str, fixed: Mapping[str, Any] | None = None, hour: int | None = None) -> float:
+        """The loss of a component; `fixed` are the attributes that the query sets to a constant on it.
+
+        `hour` is the hour of the day, where losses depend on it; without it, the mean of the day is meant.
+        """
         loss = self.loss
         if isinstance(loss, Mapping):
             if name not in loss and EVERY_OTHER not in loss:
                 raise ModelError(f"the model has no loss for {name!r}", hint=_propose(name, loss, "loss"))
             loss = loss.get(name, loss.get(EVERY_OTHER, 0.0))
+        if isinstance(loss, ByHour):
+            return loss.mean if hour is None else loss.at(hour)
         if not isinstance(loss, ByAttribute):
             return loss
         value = (fixed or {}).get(loss.attribute)
@@ -141,11 +121,21 @@ class Model:
         """Is it known how often a component happens at all?"""
         return name in self.gaps or name in self.happens
 
+    @property
+    def hours(self) -> tuple[int, ...]:
+        """The hours at which some loss changes; none where losses do not depend on the time of day."""
+        losses = self.loss.values() if isinstance(self.loss, Mapping) else [self.loss]
+        return tuple(sorted({hour for each in losses if isinstance(each, ByHour) for hour in each.losses}))
+
     def for_component(
-        self, name: str, fixed: Mapping[str, Any] | None = None, leading_window: float | None = None
+        self,
+        name: str,
+        fixed: Mapping[str, Any] | None = None,
+        leading_window: float | None = None,
+        hour: int | None = None,
     ) -> ComponentModel:
         """Loss and gap of a component, or a ModelError that says which of them is absent."""
-        return ComponentModel(self.loss_of(name, fixed), self.gap_of(name, leading_window))
+        return ComponentModel(self.loss_of(name, fixed, hour), self.gap_of(name, leading_window))
 
     def check(self, events: Any, query: Any, **options: Any) -> Check:
         """What the model predicts of a table of events, beside what these show: shares seen, gaps, lengths of trips.
@@ -218,8 +208,8 @@ def model_to_json(model: Model) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "unit": model.unit,
-        "loss": {n: _loss_to_json(each) for n, each in loss.items()} if isinstance(loss, Mapping) else None,
-        "loss_of_all": None if isinstance(loss, Mapping) else _loss_to_json(loss),
+        "loss": {n: loss_to_json(each) for n, each in loss.items()} if isinstance(loss, Mapping) else None,
+        "loss_of_all": None if isinstance(loss, Mapping) else loss_to_json(loss),
         "loss_intervals": {name: list(interval) for name, interval in model.loss_intervals.items()},
         "gaps": {name: distribution_to_json(gap) for name, gap in model.gaps.items()},
         "happens": dict(model.happens),
@@ -247,9 +237,9 @@ def model_from_json(value: Any) -> Model:
     try:
         by_name = value["loss"]
         loss = (
-            _loss_from_json(value["loss_of_all"])
+            loss_from_json(value["loss_of_all"])
             if by_name is None
-            else {name: _loss_from_json(each) for name, each in by_name.items()}
+            else {name: loss_from_json(each) for name, each in by_name.items()}
         )
         intervals = {name: (each[0], each[1]) for name, each in value["loss_intervals"].items()}
         gaps = {name: distribution_from_json(each) for name, each in value["gaps"].items()}
@@ -276,35 +266,18 @@ _KEYS = frozenset(
 )
 
 
-def _loss_to_json(loss: Loss) -> Any:
-    if isinstance(loss, ByAttribute):
-        for value in loss.losses:
-            if not isinstance(value, (str, int, float)):
-                raise ModelError(f"loss by {loss.attribute!r}: the value {value!r} cannot be saved as JSON")
-        # Pairs, not an object: JSON keys are strings, and reader 7 is not reader "7".
-        pairs = [[value, each] for value, each in loss.losses.items()]
-        return {"attribute": loss.attribute, "losses": pairs, "default": loss.default}
-    return loss
-
-
-def _loss_from_json(value: Any) -> Loss:
-    if isinstance(value, Mapping):
-        return ByAttribute(value["attribute"], dict(value["losses"]), value["default"])
-    return float(value)
-
-
 def _checked_losses(loss: Any) -> Loss | dict[str, Loss]:
-    if isinstance(loss, ByAttribute):
+    if isinstance(loss, ByAttribute | ByHour):
         return loss
     if not isinstance(loss, Mapping):
-        _check_loss(loss, "all components")
+        check_loss(loss, "all components")
         return float(loss)
     for name, each in loss.items():
         if not isinstance(name, str):
             raise ModelError(f"loss: {name!r} is no variable", hint="use ByAttribute for losses by value")
-        if not isinstance(each, ByAttribute):
-            _check_loss(each, name)
-    return {name: each if isinstance(each, ByAttribute) else float(each) for name, each in loss.items()}
+        if not isinstance(each, ByAttribute | ByHour):
+            check_loss(each, name)
+    return {name: each if isinstance(each, ByAttribute | ByHour) else float(each) for name, each in loss.items()}
 
 
 def _checked_gaps(gaps: Any) -> dict[str, GapDistribution]:
@@ -336,14 +309,6 @@ def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
     return {name: float(share) for name, share in shares.items()}
 
 
-def _check_loss(loss: Any, where: str) -> None:
-    is_number = isinstance(loss, (int, float, np.integer, np.floating)) and not isinstance(loss, bool)
-    if not (is_number and math.isfinite(loss) and 0.0 <= loss < 1.0):
-        percent = is_number and 2.0 <= loss < 100.0
-        hint = f"did you mean {loss / 100:g}?" if percent else "a probability below 1, such as 0.05"
-        raise ModelError(f"loss of {where}: {loss!r} is outside [0, 1)", hint=hint)
-
-
 def _propose(name: str, known: Mapping[str, Any], argument: str) -> str:
     near = closest(name, [each for each in known if each != EVERY_OTHER])
     if near is not None:
@@ -352,10 +317,7 @@ def _propose(name: str, known: Mapping[str, Any], argument: str) -> str:
 
 
 def _show_loss(loss: Loss, interval: tuple[float, float] | None) -> str:
-    if isinstance(loss, ByAttribute):
-        default = f", else {loss.default:.4g}" if loss.default is not None else ""
-        return f"by {loss.attribute}: " + ", ".join(f"{v} {each:.4g}" for v, each in loss.losses.items()) + default
-    return f"{loss:.4g}" + (_show_interval(interval) if interval else "")
+    return show_loss(loss) + (_show_interval(interval) if interval and isinstance(loss, float) else "")
 
 
 def _show_interval(interval: tuple[float, float]) -> str:

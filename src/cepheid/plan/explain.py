@@ -97,6 +97,10 @@ def _matched(plan: Plan) -> Iterator[str]:
     yield f"{engine}by {bound.strategy.value}{'' if bound.syntax.selection or not match.engine else ' (the default)'}"
     if match.partition:
         yield f"partitioned by [{', '.join(match.partition)}]"
+    if match.hashed is not None:
+        apart = ", ".join(f"{{{', '.join(sorted(each))}}}" for each in match.hashed.untied)
+        unless = f", but where {apart} is missing" if apart else ""
+        yield f"queues hashed by [{', '.join(match.hashed.attributes)}]{unless}"
     if match.compared or match.conditions:
         yield _conditions(match.compared, match.conditions)
     if match.window_pushed:

@@ -82,6 +82,20 @@ class Exchange:
 
 
 @dataclass(frozen=True)
+class Hashed:
+    """Queues of missing events that are hashed by attributes which equalities compare (AYAC section 5.2).
+
+    What was seen is tied together by them, whatever is missing; but for the sets of missing components in `untied`,
+    which are searched for among all events. `simpler` is the query without the equalities on these attributes: what
+    queues of one value each are searched for, where no event is without a value.
+    """
+
+    attributes: tuple[str, ...]
+    simpler: BoundQuery
+    untied: tuple[frozenset[str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Match:
     """How matches are searched for."""
 
@@ -95,6 +109,7 @@ class Match:
     compared_at_the_end: tuple[str, ...] = ()
     conditions_at_the_end: tuple[Conjunct, ...] = ()
     order: tuple[int, ...] | None = None  # LAZY: the order in which components are filled
+    hashed: Hashed | None = None  # AYAC 5.2: what queues of missing events are parted by, beside `partition`
     limits: Limits = field(default_factory=Limits)
     options: EngineOptions = field(default_factory=EngineOptions)
 

@@ -17,11 +17,13 @@ from cepheid.draw.text import event_parts, events_of, is_event, shared_attribute
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
+from cepheid.model.check import Check
 from cepheid.report import charts
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
 from cepheid.report.page import Section, numbers_html, page, table_html
 
 _ROWS = 50  # of the table of matches
+_COMPARISONS = 12  # of the model with the events
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Run:
     counters: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)  # per stage
     explained: str = ""  # the plan
+    check: Check | None = None  # what the model predicts, beside what the events show
 
 
 def write_report(path: str | Path, run: Run) -> None:
@@ -63,6 +66,8 @@ def report_html(run: Run) -> str:
     sections.append(Section("automaton", "The automaton", how, drawing))
     if found:
         sections += _matches(run)
+    if run.check is not None:
+        sections.append(_model(run.check))
     if run.counters:
         text = "What the engine looked at, from the events it scanned to the matches it built."
         sections.append(
@@ -74,6 +79,20 @@ def report_html(run: Run) -> str:
         plan = f"<details><summary>How it was run</summary><pre>{escape(run.explained)}</pre></details>"
         sections.append(Section("plan", "The plan", html=plan))
     return page(run.title, lead, sections)
+
+
+def _model(check: Check) -> Section:
+    """Does the model fit? The deviations first."""
+    deviating = sum(each.deviates for each in check.comparisons)
+    text = "What the model predicts of these events, beside what they show: nothing deviates by more than chance."
+    if deviating:
+        text = (
+            f"The model does not fit these events, so the probabilities may be off: {deviating} of "
+            f"{len(check.comparisons)} comparisons deviate. `cepheid fit` learns it anew."
+        )
+    ranked = sorted(check.comparisons, key=lambda each: (not each.deviates, -each.off))[:_COMPARISONS]
+    rows = [["deviates" if each.deviates else "fits", escape(each.text)] for each in ranked]
+    return Section("model", "The model", text, table_html(["", "seen and predicted"], rows, "model"))
 
 
 def _figures(run: Run) -> list[tuple[str, str]]:

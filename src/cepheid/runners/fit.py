@@ -34,6 +34,7 @@ def fit_model(
     happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
     loss_by: str | None = None,
+    loss_by_hour: bool = False,
     **keywords: Any,
 ) -> Model:
     """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
@@ -60,6 +61,7 @@ def fit_model(
         happens=happens,
         negatives=negatives,
         loss_by=loss_by,
+        loss_by_hour=loss_by_hour,
         unit=_unit(bound),
         resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,6 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import automaton_text, find
-from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.guess import guessed_schema
@@ -23,6 +21,7 @@ from cepheid.language.schema import Schema
 from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
+from cepheid.runners.drift import look_for_drift
 from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
@@ -84,29 +83,11 @@ def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options
 def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
     prepared = prepare(query, table, options)
-    warn_of_drift(prepared)
+    look_for_drift(prepared.plan, prepared.events)
     if prepared.bound.summary is not None:
         found = find_totals(prepared.plan, prepared.bound.summary, prepared.events)
         return totals_table(prepared.bound, prepared.events, found, prepared.bound.summary)
     return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events), prepared.counts)
-
-
-def warn_of_drift(prepared: Prepared) -> None:
-    """Warns if the events do not look like the history that a model was learned from; models of one's own say nothing.
-
-    A check that fails must not keep anyone from matching: what it cannot judge it does not warn of.
-    """
-    model, bound = prepared.plan.model, prepared.bound
-    if not getattr(model, "loss_intervals", None) or bound.has_kleene or not bound.schema.is_timed_exactly:
-        return
-    from cepheid.engine.fitting.checking import drift_warning  # it brings kernels of its own
-
-    try:
-        found = drift_warning(bound, model, prepared.events)
-    except CepheidError:
-        return
-    if found is not None:
-        warnings.warn(found, stacklevel=2)
 
 
 def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) -> pa.Table:

@@ -23,6 +23,7 @@ from cepheid.engine.find import find, last_ends
 from cepheid.engine.output.overlap import Ended
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
+from cepheid.runners.drift import look_now_and_then
 from cepheid.runners.options import MEMORY
 
 Int64s = npt.NDArray[np.int64]
@@ -44,6 +45,7 @@ def found(plan: Plan, events: EventTable, piece: Piece, ended: Ended | None) -> 
 
     `ended` is what the piece before gave, if this one goes on from it.
     """
+    look_now_and_then(plan, events)
     if plan.bound.syntax.output.mode is not s.OutputMode.NON_OVERLAP or (piece.after is None and piece.until is None):
         return find(plan, events, piece.after, piece.until), None
     before = {} if piece.after is None or ended is None else ended

@@ -6,7 +6,8 @@ values that equivalence tests fix (SASE section 4.2: simple predicates pushed in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.data.columns import INT64S
-from cepheid.engine.data.keys import codes, combined, grouped, partition_numbers
+from cepheid.engine.data.keys import NULL_CODE, codes, combined, grouped, partition_numbers
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
@@ -27,7 +28,7 @@ from cepheid.plan.operators import Scan
 from cepheid.plan.physical import Plan
 from cepheid.plan.rules.push_own_conditions import own_conditions
 
-__all__ = ["Candidates", "candidates", "first_conditions", "own_conditions", "partitions"]
+__all__ = ["Candidates", "candidates", "first_conditions", "own_conditions", "partitions", "regrouped"]
 
 Int64s = npt.NDArray[np.int64]
 WILD = -1  # the code of an absent attribute on a component declared with ANY: equal to everything
@@ -96,6 +97,39 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
         np.ascontiguousarray(stacked),
         len(events),
     )
+
+
+def regrouped(found: Candidates, table: pa.Table, names: Sequence[str]) -> tuple[Candidates, bool]:
+    """The same candidates in smaller partitions, by the values of attributes, too; and whether all have a value.
+
+    An event without a value is a partition by itself.
+    """
+    several, valued = len(found.starts) > 2, True
+    parts = [np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))] if several else []
+    for name in names:
+        code = codes(table.column(name))[found.rows]
+        unknown = code == NULL_CODE
+        if unknown.any():
+            code, valued = np.where(unknown, code.max(initial=0) + np.cumsum(unknown), code), False
+        parts.append(code)
+    order, starts = grouped(combined(parts, len(found)))
+
+    def some(values: Int64s) -> Int64s:
+        return values[order] if len(values) else values
+
+    smaller = replace(
+        found,
+        rows=found.rows[order],
+        time=found.time[order],
+        instant=found.instant[order],
+        ordinal=found.ordinal[order],
+        position=some(found.position),
+        due=some(found.due),
+        mask=found.mask[order],
+        starts=starts,
+        compared=np.ascontiguousarray(found.compared[:, order]),
+    )
+    return smaller, valued
 
 
 def first_conditions(bound: BoundQuery, component: s.Component) -> list[s.Expression]:

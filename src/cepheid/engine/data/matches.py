@@ -95,6 +95,28 @@ class Matches:
         return found
 
 
+def joined(first: Matches, second: Matches) -> Matches:
+    """The matches of two searches over the same events, none of which both found."""
+    chosen = []
+    for one, two in zip(first.chosen, second.chosen, strict=True):
+        offsets = None
+        if one.offsets is not None and two.offsets is not None:
+            offsets = np.concatenate([one.offsets, two.offsets[1:] + len(one.rows)])
+        chosen.append(Chosen(np.concatenate([one.rows, two.rows]), offsets))
+    probability = None
+    if first.probability is not None and second.probability is not None:
+        probability = np.concatenate([first.probability, second.probability])
+    work = first.counters.keys() - {"scanned", "candidates"}
+    return replace(
+        first,
+        chosen=tuple(chosen),
+        completion=np.concatenate([first.completion, second.completion]),
+        probability=probability,
+        counters=first.counters | {name: first.counters[name] + second.counters.get(name, 0) for name in work},
+        truncated=first.truncated or second.truncated,
+    )
+
+
 def from_groups(
     groups: Sequence[Sequence[Sequence[int]]], completion: Sequence[float], kleene: Sequence[bool]
 ) -> Matches:

@@ -20,8 +20,9 @@ from cepheid.model.check import (
     length_edges,
     trip_at,
 )
-from cepheid.model.gap import GapDistribution
+from cepheid.model.gap import Floats, GapDistribution
 from cepheid.model.gap_statistics import GapStatistics, bin_edges
+from cepheid.model.loss_kinds import HOURS
 from cepheid.model.loss_model import AFTER
 
 _FEW_CUT = 0.02
@@ -32,11 +33,13 @@ def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
     check_missing(bound, model)
     found: list[Comparison] = []
     leading = leading_components(bound)
+    trips = _trips_by_hour(history)
     for place, component in enumerate(bound.components):
         seen = history.of(component.variable)
         if component.kleene:
             continue
-        loss = model.loss_of(component.variable, fixed_attributes(bound, component))
+        by_hour = _losses_by_hour(bound, model, component)
+        loss = float(trips @ by_hour / trips.sum())
         if component.variable in leading:
             found += _first(component, model, seen, loss)
             continue
@@ -44,28 +47,28 @@ def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
         if behind is None:
             found += _last(component, model, seen, loss)
         else:
+            found += compare_hours(component.variable, seen.seen_by_hour, seen.unseen_by_hour, 1.0 - by_hour)
             found += _between(component, behind, model, seen, loss)
     return Check(tuple(found))
+
+
+def _trips_by_hour(history: History) -> Floats:
+    """How many trips there were in each hour of the day; as many in every hour where that is not known."""
+    counts = np.zeros(HOURS)
+    for seen in history.components.values():
+        if seen.seen_by_hour:
+            counts += np.array(seen.seen_by_hour) + np.array(seen.unseen_by_hour)
+    return counts if counts.any() else np.ones(HOURS)
+
+
+def _losses_by_hour(bound: BoundQuery, model: Model, component: s.Component) -> Floats:
+    fixed = fixed_attributes(bound, component)
+    return np.array([model.loss_of(component.variable, fixed, hour) for hour in range(HOURS)])
 
 
 def check_stream(bound: BoundQuery, model: Model, events: EventTable) -> Check:
     """The same, from a table of events."""
     return check_history(bound, model, gather(bound, events, gap_scale(bound, model)))
-
-
-def drift_warning(bound: BoundQuery, model: Model, events: EventTable, most: int = 20_000) -> str | None:
-    """A warning with numbers if the beginning of a stream does not look like the history the model is from.
-
-    Only the first events are looked at, so that it costs milliseconds however long the stream is.
-    """
-    first = EventTable(events.table.slice(0, most), events.time[:most], events.instant[:most])
-    check = check_stream(bound, model, first)
-    if check.worst is None:
-        return None
-    return (
-        "the stream does not look like what the model was made for, so its probabilities may be off: "
-        f"{check.worst.text}; model.check(events, query) shows all, cepheid.fit learns it anew"
-    )
 
 
 def _first(component: s.Component, model: Model, seen: ComponentHistory, loss: float) -> list[Comparison]:
@@ -102,11 +105,10 @@ def _between(
     name, trips = component.variable, seen.trips
     gap = model.gap_of(name)
     onward = model.gaps.get(f"{behind.variable}{AFTER}{name}")
-    found = compare_hours(name, seen.seen_by_hour, seen.unseen_by_hour)
     if component.negative and onward is None:
-        return found + compare_shares(name, _share_by_length(seen, gap, loss), trips.before.count, trips.unseen.count)
+        return compare_shares(name, _share_by_length(seen, gap, loss), trips.before.count, trips.unseen.count)
     share = gap.happens * (1.0 - loss)
-    found += compare_shares(name, share, trips.before.count, trips.unseen.count)
+    found = compare_shares(name, share, trips.before.count, trips.unseen.count)
     found += compare_lengths("gap", name, trips.before, gap_at(gap, length_edges(trips.before)))
     around = model.gaps.get(behind.variable)
     waits_for_another = onward is None and any(key.startswith(f"{behind.variable}{AFTER}") for key in model.gaps)

@@ -22,16 +22,14 @@ from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.columns import FLOAT64S, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.worth.losses import leading_components
+from cepheid.engine.worth.losses import day_length, leading_components
 from cepheid.language.bound import BoundQuery
-from cepheid.language.schema import DataType
-from cepheid.language.units import convert
 from cepheid.model import GapStatistics, Trips
+from cepheid.model.loss_kinds import HOURS
 from cepheid.plan.physical import Plan
 
 SEEN, LOST, NOTHING, RESOLVED = range(4)
 NO_COMPONENT = -1
-HOURS = 24
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class ComponentHistory:
     # Of a component between two others: trips with it seen, by length, and what is known of all trips.
     lengths: GapStatistics = field(default_factory=GapStatistics)
     trips: Trips = field(default_factory=lambda: Trips(GapStatistics(), GapStatistics(), GapStatistics()))
-    # Of these trips, by the hour at which they began: with it seen, and not seen. Empty where days are not known.
+    # Of these trips, by the hour in which their middle lies: with it seen, and not. Empty where days are not known.
     seen_by_hour: tuple[float, ...] = ()
     unseen_by_hour: tuple[float, ...] = ()
     # Of all trips past the component before it whose window is over: how many there were, and after how many of them
@@ -109,7 +107,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
         return History({})
     begins, ends = span or (int(events.time[0]), int(events.time[-1]))
     prepared = candidates(Plan(bound, "queues", partition=bound.equivalence), events)
-    bits = _bits(bound)
+    bits = component_bits(bound)
     leading = leading_components(bound)
     day = day_length(bound)
     found: dict[str, ComponentHistory] = {}
@@ -125,7 +123,7 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             if component.negative or behind == NO_COMPONENT:
                 continue
             window = bound.window.length
-            others = _other_positives(bound, bits, target, behind)
+            others = other_positives(bound, bits, target, behind)
             seen, lost = proven_at_the_start(*arrays, target, behind, others, window, begins)
             found[component.variable] = ComponentHistory(
                 count,
@@ -133,8 +131,8 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
                 lost_since=GapStatistics.from_samples(lost * scale),
             )
             continue
-        others = _other_positives(bound, bits, source, target, behind)
-        waits, cut, never, counts, trip_before, trip_after, trip_unseen, seen_began, unseen_began = observe(
+        others = other_positives(bound, bits, source, target, behind)
+        waits, cut, never, counts, trip_before, trip_after, trip_unseen, seen_middle, unseen_middle = observe(
             *arrays, source, target, behind, others, component.negative, before[-1].kleene, bound.window.length, ends
         )
         gaps = GapStatistics.from_samples(waits * scale, cut * scale, len(waits) + len(cut) + never)
@@ -142,8 +140,8 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
         if behind != NO_COMPONENT:
             between["lengths"] = GapStatistics.from_samples((trip_before + trip_after) * scale)
             between["trips"] = Trips.from_samples(trip_before * scale, trip_after * scale, trip_unseen * scale)
-            between["seen_by_hour"] = _by_hour(seen_began, day)
-            between["unseen_by_hour"] = _by_hour(unseen_began, day)
+            between["seen_by_hour"] = _by_hour(seen_middle, day)
+            between["unseen_by_hour"] = _by_hour(unseen_middle, day)
         provable = not component.negative and behind != NO_COMPONENT
         found[component.variable] = ComponentHistory(
             count,
@@ -157,25 +155,19 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
     return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
 
 
-def day_length(bound: BoundQuery) -> int | None:
-    """How many steps of the time column a day has, if that is known."""
-    schema = bound.schema
-    unit = "microseconds" if schema.type_of(schema.time) is DataType.TIME else schema.time_unit
-    return None if unit is None else int(convert(1, "days", unit))
-
-
-def _by_hour(began: Int64s, day: int | None) -> tuple[float, ...]:
+def _by_hour(times: Int64s, day: int | None) -> tuple[float, ...]:
     if not day:
         return ()
-    return tuple(np.bincount(began % day * HOURS // day, minlength=HOURS).astype(float).tolist())
+    return tuple(np.bincount(times % day * HOURS // day, minlength=HOURS).astype(float).tolist())
 
 
-def _other_positives(bound: BoundQuery, bits: dict[str, int], *known: int) -> int:
+def other_positives(bound: BoundQuery, bits: dict[str, int], *known: int) -> int:
     """The positive components that end a trip when they are seen where others are expected, as a mask."""
     return sum(1 << bits[c.variable] for c in bound.positives if bits[c.variable] not in known)
 
 
-def _bits(bound: BoundQuery) -> dict[str, int]:
+def component_bits(bound: BoundQuery) -> dict[str, int]:
+    """Which bit of a candidate's mask says that it can fill a component."""
     ordered = [*bound.positives, *(negation.component for negation in bound.negations)]
     return {component.variable: place for place, component in enumerate(ordered)}
 
@@ -268,7 +260,7 @@ def observe(
             count += 1
     waits, cut = np.empty(count, np.float64), np.empty(count, np.float64)
     before, after, unseen = np.empty(count, np.float64), np.empty(count, np.float64), np.empty(count, np.float64)
-    seen_began, unseen_began = np.empty(count, np.int64), np.empty(count, np.int64)
+    seen_middle, unseen_middle = np.empty(count, np.int64), np.empty(count, np.int64)
     n_waits = n_cut = n_trips = n_unseen = 0
     never = np.int64(0)
     counts = np.zeros(4, np.int64)
@@ -307,12 +299,12 @@ def observe(
                 counts[SEEN] += 1
                 before[n_trips] = max(np.float64(time[came] - began), 0.5)
                 after[n_trips] = max(np.float64(time[arrived] - time[came]), 0.5)
-                seen_began[n_trips] = began
+                seen_middle[n_trips] = began + (time[arrived] - began) // 2
                 n_trips += 1
             elif arrived >= 0:
                 counts[LOST] += 1
                 unseen[n_unseen] = max(np.float64(time[arrived] - began), 0.5)
-                unseen_began[n_unseen] = began
+                unseen_middle[n_unseen] = began + (time[arrived] - began) // 2
                 n_unseen += 1
             if negative and behind >= 0:
                 # Only where the end of the trip was seen is it known how long the event had time to come.
@@ -336,5 +328,5 @@ def observe(
             elif ends > began:
                 cut[n_cut] = np.float64(ends - began)
                 n_cut += 1
-    began_at = seen_began[:n_trips], unseen_began[:n_unseen]
-    return waits[:n_waits], cut[:n_cut], never, counts, before[:n_trips], after[:n_trips], unseen[:n_unseen], *began_at
+    middles = seen_middle[:n_trips], unseen_middle[:n_unseen]
+    return waits[:n_waits], cut[:n_cut], never, counts, before[:n_trips], after[:n_trips], unseen[:n_unseen], *middles

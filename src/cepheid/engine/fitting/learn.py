@@ -12,6 +12,7 @@ import numpy as np
 
 from cepheid.engine.fitting.components import Known, Learned, between, from_counts, waited_for
 from cepheid.engine.fitting.history import ComponentHistory, History
+from cepheid.engine.fitting.hours import with_losses_by_hour
 from cepheid.engine.worth.losses import fixed_attributes, leading_components
 from cepheid.errors import ModelError, closest
 from cepheid.language import syntax as s
@@ -28,7 +29,8 @@ from cepheid.model import (
 from cepheid.model.chain import quantiles
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.model.gap_statistics import bin_edges
-from cepheid.model.loss_model import AFTER, EVERY_OTHER, ByAttribute
+from cepheid.model.loss_kinds import ByAttribute
+from cepheid.model.loss_model import AFTER, EVERY_OTHER
 
 NEGATIVES = ("pooled", "em")
 _HARDLY_ANY = 0.999
@@ -42,6 +44,7 @@ def learn(
     happens: Mapping[str, float] | None = None,
     negatives: str = "pooled",
     loss_by: str | None = None,
+    loss_by_hour: bool = False,
     unit: str | None = None,
     resolution: float,
     window: float,
@@ -53,11 +56,14 @@ def learn(
     that of the first component, which is taken to have happened always, with a warning; the last one's loss, and that
     of negated ones, is the rate of all that are known together. For negated components `negatives="em"` infers loss and
     `happens` from the lengths of trips instead. Kleene groups are never missing and need no loss.
-    With `loss_by`, components that the query fixes to the same value of that attribute (a reader) share one loss.
+    With `loss_by`, components that the query fixes to the same value of that attribute (a reader) share one loss; with
+    `loss_by_hour`, losses depend on the hour of the day.
     `resolution` is the step of the clock, and the window's length is in the unit of the gaps, too.
     """
     if negatives not in NEGATIVES:
         raise ModelError(f"negatives={negatives!r} is neither 'pooled' nor 'em'")
+    if loss_by is not None and loss_by_hour:
+        raise ModelError("losses are fitted by an attribute or by the hour, not both", hint="leave one of them out")
     components = [component for component in bound.components if not component.kleene]
     known = Known(_stated(bound, components, loss), _stated_shares(components, happens), resolution, negatives)
     _check_seen(components, history)
@@ -78,6 +84,8 @@ def learn(
             seen = history.of(component.variable)
             found |= _pooled_component(component, seen, known, pool, component.variable in leading)
     model = _model(bound, history, found, unit, resolution)
+    if loss_by_hour:
+        return with_losses_by_hour(bound, history, model, found, list(known.loss))
     return model if loss_by is None else _with_loss_by(bound, model, found, loss_by)
 
 

@@ -18,9 +18,11 @@ from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_se
 from cepheid.engine.worth.losses import (
     NEGLIGIBLE,
     check_missing,
+    day_of_losses,
     ends_of,
     fixed_attributes,
     gap_scale,
+    hour_of,
     leading_components,
     unseen_item,
 )
@@ -165,35 +167,39 @@ def probability_of(bound: BoundQuery, model: Model, scoring: Scoring) -> Probabi
     scale = gap_scale(bound, model)
     length = bound.window.length
     places = bound.place_of
-    items: dict[str, SegmentItem] = {}
-
-    def item(component: s.Component) -> tuple[str, SegmentItem]:
-        name = component.variable
-        if name not in items:
-            items[name] = unseen_item(bound, model, component, length * scale)
-        return name, items[name]
+    day = day_of_losses(bound, model)
 
     @cache
-    def gap(unseen: tuple[tuple[str, SegmentItem], ...], span: int, target: s.Component | None, leading: bool) -> float:
+    def item(component: s.Component, hour: int | None) -> tuple[str, SegmentItem]:
+        return component.variable, unseen_item(bound, model, component, length * scale, hour)
+
+    @cache
+    def gap(
+        unseen: tuple[s.Component, ...], hour: int | None, span: int, target: s.Component | None, leading: bool
+    ) -> float:
         if not unseen:
             return 1.0
-        ends = ends_of(model, unseen, target, leading) if scoring == "posterior" else Ends()
-        found = score([each for _, each in unseen], span * scale, scoring, ends)
+        items = [item(component, hour) for component in unseen]
+        ends = ends_of(model, items, target, leading) if scoring == "posterior" else Ends()
+        found = score([each for _, each in items], span * scale, scoring, ends)
         return found if found >= NEGLIGIBLE else 0.0
 
     def probability(groups: Groups, stream: Stream) -> float:
         first, last = first_seen(groups), last_seen(groups)
         since = stream.times[last] - length  # the window's opening
-        unseen: list[tuple[str, SegmentItem]] = []
+        unseen: list[s.Component] = []
         scores: list[float] = []
         for component in bound.components:
             group = () if component.negative else groups[places[component.variable]]
             if not group:
-                unseen.append(item(component))
+                unseen.append(component)
                 continue
-            scores.append(gap(tuple(unseen), stream.times[group[0]] - since, component, not scores))
+            now = stream.times[group[0]]
+            hour = hour_of((since + now) // 2 if scores else now, day) if day else None
+            scores.append(gap(tuple(unseen), hour, now - since, component, not scores))
             unseen, since = [], stream.times[group[-1]]
-        scores.append(gap(tuple(unseen), stream.times[first] + length - since, None, False))
+        hour = hour_of(since, day) if day else None
+        scores.append(gap(tuple(unseen), hour, stream.times[first] + length - since, None, False))
         return math.prod(scores)
 
     return probability

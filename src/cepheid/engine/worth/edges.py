@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.engine.worth.losses import check_missing, ends_of, gap_scale, unseen_item
+from cepheid.engine.worth.losses import check_missing, day_of_losses, ends_of, gap_scale, unseen_item
 from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
 from cepheid.model import Ends, Model, ScoreTable, SegmentItem, TableArrays, join_tables, score_limit, score_table
 from cepheid.model.distributions import Exponential
+from cepheid.model.loss_kinds import HOURS
+from cepheid.model.score_tables import table_arrays
 from cepheid.plan.physical import Plan
 
 CLOSED, CERTAIN = -2, -1  # no such edge; nothing to skip, so the score is 1
@@ -37,8 +39,9 @@ class Edge:
     source: int  # index among the positive components; -1: the window's opening
     target: int  # index among the positive components; their number: the window's end
     skipped: tuple[s.Component, ...]
-    table: ScoreTable | None  # None: nothing is skipped
+    table: ScoreTable | None  # None: nothing is skipped; where losses depend on the hour, a bound of all hours
     kept: bool  # False: its score can never reach the threshold
+    by_hour: tuple[ScoreTable, ...] = ()  # where losses depend on the hour, one for each stretch of the day
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Edges:
     monotone: npt.NDArray[np.int64]  # [source + 1, target]: FALLS, RISES or NEITHER
     tables: TableArrays
     scale: float  # what one step of the time column is in the unit of the gaps
+    hours: npt.NDArray[np.int64]  # by hour of the day: which table behind that of the edge; empty if losses do not
+    day: int  # in steps of the time column, where losses depend on the hour
 
 
 def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
@@ -66,11 +71,16 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
     threshold = bound.syntax.threshold or 0.0
     tabulate = tabulate or partial(_table_of_spans, plan, window, scale)
     count = len(bound.positives)
-    items = {
-        component.variable: unseen_item(bound, model, component, window)
-        for component in bound.components
-        if component.negative or not component.kleene or _has_gap(bound, model, component, window)
-    }
+    day = day_of_losses(bound, model)
+    by_hour = [
+        {
+            component.variable: unseen_item(bound, model, component, window, hour)
+            for component in bound.components
+            if component.negative or not component.kleene or _has_gap(bound, model, component, window)
+        }
+        for hour in model.hours or (None,)
+    ]
+    items = by_hour[0]
     found = []
     for source in range(-1, count):
         for target in range(source + 1, count + 1):
@@ -78,11 +88,33 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
                 continue
             skipped = _between(bound, source, target)
             if _possible(plan, target, skipped, items):
-                ends = _ends(plan, model, source, target, [(c.variable, items[c.variable]) for c in skipped])
-                found.append(_edge(plan, source, target, skipped, items, ends, tabulate))
+                edges = []
+                for each in by_hour:
+                    ends = _ends(plan, model, source, target, [(c.variable, each[c.variable]) for c in skipped])
+                    edges.append(_edge(plan, source, target, skipped, each, ends, tabulate))
+                found.append(edges[0] if len(edges) == 1 else _all_day(edges, threshold))
     last = () if plan.options.get("missing_last", False) else (bound.positives[-1].variable,)
-    _warn_of_cost({name: item for name, item in items.items() if name not in last}, threshold)
-    return _arrays(tuple(found), count, scale)
+    for each in by_hour:
+        _warn_of_cost({name: item for name, item in each.items() if name not in last}, threshold)
+    hours = np.zeros(0, np.int64)
+    if day:
+        stretch = np.searchsorted(model.hours, np.arange(HOURS), side="right")  # the first one begins at midnight
+        hours = stretch.astype(np.int64) if len(by_hour) > 1 else np.zeros(HOURS, np.int64)
+    return _arrays(tuple(found), count, scale, hours, day)
+
+
+def _all_day(edges: Sequence[Edge], threshold: float) -> Edge:
+    """One edge for all hours, with a table that no hour's is above.
+
+    The greatest of several lines is convex between the knots of all, so that a straight line there lies above it.
+    """
+    tables = [edge.table for edge in edges if edge.table is not None]
+    if not tables:
+        return edges[0]
+    knots = np.unique(np.concatenate([table.knots for table in tables]))
+    highest = np.max([table.score(knots) for table in tables], axis=0)
+    bound = replace(tables[0], arrays=table_arrays(knots, highest))
+    return replace(edges[0], table=bound, kept=bound.highest >= threshold, by_hour=tuple(tables))
 
 
 def _has_gap(bound: BoundQuery, model: Model, group: s.Component, window: float) -> bool:
@@ -157,7 +189,7 @@ def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
         )
 
 
-def _arrays(edges: tuple[Edge, ...], count: int, scale: float) -> Edges:
+def _arrays(edges: tuple[Edge, ...], count: int, scale: float, hours: npt.NDArray[np.int64], day: int) -> Edges:
     number = np.full((count + 1, count + 1), CLOSED, np.int64)
     highest = np.full((count + 1, count + 1), -np.inf)
     monotone = np.full((count + 1, count + 1), NEITHER, np.int64)
@@ -172,10 +204,10 @@ def _arrays(edges: tuple[Edge, ...], count: int, scale: float) -> Edges:
         number[at] = len(tables)
         highest[at] = np.log(edge.table.highest) if edge.table.highest > 0 else -np.inf
         monotone[at] = FALLS if edge.table.falls else RISES if edge.table.rises else NEITHER
-        tables.append(edge.table)
+        tables += [edge.table, *edge.by_hour]
     if not tables:
         tables.append(score_table([SegmentItem("missing", 0.0, Exponential(mean=1.0))], 1.0))
-    return Edges(edges, number, highest, monotone, join_tables(tables), scale)
+    return Edges(edges, number, highest, monotone, join_tables(tables), scale, hours, day)
 
 
 def describe_edges(plan: Plan) -> str:

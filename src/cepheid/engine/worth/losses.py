@@ -11,6 +11,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
 from cepheid.language.units import convert, unit_named
+from cepheid.model.loss_kinds import HOURS
 from cepheid.model.loss_model import AFTER, Model
 from cepheid.model.segments import OPEN_END, Ends, SegmentItem
 
@@ -61,10 +62,35 @@ def fixed_attributes(bound: BoundQuery, component: s.Component) -> dict[str, Any
     return found
 
 
-def unseen_item(bound: BoundQuery, model: Model, component: s.Component, window: float) -> SegmentItem:
+def day_length(bound: BoundQuery) -> int | None:
+    """How many steps of the time column a day has, if that is known."""
+    schema = bound.schema
+    unit = "microseconds" if schema.type_of(schema.time) is DataType.TIME else schema.time_unit
+    return None if unit is None else int(convert(1, "days", unit))
+
+
+def hour_of(time: int, day: int) -> int:
+    """The hour of the day, of which `day` steps of the time column make one."""
+    return time % day * HOURS // day
+
+
+def day_of_losses(bound: BoundQuery, model: Model) -> int:
+    """How many steps of the time column a day has, where losses depend on the hour; 0 where they do not."""
+    if not model.hours:
+        return 0
+    day = day_length(bound)
+    if not day:
+        told = f"the model's losses depend on the hour, but it is not known what one step of '{bound.schema.time}' is"
+        raise ModelError(told, hint="pass time_unit='s', or what it counts")
+    return day
+
+
+def unseen_item(
+    bound: BoundQuery, model: Model, component: s.Component, window: float, hour: int | None = None
+) -> SegmentItem:
     """What a score needs to know of a component that was not seen; the window's length is in the unit of the gaps."""
     leading = window if component.variable in leading_components(bound) else None
-    known = model.for_component(component.variable, fixed_attributes(bound, component), leading)
+    known = model.for_component(component.variable, fixed_attributes(bound, component), leading, hour)
     if not component.negative:
         return SegmentItem("missing", known.loss, known.gap, goes_on=model.goes_on.get(component.variable, 1.0))
     behind = bound.components[bound.components.index(component) + 1 :]

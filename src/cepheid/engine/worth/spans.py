@@ -19,7 +19,7 @@ from cepheid.engine.data.columns import FLOAT64S, INT64S
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.worth.edges import CERTAIN, FALLS, RISES, Edges, build_edges
 from cepheid.engine.worth.losses import NEGLIGIBLE, check_missing, gap_scale
-from cepheid.errors import LimitError
+from cepheid.errors import LimitError, ModelError
 from cepheid.model.score_tables import ScoreTable, table_arrays
 from cepheid.model.scores import Scoring, segment_score
 from cepheid.model.segments import Ends, SegmentItem
@@ -51,7 +51,13 @@ def edges_in_instants(plan: Plan, count: int, step: int) -> tuple[Edges, Spans]:
 
     An instant is `step` steps of the time column.
     """
-    scale = gap_scale(plan.bound, check_missing(plan.bound, plan.model))
+    model = check_missing(plan.bound, plan.model)
+    scale = gap_scale(plan.bound, model)
+    if model.hours:
+        raise ModelError(
+            "at imprecise times, and where events may not be true, losses by the hour are known to the reference only",
+            hint="pass engine='reference' for a small table, or a model with one loss for the whole day",
+        )
     if count > MAX_WINDOW:
         raise LimitError(
             f"with missing events and imprecise times a window may hold {MAX_WINDOW:,} instants, not {count:,}",

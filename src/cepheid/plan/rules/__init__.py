@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.plan.rules.bound_retention import bound_retention
 from cepheid.plan.rules.compare_keys import compare_keys
+from cepheid.plan.rules.hash_queues import hash_queues
 from cepheid.plan.rules.prune_columns import prune_columns
 from cepheid.plan.rules.push_conditions import push_conditions
 from cepheid.plan.rules.push_equivalence import push_equivalence
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     push_equivalence,
     push_window,
     push_conditions,
+    hash_queues,
     *WHERE_EVENTS_GO,
 )
 # equivalence="construction": one test parts the events, the others wait for construction.

@@ -47,13 +47,13 @@ def recognise_equivalence(plan: Plan) -> Plan:
     lossy = plan.score.lossy
     if lossy and (len(bound.positives) > MOST_MISSABLE or bound.strategy is not s.Strategy.SKIP_TILL_ANY):
         return plan
-    equalities = {part: name for part in _literals(bound) if (name := _equated(part, lossy)) is not None}
+    equalities = {part: name for part in equality_candidates(bound) if (name := equated_attribute(part, lossy))}
     found: list[str] = []
     for name in sorted(set(equalities.values())):
         parts = [part for part, attribute in equalities.items() if attribute == name]
         tied = all(
-            _ties_all(bound, edges_without(parts, absent), absent, keyed=lossy)
-            for absent in (_missable(plan) if lossy else [frozenset[str]()])
+            ties_all(bound, edges_without(parts, absent), absent, keyed=lossy)
+            for absent in (sets_of_missing(plan) if lossy else [frozenset[str]()])
         )
         if name not in bound.equivalence and tied:
             found.append(name)
@@ -62,7 +62,7 @@ def recognise_equivalence(plan: Plan) -> Plan:
     gone = {part for part, name in equalities.items() if name in found}
     match = replace(
         plan.match,
-        bound=_without(bound, gone, tuple(found)),
+        bound=without_equalities(bound, gone, tuple(found)),
         compared_at_the_end=(*plan.match.compared_at_the_end, *found),
         conditions_at_the_end=tuple(c for c in plan.match.conditions_at_the_end if c.expression not in gone),
     )
@@ -70,12 +70,13 @@ def recognise_equivalence(plan: Plan) -> Plan:
     return replace(plan, match=match, reasons=(*plan.reasons, reason))
 
 
-def _literals(bound: BoundQuery) -> list[s.Expression]:
+def equality_candidates(bound: BoundQuery) -> list[s.Expression]:
+    """All conjuncts of the condition, those on negated components included."""
     negative = (part for _, parts in bound.branches[0].negative for part in parts)
     return [*(conjunct.expression for conjunct in bound.conjuncts), *negative]
 
 
-def _equated(node: s.Expression, defaults: bool) -> str | None:
+def equated_attribute(node: s.Expression, defaults: bool) -> str | None:
     """The attribute that `x.id = y.id` compares; with defaults, that of `x.id[y.id] = y.id`, too (AYAC section 2.2)."""
     match node:
         case s.Comparison(operator="=", left=s.Attribute() as left, right=s.Attribute() as right):
@@ -107,7 +108,7 @@ def edges_without(parts: Iterable[s.Expression], absent: frozenset[str]) -> list
     return edges
 
 
-def _missable(plan: Plan) -> Iterator[frozenset[str]]:
+def sets_of_missing(plan: Plan) -> Iterator[frozenset[str]]:
     """Every set of positive components that may be missing together."""
     names = [component.variable for component in plan.bound.positives]
     for number in range(len(names)):
@@ -116,7 +117,7 @@ def _missable(plan: Plan) -> Iterator[frozenset[str]]:
                 yield frozenset(absent)
 
 
-def _ties_all(bound: BoundQuery, edges: list[Edge], absent: frozenset[str], keyed: bool) -> bool:
+def ties_all(bound: BoundQuery, edges: list[Edge], absent: frozenset[str], keyed: bool) -> bool:
     """Do equalities tie all components together that were seen?
 
     The positive ones must be tied without the negated ones: an event without a value fails an equality with a positive
@@ -148,7 +149,9 @@ def _ties_all(bound: BoundQuery, edges: list[Edge], absent: frozenset[str], keye
     return tied_up and all(negation.component.variable in negated for negation in bound.negations)
 
 
-def _without(bound: BoundQuery, gone: set[s.Expression], names: tuple[str, ...]) -> BoundQuery:
+def without_equalities(bound: BoundQuery, gone: set[s.Expression], names: tuple[str, ...]) -> BoundQuery:
+    """The query without some equalities, and with an equivalence test of some names instead."""
+
     def kept(parts: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:
         return tuple(part for part in parts if part not in gone)
 

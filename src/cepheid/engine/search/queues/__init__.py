@@ -6,18 +6,21 @@ fills the queues, `generate` goes back through them from every event that can be
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 
-from cepheid.engine.data.candidates import candidates
+from cepheid.engine.data.candidates import Candidates, candidates, regrouped
 from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import lay_out
-from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches, joined
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
-from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program
+from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program, Rows
 from cepheid.engine.search.queues.generate import Found, generate
 from cepheid.engine.search.queues.query import (
     CONDITION,
@@ -30,10 +33,11 @@ from cepheid.engine.search.queues.query import (
     STACKED,
     Score,
 )
-from cepheid.engine.worth.edges import Edges, build_edges, describe_edges
+from cepheid.engine.worth.edges import CLOSED, Edges, build_edges, describe_edges
 from cepheid.engine.worth.worth import ROUNDING
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.operators import Hashed
 from cepheid.plan.physical import Plan
 
 __all__ = ["describe_edges", "run"]
@@ -41,19 +45,47 @@ __all__ = ["describe_edges", "run"]
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches that are probable enough, with after < completion <= until."""
-    bound = plan.bound
     edges = build_edges(plan)
+    prepared = candidates(plan, events)
+    hashed = plan.match.hashed
+    if hashed is None:
+        return _search(plan, plan.bound, events, edges, prepared, _anything(), (after, until))
+    # What is tied together by equal values is searched for value by value, the rest among all events.
+    parted, valued = regrouped(prepared, events.table, hashed.attributes)
+    simpler = hashed.simpler if valued else plan.bound
+    apart = _untied(plan.bound, hashed)
+    found = _search(plan, simpler, events, edges, parted, _allowed(plan.bound, apart, False), (after, until))
+    apart = {absent for absent in apart if _reachable(plan.bound, edges, absent)}
+    if not apart or found.truncated:
+        return found
+    untied = _allowed(plan.bound, apart, True)
+    found = joined(found, _search(plan, plan.bound, events, edges, prepared, untied, (after, until)))
+    limit = plan.limits.max_matches
+    if check_limit(plan, "max_matches", len(found) > limit):
+        return replace(found.take(np.arange(limit)), truncated=True)
+    return found
+
+
+def _search(
+    plan: Plan,
+    bound: BoundQuery,
+    events: EventTable,
+    edges: Edges,
+    prepared: Candidates,
+    allowed: Rows,
+    when: tuple[int, int],
+) -> Matches:
+    """The matches of a query of which an allowed set of components is missing, among events of one partition each."""
     compiled = compile_program(bound, order="any", variants=True)
     follows = bound.strategy is s.Strategy.SKIP_TILL_NEXT
     forward = compile_program(bound, variants=True) if follows else compiled
-    prepared = candidates(plan, events)
     columns = fill(compiled.layout, events.table, prepared.rows, bound.schema)
     forward_columns = fill(forward.layout, events.table, prepared.rows, bound.schema) if follows else columns
     codes = len(prepared.compared)
     found, counters = generate(
         lay_out(bound, events, prepared),
         compiled.program,
-        score_of(plan, edges, compiled.program),
+        score_of(plan, bound, edges, compiled.program, allowed),
         columns,
         edges.tables,
         compiled.predicate.call,
@@ -69,8 +101,7 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
             codes,
             new_scratch(forward.slots, forward.whole, forward.number, codes),
         ),
-        after,
-        until,
+        *when,
         plan.limits.max_matches,
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
@@ -90,9 +121,41 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     )
 
 
-def score_of(plan: Plan, edges: Edges, program: Program) -> Score:
+def _anything() -> Rows:
+    return np.empty((0, 0), np.int64)
+
+
+def _untied(bound: BoundQuery, hashed: Hashed) -> set[int]:
+    """The sets of missing components that leave the others untied, as bits."""
+    places = {component.variable: place for place, component in enumerate(bound.positives)}
+    return {sum(1 << places[name] for name in absent) for absent in hashed.untied}
+
+
+def _reachable(bound: BoundQuery, edges: Edges, absent: int) -> bool:
+    """Is there a path of edges that leaves out just these components? The threshold closes many."""
+    count = len(bound.positives)
+    seen = [place for place in range(count) if (absent >> place) & 1 == 0]
+    return all(edges.number[source + 1, target] != CLOSED for source, target in pairwise([-1, *seen, count]))
+
+
+def _allowed(bound: BoundQuery, named: set[int], wanted: bool) -> Rows:
+    """Which places a path may come to, by what it has left out behind them: so that one of the named sets is missing,
+    or (not `wanted`) any other."""
+    count = len(bound.positives)
+    table = np.zeros((count + 1, 1 << count), np.int64)
+    for absent in range(1 << count):
+        if (absent in named) != wanted:
+            continue
+        table[0, absent] = 1
+        for place in range(count):
+            if (absent >> place) & 1 == 0:
+                table[place + 1, absent >> (place + 1) << (place + 1)] = 1
+    return table
+
+
+def score_of(plan: Plan, bound: BoundQuery, edges: Edges, program: Program, allowed: Rows) -> Score:
     """What the plan asks of a match, and from where on each condition and negated component is known."""
-    bound, threshold = plan.bound, (plan.bound.syntax.threshold or 0.0) - ROUNDING
+    threshold = (bound.syntax.threshold or 0.0) - ROUNDING
     known = [_known(program, int(needs)) for needs in program.tests[: program.moments[-1], NEEDS]]
     ready = []
     for index, negation in enumerate(bound.negations):
@@ -110,6 +173,9 @@ def score_of(plan: Plan, edges: Edges, program: Program) -> Score:
         _decides(program, early, ready, bool(plan.options.get("missing_last", False))),
         np.array(known, np.int64),
         np.array(ready, np.int64),
+        allowed,
+        edges.hours,
+        edges.day,
     )
 
 

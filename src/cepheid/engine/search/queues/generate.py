@@ -106,6 +106,14 @@ def between(low: int, high: int) -> int:
     return ((1 << high) - 1) & ~((1 << (low + 1)) - 1)
 
 
+@borrowing(types.int64(SCORE, types.int64), inline=True)
+def hour_shift(score: Score, time: int) -> int:
+    """How far behind an edge's table the one of this hour lies; 0 where losses do not depend on it."""
+    if len(score.hours) == 0:
+        return 0
+    return score.hours[time % score.day * len(score.hours) // score.day]  # type: ignore[no-any-return]
+
+
 @borrowing(types.float64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64), inline=True)
 def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth: int) -> float:
     """The log score of the path as a whole match: the window opens before its first event, and passes."""
@@ -115,9 +123,9 @@ def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth:
     total, before = path.reached[depth], score.number[0, place]
     behind = score.number[path.entries[0, RIGHT] + 1, program.places]
     if before != CERTAIN:
-        total += log_score_at(tables, before, span)
+        total += log_score_at(tables, before + hour_shift(score, facts[TIME, event]), span)
     if behind != CERTAIN:
-        total += log_score_at(tables, behind, span)
+        total += log_score_at(tables, behind + hour_shift(score, facts[TIME, last]), span)
     return float(total)
 
 
@@ -139,7 +147,9 @@ def grows(
     counters[EVALUATED] += 1
     reached, edge = path.reached[depth], score.number[source + 1, place]
     if source != place and edge != CERTAIN:
-        reached += log_score_at(tables, edge, (facts[TIME, event] - facts[TIME, candidate]) * score.scale)
+        early, late = facts[TIME, candidate], facts[TIME, event]
+        shift = hour_shift(score, (early + late) // 2)
+        reached += log_score_at(tables, edge + shift, (late - early) * score.scale)
     if reached + queues.bounds[source, entry] < score.threshold or reached == -np.inf:
         return False
     if query.events.compared.shape[0] > 0 and not agrees_with_path(query, path, depth, candidate):
@@ -163,6 +173,8 @@ def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: i
     """The next queue entry of a component before the path's first event, in its window; False: there is none."""
     facts, event, place = query.events.facts, path.entries[depth, EVENT], path.entries[depth, RIGHT]
     if source != place and (score.number[source + 1, place] == CLOSED or not can_be_first(query, event, place)):
+        return False
+    if len(score.allowed) > 0 and score.allowed[source + 1, path.missing[depth] | between(source, place)] == 0:
         return False
     entry = path.tried[depth]
     if entry == UNKNOWN:
@@ -200,6 +212,8 @@ def completed(
     if score.number[0, place] == CLOSED or (not ends_here and place > 0):
         return NOT_A_MATCH  # with an open end, the first component must have been seen
     if not can_be_first(query, event, place):
+        return NOT_A_MATCH
+    if len(score.allowed) > 0 and score.allowed[0, path.missing[depth] | ((1 << place) - 1)] == 0:
         return NOT_A_MATCH
     counters[EVALUATED] += 1
     total[0] = score_of(query, score, tables, path, depth)
@@ -275,6 +289,8 @@ def search(
             if queues.bounds[final, top - 1] + score.highest[final + 1, length] < score.threshold:
                 continue
             missing = between(final, length)
+            if len(score.allowed) > 0 and score.allowed[final + 1, missing] == 0:
+                continue
             extend(program, path, 0, final, last, 0.0, missing)
             if score.decides[final + 1, length] == CONDITION and not passes(
                 query, score, path, missing, 2 * length + 1, 2 * final, 0

@@ -31,10 +31,29 @@ class Score(NamedTuple):
     decides: npt.NDArray[np.int64]  # edges: what is decided when a path grows that far
     known: Int64s  # by test: from where it is known
     ready: Int64s  # by negated component: from where all is known that it needs
+    # [source + 1, bits of what is missing behind]: may a path come to this place so? Of no rows: every path may.
+    allowed: npt.NDArray[np.int64]
+    # Where losses depend on the hour, by hour of the day: how far behind an edge's table, which is a bound, its own
+    # table lies. Else of no entries.
+    hours: Int64s
+    day: int  # in steps of time
 
 
 SCORE = types.NamedTuple(
-    (types.float64, types.float64, INT64_ROWS, FLOAT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, INT64S), Score
+    (
+        types.float64,
+        types.float64,
+        INT64_ROWS,
+        FLOAT64_ROWS,
+        INT64_ROWS,
+        INT64_ROWS,
+        INT64S,
+        INT64S,
+        INT64_ROWS,
+        INT64S,
+        types.int64,
+    ),
+    Score,
 )
 
 
