@@ -3,7 +3,8 @@
 A component's stack holds the events that could fill it, in order; each entry remembers how far the previous
 component's stack reached when it came (the paper's RIP pointer). Construction walks these stacks depth first from
 every event of the last component (sections 3.2, 4.1), testing the window, the comparisons and the conditions as soon
-as their events are chosen (4.2, 4.3). Negated components have stacks of their own, searched by bisection (3.3).
+as their events are chosen (4.2, 4.3). Where an equality ties a component to one that is filled before it, its events are
+found by value instead of one by one. Negated components have stacks of their own, searched by bisection (3.3).
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fi
 from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.value_index import KNOWN, VALUE_INDEX, ValueIndex, agreeing, value_index
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, search_kernel
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, gather_codes, new_scratch
 from cepheid.engine.kernels.negation import killed_at, killed_in_every_branch
 from cepheid.engine.kernels.query import QUERY, Query, absent_events
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.kernels.windows import in_window
+from cepheid.engine.kernels.windows import first_above, in_window
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import CASE, PROGRAM, Program
@@ -53,11 +55,14 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     # Construction walks backwards.
     compiled = compile_program(plan.bound, order=tuple(range(places - 1, -1, -1)), push=plan.push_predicates)
     laid_out = lay_out(plan.bound, events, prepared)
+    columns = fill(compiled.layout, events.table, prepared.rows, plan.bound.schema)
+    index = value_index(plan.bound, plan.match.indexed, compiled.layout, columns, prepared.mask)
     chosen, completion, counters = construct(
         laid_out,
         compiled.program,
-        fill(compiled.layout, events.table, prepared.rows, plan.bound.schema),
+        columns,
         compiled.predicate.call,
+        index,
         # Positions, which count the events of one key, do not rise along a stack of many keys.
         Asked(after, until, plan.limits.max_matches, plan.push_window and laid_out.ordered, plan.push_predicates),
     )
@@ -161,9 +166,49 @@ def passes(query: Query, scratch: Scratch, place: int, push: bool, entries: Rows
     return True
 
 
-@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, ASKED))
+class Walk(NamedTuple):
+    """Where construction stands at each place: the entry it looks at, the last one it will, and what they lie in."""
+
+    cursor: Int64s
+    floor: Int64s
+    link: Int64s  # the index whose runs are walked; -1: the stack
+
+
+WALK = types.NamedUniTuple(INT64S, 3, Walk)
+
+
+@kernel(WALK(types.int64, VALUE_INDEX))
+def new_walk(places: int, index: ValueIndex) -> Walk:
+    """A walk that uses, at each place, the most selective index whose other event lies behind it in the pattern."""
+    walk = Walk(np.zeros(places, np.int64), np.zeros(places, np.int64), np.full(places, -1, np.int64))
+    for place in range(places):
+        for link in range(index.of_place[place, 1] - 1, index.of_place[place, 0] - 1, -1):
+            if index.links[link, KNOWN] > place:
+                walk.link[place] = link
+    return walk
+
+
+@borrowing(types.void(EVENTS, STACKS, VALUE_INDEX, WALK, INT64S, types.int64, types.int64))
+def enter(
+    events: Events, stacks: Stacks, index: ValueIndex, walk: Walk, at: Int64s, place: int, opening: int
+) -> None:
+    """Begins with the candidates of a place, those that lie before the event of the place behind it."""
+    if walk.link[place + 1] < 0:
+        behind = stacks.reach[place + 1, walk.cursor[place + 1]]
+    else:
+        instant = events.facts[INSTANT, at[place + 1]]
+        behind = first_above(stacks.events[place], 0, stacks.sizes[place], events.facts, INSTANT, instant - 1)
+    walk.floor[place], walk.cursor[place] = 0, behind - 1
+    link = walk.link[place]
+    if link >= 0 and behind > 0:
+        known = at[index.links[link, KNOWN]]
+        low, high = agreeing(index, link, known, opening, stacks.events[place, behind - 1])
+        walk.floor[place], walk.cursor[place] = low, high - 1
+
+
+@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, ASKED))
 def construct(
-    events: Events, program: Program, columns: Columns, predicate: Any, asked: Asked
+    events: Events, program: Program, columns: Columns, predicate: Any, index: ValueIndex, asked: Asked
 ) -> tuple[Rows, Int64s, Int64s]:
     """All sequences of all partitions: chosen events per match, completion per match, counters."""
     length = program.places
@@ -176,7 +221,8 @@ def construct(
     rows = np.empty((length, longest), np.int64)
     stacks = Stacks(rows, np.empty_like(rows), np.zeros(length, np.int64), np.zeros(length, np.int64))
     scratch = new_scratch(length + program.negatives, 2 * length, 0, events.compared.shape[0])
-    at, cursor, entries = scratch.at, np.zeros(length, np.int64), np.zeros((0, 4), np.int64)
+    at, walk, entries = scratch.at, new_walk(length, index), np.zeros((0, 4), np.int64)
+    cursor, floor = walk.cursor, walk.floor
     for part in range(len(events.starts) - 1):
         query = Query(events, program, columns, predicate, absent_events(events, program, part))
         counters[STACKED] += fill_stacks(events, program, stacks, part, asked.push_window)
@@ -187,20 +233,19 @@ def construct(
             if not program.postponed and (ends <= asked.after or ends > asked.until):
                 continue
             place = length - 1
-            cursor[place] = top
+            cursor[place] = floor[place] = top  # the last component has one choice here
             while place < length:
                 if stop_flag() != 0:
                     return out[:found], completion[:found], counters
-                index = cursor[place]
-                stop = top if place == length - 1 else 0  # the last component has one choice here
-                if index < stop:
+                entry = cursor[place]
+                if entry < floor[place]:
                     place += 1
                     if place < length:
                         cursor[place] -= 1
                     continue
-                event = stacks.events[place, index]
+                event = stacks.events[place, entry] if walk.link[place] < 0 else index.events[entry]
                 if asked.push_window and not in_window(events, program, event, last):
-                    cursor[place] = -1  # all older ones are outside, too
+                    cursor[place] = floor[place] - 1  # all older ones are outside, too
                     continue
                 at[place] = event
                 counters[EVALUATED] += 1
@@ -208,8 +253,8 @@ def construct(
                     cursor[place] -= 1
                     continue
                 if place > 0:
-                    cursor[place - 1] = stacks.reach[place, index] - 1
                     place -= 1
+                    enter(events, stacks, index, walk, at, place, events.starts[part])
                     continue
                 cursor[0] -= 1
                 if not asked.push_window and not in_window(events, program, event, last):
