@@ -30,7 +30,9 @@ def compared_events(bound: BoundQuery, conjunct: Conjunct) -> tuple[s.Attribute,
     without looking alike: no index knows that.
     """
     match conjunct.expression:
-        case s.Comparison(operator="=", left=s.Attribute(default=None) as left, right=s.Attribute(default=None) as right):
+        case s.Comparison(
+            operator="=", left=s.Attribute(default=None) as left, right=s.Attribute(default=None) as right
+        ):
             kinds = {bound.schema.type_of(side.name) for side in (left, right)}
             known = {left.of.variable, right.of.variable} <= bound.place_of.keys()
             if not known or bound.may_lack or len(kinds) > 1 or kinds & {None, DataType.LIST, DataType.OTHER}:
@@ -43,7 +45,12 @@ def indexable(bound: BoundQuery) -> tuple[Conjunct, ...]:
     """The equalities that an index can serve: between two components, or two events of one group."""
     if bound.pattern is not None or bound.contiguous:
         return ()
-    links = [link for place in range(len(bound.positives)) for step in (begin_links, take_links) for link in step(bound, place)]
+    links = [
+        link
+        for place in range(len(bound.positives))
+        for step in (begin_links, take_links)
+        for link in step(bound, place)
+    ]
     found = {link.conjunct for link in links}
     return tuple(conjunct for conjunct in bound.conjuncts if conjunct in found)
 

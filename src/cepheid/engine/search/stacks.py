@@ -3,8 +3,8 @@
 A component's stack holds the events that could fill it, in order; each entry remembers how far the previous
 component's stack reached when it came (the paper's RIP pointer). Construction walks these stacks depth first from
 every event of the last component (sections 3.2, 4.1), testing the window, the comparisons and the conditions as soon
-as their events are chosen (4.2, 4.3). Where an equality ties a component to one that is filled before it, its events are
-found by value instead of one by one. Negated components have stacks of their own, searched by bisection (3.3).
+as their events are chosen (4.2, 4.3). Where an equality ties a component to one that is filled before it, its events
+are found by value instead of one by one. Negated components have stacks of their own, searched by bisection (3.3).
 """
 
 from __future__ import annotations
@@ -189,9 +189,7 @@ def new_walk(places: int, index: ValueIndex) -> Walk:
 
 
 @borrowing(types.void(EVENTS, STACKS, VALUE_INDEX, WALK, INT64S, types.int64, types.int64))
-def enter(
-    events: Events, stacks: Stacks, index: ValueIndex, walk: Walk, at: Int64s, place: int, opening: int
-) -> None:
+def enter(events: Events, stacks: Stacks, index: ValueIndex, walk: Walk, at: Int64s, place: int, opening: int) -> None:
     """Begins with the candidates of a place, those that lie before the event of the place behind it."""
     if walk.link[place + 1] < 0:
         behind = stacks.reach[place + 1, walk.cursor[place + 1]]

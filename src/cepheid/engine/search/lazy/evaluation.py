@@ -148,7 +148,9 @@ def descend(
     return True
 
 
-@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, LIFE, INT64S, ASKED))
+@search_kernel(
+    types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, LIFE, INT64S, ASKED)
+)
 def evaluate(
     events: Events,
     program: Program,
