@@ -103,6 +103,8 @@ def _matched(plan: Plan) -> Iterator[str]:
         yield f"queues hashed by [{', '.join(match.hashed.attributes)}]{unless}"
     if match.compared or match.conditions:
         yield _conditions(match.compared, match.conditions)
+    if match.indexed:
+        yield f"candidates by value of {', '.join(expression_text(conjunct.expression) for conjunct in match.indexed)}"
     if match.window_pushed:
         yield f"within {window_of(bound)}"
     if match.order is not None:

@@ -104,6 +104,7 @@ class Match:
     partition: tuple[str, ...] = ()  # equivalence attributes that part the events in the scan (SASE 4.2.1)
     compared: tuple[str, ...] = ()  # equivalence attributes compared during construction (SASE 4.2.2)
     conditions: tuple[Conjunct, ...] = ()  # tested as soon as their events are chosen (SASE 4.2)
+    indexed: tuple[Conjunct, ...] = ()  # of these, equalities that find candidates by value
     window_pushed: bool = False  # is the window used in scan and construction (SASE 4.3)?
     # What is left for the end: SASE's basic plan tests everything there (section 3.1).
     compared_at_the_end: tuple[str, ...] = ()

@@ -3,7 +3,8 @@
 A component's stack holds the events that could fill it, in order; each entry remembers how far the previous
 component's stack reached when it came (the paper's RIP pointer). Construction walks these stacks depth first from
 every event of the last component (sections 3.2, 4.1), testing the window, the comparisons and the conditions as soon
-as their events are chosen (4.2, 4.3). Negated components have stacks of their own, searched by bisection (3.3).
+as their events are chosen (4.2, 4.3). Where an equality ties a component to one that is filled before it, its events
+are found by value instead of one by one. Negated components have stacks of their own, searched by bisection (3.3).
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fi
 from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.value_index import KNOWN, VALUE_INDEX, ValueIndex, agreeing, value_index
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, search_kernel
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, gather_codes, new_scratch
 from cepheid.engine.kernels.negation import killed_at, killed_in_every_branch
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.kernels.windows import in_window
+from cepheid.engine.kernels.windows import first_above, in_window
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import CASE, PROGRAM, Program
 from cepheid.plan.physical import Plan
 
-SCANNED, STACKED, EVALUATED, CONSTRUCTED, KILLED, OVERFLOW = range(6)
+SCANNED, STACKED, EVALUATED, CONSTRUCTED, KILLED, OVERFLOW, FOUND = range(7)
 
 
 class Asked(NamedTuple):
@@ -53,11 +55,14 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     # Construction walks backwards.
     compiled = compile_program(plan.bound, order=tuple(range(places - 1, -1, -1)), push=plan.push_predicates)
     laid_out = lay_out(plan.bound, events, prepared)
+    columns = fill(compiled.layout, events.table, prepared.rows, plan.bound.schema)
+    index = value_index(plan.bound, plan.match.indexed, compiled.layout, columns, prepared.mask)
     chosen, completion, counters = construct(
         laid_out,
         compiled.program,
-        fill(compiled.layout, events.table, prepared.rows, plan.bound.schema),
+        columns,
         compiled.predicate.call,
+        index,
         # Positions, which count the events of one key, do not rise along a stack of many keys.
         Asked(after, until, plan.limits.max_matches, plan.push_window and laid_out.ordered, plan.push_predicates),
     )
@@ -162,14 +167,46 @@ def passes(query: Query, scratch: Scratch, place: int, push: bool, entries: Rows
 
 
 class Walk(NamedTuple):
-    """Where construction has come: the place it is at and the choice at each place, kept from call to call."""
+    """Where construction has come, kept from call to call: at each place the entry it looks at, the last one it will,
+    and what they lie in."""
 
     cursor: Int64s
+    floor: Int64s
+    link: Int64s  # the index whose runs are walked; -1: the stack
     top: Int64s  # one number: the entry of the last component's stack that matches are built from
     place: Int64s  # one number; behind the last place: the next entry is to be begun
 
 
-WALK = types.NamedUniTuple(INT64S, 3, Walk)
+WALK = types.NamedUniTuple(INT64S, 5, Walk)
+
+
+@kernel(WALK(types.int64, VALUE_INDEX))
+def new_walk(places: int, index: ValueIndex) -> Walk:
+    """A walk that uses, at each place, the most selective index whose other event lies behind it in the pattern."""
+    links = np.full(places, -1, np.int64)
+    numbers = np.zeros((2, places), np.int64)
+    walk = Walk(numbers[0], numbers[1], links, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    for place in range(places):
+        for link in range(index.of_place[place, 1] - 1, index.of_place[place, 0] - 1, -1):
+            if index.links[link, KNOWN] > place:
+                walk.link[place] = link
+    return walk
+
+
+@borrowing(types.void(EVENTS, STACKS, VALUE_INDEX, WALK, INT64S, types.int64, types.int64))
+def enter(events: Events, stacks: Stacks, index: ValueIndex, walk: Walk, at: Int64s, place: int, opening: int) -> None:
+    """Begins with the candidates of a place, those that lie before the event of the place behind it."""
+    if walk.link[place + 1] < 0:
+        behind = stacks.reach[place + 1, walk.cursor[place + 1]]
+    else:
+        instant = events.facts[INSTANT, at[place + 1]]
+        behind = first_above(stacks.events[place], 0, stacks.sizes[place], events.facts, INSTANT, instant - 1)
+    walk.floor[place], walk.cursor[place] = 0, behind - 1
+    link = walk.link[place]
+    if link >= 0 and behind > 0:
+        known = at[index.links[link, KNOWN]]
+        low, high = agreeing(index, link, known, opening, stacks.events[place, behind - 1])
+        walk.floor[place], walk.cursor[place] = low, high - 1
 
 
 class Room(NamedTuple):
@@ -192,38 +229,46 @@ def begin_next(query: Query, stacks: Stacks, walk: Walk, asked: Asked) -> bool:
         ends = query.events.facts[TIME, stacks.events[last_place, walk.top[0]]]
         if query.program.postponed or (ends > asked.after and ends <= asked.until):
             walk.place[0] = last_place
-            walk.cursor[last_place] = walk.top[0]
+            walk.cursor[last_place] = walk.floor[last_place] = walk.top[0]  # the last component has one choice here
             return True
         walk.top[0] += 1
     return False
 
 
-@borrowing(types.int64(QUERY, STACKS, SCRATCH, WALK, ASKED, ROOM, types.int64))
+@borrowing(types.boolean(QUERY, STACKS, VALUE_INDEX, SCRATCH, WALK, ASKED, ROOM, types.int64))
 def construct_partition(
-    query: Query, stacks: Stacks, scratch: Scratch, walk: Walk, asked: Asked, room: Room, found: int
-) -> int:
-    """Sequence construction, backwards from every event of the last component; says how many matches there are now.
+    query: Query,
+    stacks: Stacks,
+    index: ValueIndex,
+    scratch: Scratch,
+    walk: Walk,
+    asked: Asked,
+    room: Room,
+    part: int,
+) -> bool:
+    """Sequence construction, backwards from every event of the last component; False: there is no room for more.
 
-    It returns when there is no room for another match, and goes on from there when called again. That way it makes no
-    arrays, and numba does not count references in its loop, which took four fifths of the time.
+    Then it goes on from there when it is called again. That way it makes no arrays, and numba does not count references
+    in its loop, which took four fifths of the time.
     """
-    events, program, counters, at, cursor = query.events, query.program, room.counters, scratch.at, walk.cursor
-    length = program.places
+    events, program, counters, at = query.events, query.program, room.counters, scratch.at
+    length, cursor = program.places, walk.cursor
     entries = query.absent.stacks[:0]  # no groups, so no entries of a buffer
     while walk.place[0] < length or begin_next(query, stacks, walk, asked):
-        if found == len(room.completion) or stop_flag() != 0:
-            return found
-        place, top = walk.place[0], walk.top[0]
-        last = stacks.events[length - 1, top]
-        index = cursor[place]
-        if index < (top if place == length - 1 else 0):  # the last component has one choice here
+        if counters[FOUND] == len(room.completion):
+            return False
+        if stop_flag() != 0:
+            return True
+        place, last = walk.place[0], stacks.events[length - 1, walk.top[0]]
+        entry = cursor[place]
+        if entry < walk.floor[place]:
             walk.place[0] = place + 1
             if place + 1 < length:
                 cursor[place + 1] -= 1
             continue
-        event = stacks.events[place, index]
+        event = stacks.events[place, entry] if walk.link[place] < 0 else index.events[entry]
         if asked.push_window and not in_window(events, program, event, last):
-            cursor[place] = -1  # all older ones are outside, too
+            cursor[place] = walk.floor[place] - 1  # all older ones are outside, too
             continue
         at[place] = event
         counters[EVALUATED] += 1
@@ -231,8 +276,8 @@ def construct_partition(
             cursor[place] -= 1
             continue
         if place > 0:
-            cursor[place - 1] = stacks.reach[place, index] - 1
             walk.place[0] = place - 1
+            enter(events, stacks, index, walk, at, place - 1, events.starts[part])
             continue
         cursor[0] -= 1
         if not asked.push_window and not in_window(events, program, event, last):
@@ -244,19 +289,19 @@ def construct_partition(
         if program.judged and not unharmed(query, scratch, 0, entries):
             counters[KILLED] += 1
             continue
-        if found == asked.limit:
+        if counters[FOUND] == asked.limit:
             counters[OVERFLOW] = 1
-            return found
+            return True
         for slot in range(length):
-            room.chosen[found, slot] = at[slot]
-        room.completion[found] = known
-        found += 1
-    return found
+            room.chosen[counters[FOUND], slot] = at[slot]
+        room.completion[counters[FOUND]] = known
+        counters[FOUND] += 1
+    return True
 
 
-@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, ASKED))
+@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, ASKED))
 def construct(
-    events: Events, program: Program, columns: Columns, predicate: Any, asked: Asked
+    events: Events, program: Program, columns: Columns, predicate: Any, index: ValueIndex, asked: Asked
 ) -> tuple[Rows, Int64s, Int64s]:
     """All sequences of all partitions: chosen events per match, completion per match, counters."""
     length = program.places
@@ -266,19 +311,16 @@ def construct(
     rows = np.empty((length, longest), np.int64)
     stacks = Stacks(rows, np.empty_like(rows), np.zeros(length, np.int64), np.zeros(length, np.int64))
     scratch = new_scratch(length + program.negatives, 2 * length, 0, events.compared.shape[0])
-    walk = Walk(np.zeros(length, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    walk = new_walk(length, index)
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
-    room = Room(np.empty((1024, length), np.int64), np.empty(1024, np.int64), np.zeros(6, np.int64))
-    found = 0
+    room = Room(np.empty((1024, length), np.int64), np.empty(1024, np.int64), np.zeros(7, np.int64))
+    counters = room.counters
     for part in range(len(events.starts) - 1):
-        find_absent(query.events, query.program, part, query.absent)
-        room.counters[STACKED] += fill_stacks(events, program, stacks, part, asked.push_window)
+        find_absent(events, program, part, query.absent)
+        counters[STACKED] += fill_stacks(events, program, stacks, part, asked.push_window)
         walk.top[0], walk.place[0] = -1, length
-        while True:
-            found = construct_partition(query, stacks, scratch, walk, asked, room, found)
-            if found < len(room.completion) or room.counters[OVERFLOW] != 0 or stop_flag() != 0:
-                break
-            room = Room(grown_rows(room.chosen), grown(room.completion), room.counters)
-        if room.counters[OVERFLOW] != 0 or stop_flag() != 0:
+        while not construct_partition(query, stacks, index, scratch, walk, asked, room, part):
+            room = Room(grown_rows(room.chosen), grown(room.completion), counters)
+        if counters[OVERFLOW] != 0 or stop_flag() != 0:
             break
-    return room.chosen[:found], room.completion[:found], room.counters
+    return room.chosen[: counters[FOUND]], room.completion[: counters[FOUND]], counters

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cepheid.plan.rules.bound_retention import bound_retention
 from cepheid.plan.rules.compare_keys import compare_keys
 from cepheid.plan.rules.hash_queues import hash_queues
+from cepheid.plan.rules.index_equalities import index_equalities
 from cepheid.plan.rules.prune_columns import prune_columns
 from cepheid.plan.rules.push_conditions import push_conditions
 from cepheid.plan.rules.push_equivalence import push_equivalence
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     push_window,
     push_conditions,
     hash_queues,
+    index_equalities,
     *WHERE_EVENTS_GO,
 )
 # equivalence="construction": one test parts the events, the others wait for construction.
@@ -41,7 +43,7 @@ CONSTRUCTION: tuple[Rule, ...] = (*RULES[:3], compare_keys, *RULES[3:])
 # pushdown=False: SASE's basic plan, which tests everything but single events at the end.
 BASIC: tuple[Rule, ...] = (push_own_conditions, *WHERE_EVENTS_GO)
 # Plans whose equivalence tests the caller has placed.
-PLACED: tuple[Rule, ...] = (push_own_conditions, push_window, push_conditions, *WHERE_EVENTS_GO)
+PLACED: tuple[Rule, ...] = (push_own_conditions, push_window, push_conditions, index_equalities, *WHERE_EVENTS_GO)
 
 
 def optimise(plan: Plan, rules: tuple[Rule, ...] = RULES) -> Plan:

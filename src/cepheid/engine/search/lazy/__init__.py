@@ -18,6 +18,7 @@ from cepheid.engine.data.columns import INT64S, fill
 from cepheid.engine.data.layout import lay_out
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.value_index import value_index
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
@@ -60,6 +61,7 @@ def _run(plan: Plan, events: EventTable, prepared: Candidates, order: Int64s, af
         compiled.program,
         columns,
         compiled.predicate.call,
+        value_index(plan.bound, plan.match.indexed, compiled.layout, columns, prepared.mask),
         life,
         order,
         Asked(after, until, plan.limits.max_matches, bool(plan.options.get("learn", True))),

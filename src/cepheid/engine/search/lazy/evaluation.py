@@ -15,6 +15,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events, Rows
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.value_index import VALUE_INDEX, ValueIndex
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, new_scratch
@@ -23,9 +24,13 @@ from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.lazy.conditions import KILLED, PASSED, judge
 from cepheid.engine.search.lazy.roots import root_weights, segments
-from cepheid.engine.search.lazy.scope import BUFFER, Buffer, asked_for, reach, restricted, scope
+from cepheid.engine.search.lazy.scope import BUFFER, Buffer, asked_for, narrowed, reach, restricted, scope
 from cepheid.engine.search.lazy.states import (
+    DEPTH,
+    FILLED,
+    LEARN,
     STATES,
+    TARGET,
     States,
     choose,
     initial_states,
@@ -104,45 +109,57 @@ class Path(NamedTuple):
     cursor: Int64s
     stop: Int64s
     state: Int64s
+    link: Int64s  # the index that the scope is a part of; -1: the stack of the place
 
 
-PATH = types.NamedUniTuple(INT64S, 4, Path)
+PATH = types.NamedUniTuple(INT64S, 5, Path)
 
 
-# What `descend` is told: the depth, the places filled so far, the state reached, and whether the tree learns.
-DEPTH, FILLED, TARGET, LEARN = range(4)
+class Sources(NamedTuple):
+    """Where candidates come from, and in which order."""
+
+    buffer: Buffer
+    index: ValueIndex
+    order: Int64s
 
 
-@borrowing(types.boolean(QUERY, BUFFER, LIFE, INT64S, STATES, SCRATCH, PATH, INT64S), inline=True)
+SOURCES = types.NamedTuple((BUFFER, VALUE_INDEX, INT64S), Sources)
+
+
+@borrowing(types.boolean(QUERY, SOURCES, LIFE, STATES, SCRATCH, PATH, INT64S), inline=True)
 def descend(
-    query: Query,
-    buffer: Buffer,
-    life: Life,
-    order: Int64s,
-    states: States,
-    scratch: Scratch,
-    path: Path,
-    step: Int64s,
+    query: Query, sources: Sources, life: Life, states: States, scratch: Scratch, path: Path, step: Int64s
 ) -> bool:
     """Goes one deeper with a partial match: which place is filled next, from which scope; False if one has none."""
     events, program, at = query.events, query.program, scratch.at
     depth, filled, target = step[DEPTH], step[FILLED], step[TARGET]
+    buffer, index, order = sources
     if len(order) == 0:
-        then, first, beyond, ready = choose(events, program, buffer, at, filled, states.edges, target, step[LEARN] == 1)
+        then, first, beyond, link, ready = choose(events, program, buffer, index, at, filled, states.edges, step)
         if then < 0:
             return False
     else:
         then, ready = order[depth + 1], 0
         first, beyond = scope(events, program, buffer, at, filled, then)
+        first, beyond, link = narrowed(buffer, index, at, filled, then, first, beyond)
     note_life(events, program, life, at, filled, then, ready)
     path.filling[depth + 1], path.cursor[depth + 1] = then, first
-    path.stop[depth + 1], path.state[depth + 1] = beyond, target
+    path.stop[depth + 1], path.state[depth + 1], path.link[depth + 1] = beyond, target, link
     return True
 
 
-@search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LIFE, INT64S, ASKED))
+@search_kernel(
+    types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, LIFE, INT64S, ASKED)
+)
 def evaluate(
-    events: Events, program: Program, columns: Columns, predicate: Any, life: Life, order: Int64s, asked: Asked
+    events: Events,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    index: ValueIndex,
+    life: Life,
+    order: Int64s,
+    asked: Asked,
 ) -> tuple[Rows, Int64s, Int64s]:
     """All matches of all partitions: chosen events, completion, counters. An empty order makes it a tree."""
     length, tree, compares = program.places, len(order) == 0, events.compared.shape[0] > 0
@@ -153,7 +170,8 @@ def evaluate(
         longest = max(longest, events.starts[part + 1] - events.starts[part])
     numbers = np.zeros((8, length), np.int64)
     buffer = Buffer(np.empty((length, longest), np.int64), numbers[0], numbers[1], numbers[2])
-    path = Path(numbers[3], numbers[4], numbers[5], numbers[6])
+    path = Path(numbers[3], numbers[4], numbers[5], numbers[6], numbers[7])
+    sources = Sources(buffer, index, order)
     scratch = new_scratch(length + program.negatives, 2 * length, 0, events.compared.shape[0])
     at, entries, step = scratch.at, np.zeros((0, 4), np.int64), np.zeros(4, np.int64)
     step[LEARN] = 1 if asked.learn else 0
@@ -179,6 +197,7 @@ def evaluate(
             counters[SEGMENTS] += 1
             root = roots[segment]
             path.filling[0], path.cursor[0], path.stop[0], path.state[0] = root, buffer.low[root], buffer.high[root], 0
+            path.link[0] = -1
             depth, filled = 0, 0
             while depth >= 0:
                 if stop_flag() != 0:
@@ -189,7 +208,8 @@ def evaluate(
                         filled ^= 1 << path.filling[depth]
                     continue
                 place, state = path.filling[depth], path.state[depth]
-                at[place] = buffer.stacks[place, path.cursor[depth]]
+                stacked = path.link[depth] < 0
+                at[place] = buffer.stacks[place, path.cursor[depth]] if stacked else index.events[path.cursor[depth]]
                 path.cursor[depth] += 1
                 both = filled | (1 << place)
                 if tree and depth == 0 and lacks(events, program, buffer, at, both):
@@ -204,7 +224,7 @@ def evaluate(
                     if states.following[state, place] < 0:
                         states = with_state(states, program, compares, state, place, both)
                     step[DEPTH], step[FILLED], step[TARGET] = depth, both, states.following[state, place]
-                    if descend(query, buffer, life, order, states, scratch, path, step):
+                    if descend(query, sources, life, states, scratch, path, step):
                         depth, filled = depth + 1, both
                     continue
                 counters[CONSTRUCTED] += 1

@@ -14,6 +14,7 @@ from numba import types
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, TIME, Events, Rows
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.value_index import KNOWN, VALUE_INDEX, ValueIndex, agreeing
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.windows import closes, first_above, opens
 from cepheid.engine.program.tables import PROGRAM, Program
@@ -54,6 +55,26 @@ def scope(events: Events, program: Program, buffer: Buffer, at: Int64s, filled: 
     else:
         high = closes(events, program, stack, low, high, at[first])
     return low, high
+
+
+@borrowing(types.UniTuple(types.int64, 3)(BUFFER, VALUE_INDEX, INT64S, *(types.int64,) * 4))
+def narrowed(
+    buffer: Buffer, index: ValueIndex, at: Int64s, filled: int, place: int, low: int, high: int
+) -> tuple[int, int, int]:
+    """The same scope by value, where an equality ties the place to a filled one: its part of an index, and which.
+
+    Index -1: it is the part of the stack that was given.
+    """
+    found = -1
+    if low < high:
+        first, last = buffer.stacks[place, low], buffer.stacks[place, high - 1]
+        for link in range(index.of_place[place, 0], index.of_place[place, 1]):
+            known = index.links[link, KNOWN]
+            if filled & (1 << known):
+                begin, end = agreeing(index, link, at[known], first, last)
+                if end - begin < high - low:
+                    low, high, found = begin, end, link
+    return low, high, found
 
 
 @borrowing(types.boolean(EVENTS, PROGRAM, BUFFER, INT64S, types.int64, types.int64))

@@ -11,11 +11,15 @@ from numba import types
 from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
 from cepheid.engine.data.layout import EVENTS, INSTANT, Events, Rows
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.value_index import VALUE_INDEX, ValueIndex
 from cepheid.engine.kernels.arrays import grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.program.tables import NEEDS, NEGATION_NEEDS, PROGRAM, Program
 from cepheid.engine.search.lazy.conditions import newly
-from cepheid.engine.search.lazy.scope import BUFFER, Buffer, scope
+from cepheid.engine.search.lazy.scope import BUFFER, Buffer, narrowed, scope
+
+# What a step into a state is told: the depth, the places filled so far, the state reached, and whether the tree learns.
+DEPTH, FILLED, TARGET, LEARN = range(4)
 
 UNCONDITIONAL, UNKNOWN = 0.0, 2.0  # in place of a number of tests: there is nothing to test; nothing was tested yet
 MEMORY = 4096.0  # candidates after which what was learned about an edge counts half
@@ -110,43 +114,57 @@ def learn_edge(edges: Edges, row: int, place: int, taken: bool) -> None:
         edges.passed[row, place] /= 2.0
 
 
-@borrowing(
-    types.UniTuple(types.int64, 4)(EVENTS, PROGRAM, BUFFER, INT64S, types.int64, EDGES, types.int64, types.boolean)
-)
+class Next(NamedTuple):
+    """The open place to fill next, and where its candidates lie: from, to, and in which index (-1: in its stack)."""
+
+    place: int
+    low: int
+    high: int
+    link: int
+    ready: int  # the instant from which every open place has a candidate
+
+
+NEXT = types.NamedUniTuple(types.int64, 5, Next)
+
+
+@borrowing(NEXT(EVENTS, PROGRAM, BUFFER, VALUE_INDEX, INT64S, types.int64, EDGES, INT64S))
 def choose(
     events: Events,
     program: Program,
     buffer: Buffer,
+    index: ValueIndex,
     at: Int64s,
     filled: int,
     edges: Edges,
-    row: int,
-    learn: bool,
-) -> tuple[int, int, int, int]:
-    """The open place to fill next, its scope, and the instant from which every open place has a candidate.
+    step: Int64s,
+) -> Next:
+    """The open place to fill next. `step` says which state's edges these are, and whether the tree learns.
 
     Place -1: one has none (the paper's p_ne), so nothing is evaluated. By counters alone the fewest candidates win
     (p_se). With `learn`, the share that passed before counts, too: the rank of join ordering, (count * share - 1) /
     count, which is the order of the counts where nothing is known to fail.
     """
-    best, best_low, best_high, ready = -1, 0, 0, 0
+    best, best_low, best_high, best_link, ready = -1, 0, 0, -1, 0
     best_rank = np.inf
+    row, learn = step[TARGET], step[LEARN] == 1
     for place in range(program.places):
         if filled & (1 << place):
             continue
         begin, end = scope(events, program, buffer, at, filled, place)
+        if begin < end:
+            ready = max(ready, events.facts[INSTANT, buffer.stacks[place, begin]])
+        begin, end, link = narrowed(buffer, index, at, filled, place, begin, end)
         if begin >= end:
-            return -1, 0, 0, 0
+            return Next(-1, 0, 0, -1, 0)
         tested = edges.tested[row, place]
         share = edges.passed[row, place] / tested if learn and tested != UNCONDITIONAL else 1.0
         rank = share - 1.0 / (end - begin)
         if rank < best_rank:
-            best, best_low, best_high, best_rank = place, begin, end, rank
-        ready = max(ready, events.facts[INSTANT, buffer.stacks[place, begin]])
+            best, best_low, best_high, best_link, best_rank = place, begin, end, link, rank
     for place in range(program.places):
         if place != best:
             edges.passed[row, place] *= FADING
-    return best, best_low, best_high, ready
+    return Next(best, best_low, best_high, best_link, ready)
 
 
 @borrowing(types.boolean(EVENTS, PROGRAM, BUFFER, INT64S, types.int64))

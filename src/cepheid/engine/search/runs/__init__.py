@@ -19,7 +19,7 @@ from cepheid.engine.search.runs.buffer import Rows, collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
-from cepheid.engine.search.runs.prepare import Prepared, prepare, to_matches
+from cepheid.engine.search.runs.prepare import Prepared, prepare, to_matches, waits_for_values
 from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, Asked, scan
 from cepheid.errors import LimitError
 from cepheid.plan.automaton import Automaton, compile_automaton
@@ -104,6 +104,7 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
         program,
         prepared.columns,
         prepared.compiled.predicate.call,
+        waits_for_values(prepared),
         widths,
         nothing_listed(program.places),
         Asked(

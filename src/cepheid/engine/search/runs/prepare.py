@@ -13,6 +13,7 @@ from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import CompiledProgram, compile_program
 from cepheid.engine.program.tables import KEYS_FROM
+from cepheid.engine.search.runs.by_value import Waits, make_waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, split_place
 from cepheid.engine.search.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUFFERED, PEAK_RUNS, Widths
 from cepheid.plan.physical import Plan
@@ -52,6 +53,14 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
     keys = int(np.diff(program.place[:, KEYS_FROM]).max(initial=0))
     widths = Widths(codes, compiled.slots, compiled.whole, compiled.number, 2 + codes + keys)
     return Prepared(plan, compiled, found, lay_out(plan.bound, events, found), columns, widths)
+
+
+def waits_for_values(prepared: Prepared) -> Waits:
+    """Which runs are found by value. Contiguity looks at all of them, and so do windows over several partitions."""
+    plan, compiled = prepared.plan, prepared.compiled
+    if not prepared.events.ordered:
+        return make_waits(plan.bound, (), compiled, prepared.columns, prepared.candidates.mask)
+    return make_waits(plan.bound, plan.match.indexed, compiled, prepared.columns, prepared.candidates.mask)
 
 
 def to_matches(prepared: Prepared, listed: Listed, state: Int64s, truncated: bool) -> Matches:

@@ -17,6 +17,17 @@ from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
+from cepheid.engine.search.runs.by_value import (
+    BY_VALUE,
+    WAITS,
+    ByValue,
+    Waits,
+    more_by_value,
+    new_by_value,
+    runs_to_visit,
+    wait_for_values,
+    wait_no_more,
+)
 from cepheid.engine.search.runs.enumerate import CUT, LISTED, Listed, list_matches
 from cepheid.engine.search.runs.merging import collect_tallies, enlist, equivalent, make_key, merge, strike
 from cepheid.engine.search.runs.moves import (
@@ -35,6 +46,7 @@ from cepheid.engine.search.runs.moves import (
     PEAK_BUFFERED,
     PEAK_RUNS,
     PLACE,
+    PREVIOUS,
     RUNS,
     SLOTS_USED,
     STATE,
@@ -136,23 +148,28 @@ class Lists(NamedTuple):
 
     ends: Rows  # for each place, the first and the last run of those that have filled it
     chains: Int64s  # for each hash, the first run that has it; empty if runs are not merged
+    by_value: ByValue  # runs by the values of the events that they wait for
 
 
-LISTS = types.NamedTuple((INT64_ROWS, INT64S), Lists)
+LISTS = types.NamedTuple((INT64_ROWS, INT64S, BY_VALUE), Lists)
 HEAD, TAIL = range(2)
 
 
-@borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64, types.int64))
-def unlink(runs: Runs, books: Books, lists: Lists, program: Program, previous: int, slot: int, horizon: int) -> None:
-    """Ends a run: takes it off its list, behind `previous`, and gives its slot back."""
+@borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64))
+def unlink(runs: Runs, books: Books, lists: Lists, program: Program, slot: int, horizon: int) -> None:
+    """Ends a run: takes it off its list and gives its slot back."""
     place = runs.rows[slot, PLACE]
-    following = runs.rows[slot, NEXT]
+    previous, following = runs.rows[slot, PREVIOUS], runs.rows[slot, NEXT]
     if previous < 0:
         lists.ends[place, HEAD] = following
     else:
         runs.rows[previous, NEXT] = following
     if following < 0:
         lists.ends[place, TAIL] = previous
+    else:
+        runs.rows[following, PREVIOUS] = previous
+    if len(lists.by_value.waits) > 0:
+        wait_no_more(lists.by_value, slot)
     if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
         strike(runs, lists.chains, slot)
     release(runs, books, slot, horizon)
@@ -162,14 +179,11 @@ def unlink(runs: Runs, books: Books, lists: Lists, program: Program, previous: i
 def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int) -> None:
     """Takes the runs off their lists that began before the horizon."""
     for place in range(program.places):
-        previous = -1
         slot = lists.ends[place, HEAD]
         while slot >= 0:
             following = runs.rows[slot, NEXT]
             if runs.rows[slot, BEGAN] < horizon:
-                unlink(runs, books, lists, program, previous, slot, horizon)
-            else:
-                previous = slot
+                unlink(runs, books, lists, program, slot, horizon)
             slot = following
 
 
@@ -188,8 +202,10 @@ def settle(query: Query, runs: Runs, books: Books, lists: Lists, slot: int, hori
             merge(runs, books, slot, equal, horizon)
             return
         enlist(runs, lists.chains, slot)
-    runs.rows[slot, NEXT] = -1
+    if len(lists.by_value.waits) > 0:
+        wait_for_values(lists.by_value, runs, place, slot)
     last = lists.ends[place, TAIL]
+    runs.rows[slot, NEXT], runs.rows[slot, PREVIOUS] = -1, last
     if last < 0:
         lists.ends[place, HEAD] = slot
     else:
@@ -210,7 +226,7 @@ def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
             while slot >= 0:
                 enlist(runs, chains, slot)
                 slot = runs.rows[slot, NEXT]
-    return Lists(lists.ends, chains)
+    return Lists(lists.ends, chains, lists.by_value)
 
 
 @borrowing(types.void(EVENTS, PROGRAM, RUNS, BOOKS, LISTS, types.int64, types.int64))
@@ -238,12 +254,13 @@ def end_overlapping(
     state[ACCEPTED] = kept
     for place in range(program.places):
         while lists.ends[place, HEAD] >= 0:
-            unlink(runs, books, lists, program, -1, lists.ends[place, HEAD], horizon)
+            unlink(runs, books, lists, program, lists.ends[place, HEAD], horizon)
 
 
 # How far the scan of a partition has come, so that it can stop for more room and go on; SEPARATE: are only matches
-# wanted that do not overlap, and how many were accepted (less one) before the instant at hand.
-LOW, HORIZON, STAGE, AT_PLACE, AT_PREVIOUS, AT_SLOT, MOVES, BEGINNINGS, CROWDED, SEPARATE = range(10)
+# wanted that do not overlap, and how many were accepted (less one) before the instant at hand. AT_VISIT: how many of
+# the runs that were found by value are left; -1: all runs of the place are looked at, and AT_SLOT is the next one.
+LOW, HORIZON, STAGE, AT_PLACE, AT_VISIT, AT_SLOT, MOVES, BEGINNINGS, CROWDED, SEPARATE = range(10)
 OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
 FINISHED, NEEDS_ROOM = range(2)
 
@@ -287,7 +304,7 @@ def follow(
     """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
     events, program, state, merging = query.events, query.program, books.state, len(lists.chains) > 0
     low, horizon, stage = cursor[LOW], cursor[HORIZON], cursor[STAGE]
-    place, previous, slot = cursor[AT_PLACE], cursor[AT_PREVIOUS], cursor[AT_SLOT]
+    place, visit, slot = cursor[AT_PLACE], cursor[AT_VISIT], cursor[AT_SLOT]
     while low < end and state[OVERFLOW] == NOTHING_REACHED:
         high = low + 1
         bits, firsts = events.facts[MASK, low], events.facts[BEGINS, low]
@@ -303,7 +320,7 @@ def follow(
             if state[SLOTS_USED] > cursor[CROWDED]:
                 purge(runs, books, lists, program, horizon)
                 cursor[CROWDED] = max(FEW, 2 * state[SLOTS_USED])
-            place, previous, slot = -1, -1, BLANK
+            place, visit, slot = -1, -1, BLANK
             stage = ADVANCING
             if cursor[SEPARATE] > 0:
                 cursor[SEPARATE] = state[ACCEPTED] + 1
@@ -321,10 +338,11 @@ def follow(
                     if short:
                         break
                     lives = advance(query, runs, books, slot, low, high, horizon)
-                if lives:
-                    previous = slot
-                else:
-                    unlink(runs, books, lists, program, previous, slot, horizon)
+                if not lives:
+                    unlink(runs, books, lists, program, slot, horizon)
+                if visit >= 0:
+                    visit -= 1
+                    following = lists.by_value.visits[visit - 1] if visit > 0 else -1
                 slot = following
                 if state[ALIVE] > most_runs or stop_flag() != 0:
                     state[OVERFLOW] = RUNS_REACHED
@@ -335,7 +353,11 @@ def follow(
             if place == program.places:
                 stage = SETTLING
             else:
-                previous, slot = -1, lists.ends[place, HEAD]
+                visit, slot = -1, lists.ends[place, HEAD]
+                if len(lists.by_value.waits) > 0 and slot >= 0:
+                    visit = runs_to_visit(events, lists.by_value, place, low, high)
+                    if visit >= 0:
+                        slot = lists.by_value.visits[visit - 1] if visit > 0 else -1
         # Fresh runs join the others only now: concurrent events do not follow each other.
         while stage == SETTLING and state[FRESH] >= 0:
             fresh = state[FRESH]
@@ -350,7 +372,7 @@ def follow(
             stage, low = OPENING, high
         if short:
             cursor[LOW], cursor[HORIZON], cursor[STAGE] = low, horizon, stage
-            cursor[AT_PLACE], cursor[AT_PREVIOUS], cursor[AT_SLOT] = place, previous, slot
+            cursor[AT_PLACE], cursor[AT_VISIT], cursor[AT_SLOT] = place, visit, slot
             cursor[MOVES], cursor[BEGINNINGS] = moves, beginnings
             return NEEDS_ROOM
     cursor[HORIZON] = horizon
@@ -373,13 +395,16 @@ ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int
 
 
 @search_kernel(
-    types.Tuple((LISTED, INT64_ROWS, INT64_ROWS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED)
+    types.Tuple((LISTED, INT64_ROWS, INT64_ROWS, INT64S))(
+        EVENTS, PROGRAM, COLUMNS, FUNCTION, WAITS, WIDTHS, LISTED, ASKED
+    )
 )
 def scan(
     events: Events,
     program: Program,
     columns: Columns,
     predicate: Any,
+    waits: Waits,
     widths: Widths,
     listed: Listed,
     asked: Asked,
@@ -389,7 +414,8 @@ def scan(
     books = new_books(events.facts.shape[1], widths, asked.after, asked.until, merging and mode != VERBOSE)
     state = books.state
     runs = new_runs(256, widths, state)
-    lists = Lists(np.full((program.places, 2), -1, np.int64), np.empty(0, np.int64))
+    by_value = new_by_value(waits, len(runs.entry))
+    lists = Lists(np.full((program.places, 2), -1, np.int64), np.empty(0, np.int64), by_value)
     if merging:
         lists = with_chains(runs, lists, program)
     cursor = np.zeros(10, np.int64)
@@ -408,6 +434,8 @@ def scan(
             listed = drain(books, listed, mode, asked.most_matches)
             if needs == NEEDS_ROOM:
                 runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
+                if len(waits.waits) > 0 and len(lists.by_value.visits) < len(runs.entry):
+                    lists = Lists(lists.ends, lists.chains, more_by_value(lists.by_value, len(runs.entry)))
                 if merging and len(lists.chains) < len(runs.entry):
                     lists = with_chains(runs, lists, program)
         for event in range(cursor[HORIZON], end):
