@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,39 +17,11 @@ from cepheid.engine.find import BEGINNING
 from cepheid.engine.reference.totals import totals
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
-from cepheid.language.check import check
 from cepheid.plan.physical import Plan
 from cepheid.runners.totals import find_totals, listing_needed, totals_table
 from strategies.agreement import bound_to
 from strategies.queries import queries, streams
-
-Draw = Any
-
-
-@st.composite
-def summarised(draw: Draw, query: s.QuerySyntax) -> s.QuerySyntax:
-    """A drawn query with drawn totals."""
-    positives = [component.variable for component in query.components if not component.negative]
-    items = []
-    for _ in range(draw(st.integers(0, 4))):
-        function = draw(st.sampled_from(("count", "sum", "avg", "min", "max")))
-        of = s.Reference(draw(st.sampled_from(positives)))
-        column = draw(st.sampled_from(("x", "z", "f", "s" if function in ("min", "max", "count") else "y")))
-        argument: s.Expression = s.Attribute(of, column)
-        if column == "x" and draw(st.booleans()):
-            argument = s.Arithmetic("*", argument, s.Literal(draw(st.integers(-3, 3))))
-        items.append(s.Total(function, of if function == "count" and draw(st.booleans()) else argument))
-    items = [replace(item, alias=f"total {number}") for number, item in enumerate(items)]
-    tests = [name for part in _parts(query) if isinstance(part, s.Equivalence) for name, _ in part.tests]
-    by = tuple(name for name in dict.fromkeys(tests) if draw(st.booleans()))
-    every = s.Window(draw(st.integers(1, 9))) if draw(st.booleans()) else None
-    summary = s.Summary((s.Total("count"), s.Total("approximate_count"), *items), by, every)
-    return check(replace(query, summary=summary, returns=None))
-
-
-def _parts(query: s.QuerySyntax) -> tuple[s.Expression, ...]:
-    where = query.where
-    return () if where is None else where.operands if isinstance(where, s.And) else (where,)
+from strategies.totals import assert_same_totals, summarised
 
 
 def assert_totals_agree(query: s.QuerySyntax, table: pa.Table, after: int = BEGINNING, until: int = NEVER) -> None:
@@ -63,22 +33,7 @@ def assert_totals_agree(query: s.QuerySyntax, table: pa.Table, after: int = BEGI
     rows = totals_table(bound, events, found, bound.summary).to_pylist()
     event("listed" if listing_needed(plan) else "carried along")
     expected = totals(Plan(bound, "reference"), bound.summary, events, after, until)
-    assert len(rows) == len(expected)
-    for one, other in zip(_sorted(bound.summary, rows), _sorted(bound.summary, expected), strict=True):
-        assert one.keys() == other.keys()
-        for name, value in other.items():
-            assert same(one[name], value), (name, one, other)
-
-
-def _sorted(summary: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    keys = [*summary.by, *(["bucket"] if summary.every is not None else [])]
-    return sorted(rows, key=lambda row: [(row[key] is not None, row[key]) for key in keys])
-
-
-def same(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and other is not None:
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return bool((int(one) if isinstance(one, Decimal) else one) == other)
+    assert_same_totals(bound.summary, rows, expected)
 
 
 @given(data=st.data())

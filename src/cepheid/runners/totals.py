@@ -25,6 +25,7 @@ from cepheid.plan.physical import Plan
 
 EXACT = pa.decimal128(38, 0)  # of counts, and of sums of whole numbers: Spark has no wider type
 TOO_LARGE = 10**38
+MORE_DIGITS = "ask for approximate_count(*), or a shorter WITHIN"
 
 
 def find_totals(
@@ -153,7 +154,5 @@ def _exact(name: str, value: int, near: float) -> int:
     """An exact sum, if it has at most 38 digits."""
     if not abs(near) < 2 * TOO_LARGE or abs(value) >= TOO_LARGE:
         size = "" if math.isnan(near) else f": about {near:.1e}"
-        raise LimitError(
-            f"{name} has more than 38 digits{size}", hint="ask for approximate_count(*), or a shorter WITHIN"
-        )
+        raise LimitError(f"{name} has more than 38 digits{size}", hint=MORE_DIGITS)
     return value

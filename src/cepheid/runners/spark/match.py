@@ -23,7 +23,7 @@ from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.pushdown import needed_events
 from cepheid.runners.spark.records import syntaxes, with_spark_records
 from cepheid.runners.spark.session import DataFrame, arrow_schema
-from cepheid.runners.spark.totals import total_batch
+from cepheid.runners.spark.totals import match_and_total, total_batch
 
 
 def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataFrame:
@@ -38,16 +38,13 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
         plans = {name: spark_plan(one, schema, options) for name, one in query.items()}
     else:
         plans = spark_plan(query, schema, options)
-    summaries = [plan for plan in (plans.values() if isinstance(plans, dict) else [plans]) if plan.bound.summary]
-    if summaries and (isinstance(plans, dict) or df.isStreaming):
-        kind = "one query at a time" if isinstance(plans, dict) else "tables, not streams"
-        raise DataError(f"SUMMARISE on Spark is for {kind}", hint="match without it and aggregate the rows")
     check_used(plans.values() if isinstance(plans, dict) else [plans], spreading)
     if isinstance(spreading, StreamOptions):
         return stream.match_stream(df, plans, spreading, early)
-    if summaries:
-        return total_batch(df, summaries[0], spreading)
-    return batch.match_batch(df, plans, spreading)
+    if isinstance(plans, dict):
+        totals = any(plan.bound.summary is not None for plan in plans.values())
+        return match_and_total(df, plans, spreading) if totals else batch.match_batch(df, plans, spreading)
+    return (batch.match_batch if plans.bound.summary is None else total_batch)(df, plans, spreading)
 
 
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
