@@ -15,6 +15,7 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import BEGINNING
 from cepheid.engine.reference.totals import totals
+from cepheid.engine.search.runs.totals import total as add_up_buffer
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
@@ -112,3 +113,33 @@ def test_buckets_of_timestamps() -> None:
 def test_too_many_matches_are_counted_before_they_are_given_up() -> None:
     with pytest.raises(LimitError, match=r"there are 1,073,741,823 matches.*SUMMARISE"):
         cepheid.match(rising(30), RISING, max_matches=100)
+
+
+@given(data=st.data())
+def test_totals_along_the_buffer_of_runs_equal_the_grouped_listing(data: Any) -> None:
+    query = data.draw(summarised(data.draw(queries(returns=False, output=False))))
+    table = data.draw(streams(max_size=9))
+    bound = bound_to(query, table)
+    assert bound.summary is not None
+    events = ordered(table, bound.schema)
+    plan = Plan(bound, "runs", partition=bound.equivalence)
+    after = data.draw(st.one_of(st.just(BEGINNING), st.integers(-2, 20)))
+    found = add_up_buffer(plan, bound.summary, events, after, NEVER)
+    rows = totals_table(bound, events, found, bound.summary).to_pylist()
+    expected = totals(Plan(bound, "reference"), bound.summary, events, after, NEVER)
+    assert_same_totals(bound.summary, rows, expected)
+
+
+def test_long_groups_are_not_listed_where_conditions_read_what_is_lost() -> None:
+    """2^60 matches, with an aggregate over the whole group: the runs that agree on it are one."""
+    text = "PATTERN SEQ(A+ a[], B b) WHERE count(a[]) > 2 WITHIN 1000 SUMMARISE count(*) AS n, count(a) AS events"
+    found = cepheid.match(rising(60), text).to_pylist()
+    small = 60 + 60 * 59 // 2
+    assert found == [{"n": Decimal(2**60 - 1 - small), "events": Decimal(60 * 2**59 - 60 - 60 * 59)}]
+
+
+def test_without_kleene_too_many_to_list_are_not_too_many_to_add_up() -> None:
+    text = "PATTERN SEQ(A a, A b, A c, A d, B e) WHERE a.x + b.x + c.x < d.x WITHIN 1000 SUMMARISE count(*) AS n"
+    listed = cepheid.match(rising(14), text)
+    assert cepheid.match(rising(14), text, max_matches=10) == listed
+    assert listed["n"].to_pylist() == [cepheid.match(rising(14), text.partition(" SUMMARISE")[0]).num_rows]

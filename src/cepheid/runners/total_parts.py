@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable, times_of
-from cepheid.engine.data.totals import total_listed
+from cepheid.engine.data.totals import GroupTotals, total_listed
 from cepheid.errors import LimitError
 from cepheid.language.bound import BoundQuery, BoundSummary, BoundTotal
 from cepheid.language.totals import BUCKET
@@ -40,14 +40,18 @@ def in_parts(summary: BoundSummary) -> BoundSummary:
 
 def find_parts(plan: Plan, events: EventTable, after: int | None, until: int | None) -> pa.Table:
     """The parts of the matches with after < completion <= until."""
-    parts = in_parts(_summary(plan.bound))
-    return totals_table(plan.bound, events, find_totals(plan, parts, events, after, until), parts)
+    return _table(plan.bound, events, find_totals(plan, in_parts(_summary(plan.bound)), events, after, until))
 
 
 def parts_of(bound: BoundQuery, events: EventTable, matches: Matches) -> pa.Table:
     """The parts of matches that are listed."""
-    parts = in_parts(_summary(bound))
-    return totals_table(bound, events, total_listed(bound, parts, events, lambda: matches), parts)
+    return _table(bound, events, total_listed(bound, in_parts(_summary(bound)), events, lambda: matches))
+
+
+def _table(bound: BoundQuery, events: EventTable, found: GroupTotals) -> pa.Table:
+    summary = _summary(bound)
+    parts = in_parts(summary)
+    return totals_table(bound, events, found, parts, [_original(part.name, summary) for part in parts.totals])
 
 
 def added_up(tables: Iterable[pa.Table], summary: BoundSummary) -> pa.Table:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.engine.data.table import ordered
+from cepheid.engine.data.totals import COUNT_ALL
 from cepheid.engine.output.overlap import Ended
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundSummary
@@ -22,7 +24,7 @@ from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, ship
 from cepheid.runners.spark.slices import SLICE, Slices
 from cepheid.runners.total_parts import find_parts, group_columns, parts_of, parts_schema
-from cepheid.runners.totals import MORE_DIGITS
+from cepheid.runners.totals import MORE_DIGITS, check_countable
 
 
 def match_and_total(df: DataFrame, plans: Mapping[str, Plan], options: BatchOptions) -> DataFrame:
@@ -50,6 +52,13 @@ def match_and_total(df: DataFrame, plans: Mapping[str, Plan], options: BatchOpti
         for frame in frames
     ]
     return reduce(lambda left, right: left.unionAll(right), widened)
+
+
+def count_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> int:
+    """How many matches there are in a Spark table; starts a job."""
+    check_countable(plan)
+    counting = replace(plan, match=replace(plan.match, bound=replace(plan.bound, summary=COUNT_ALL)))
+    return int(total_batch(df, counting, options).collect()[0][0])
 
 
 def total_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> DataFrame:

@@ -152,7 +152,7 @@ def analysed(
 
         keywords["model"] = load_model(keywords["model"])
     given = Options.from_keywords(keywords)
-    refuse_output(given)
+    refuse_output(given, "a table function")
     schema = to_arrow_schema(table.dataType, timezone="UTC")
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
