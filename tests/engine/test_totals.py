@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,41 +15,14 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import BEGINNING
 from cepheid.engine.reference.totals import totals
+from cepheid.engine.search.runs.totals import total as add_up_buffer
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
-from cepheid.language.check import check
 from cepheid.plan.physical import Plan
 from cepheid.runners.totals import find_totals, listing_needed, totals_table
 from strategies.agreement import bound_to
 from strategies.queries import queries, streams
-
-Draw = Any
-
-
-@st.composite
-def summarised(draw: Draw, query: s.QuerySyntax) -> s.QuerySyntax:
-    """A drawn query with drawn totals."""
-    positives = [component.variable for component in query.components if not component.negative]
-    items = []
-    for _ in range(draw(st.integers(0, 4))):
-        function = draw(st.sampled_from(("count", "sum", "avg", "min", "max")))
-        of = s.Reference(draw(st.sampled_from(positives)))
-        column = draw(st.sampled_from(("x", "z", "f", "s" if function in ("min", "max", "count") else "y")))
-        argument: s.Expression = s.Attribute(of, column)
-        if column == "x" and draw(st.booleans()):
-            argument = s.Arithmetic("*", argument, s.Literal(draw(st.integers(-3, 3))))
-        items.append(s.Total(function, of if function == "count" and draw(st.booleans()) else argument))
-    items = [replace(item, alias=f"total {number}") for number, item in enumerate(items)]
-    tests = [name for part in _parts(query) if isinstance(part, s.Equivalence) for name, _ in part.tests]
-    by = tuple(name for name in dict.fromkeys(tests) if draw(st.booleans()))
-    every = s.Window(draw(st.integers(1, 9))) if draw(st.booleans()) else None
-    summary = s.Summary((s.Total("count"), s.Total("approximate_count"), *items), by, every)
-    return check(replace(query, summary=summary, returns=None))
-
-
-def _parts(query: s.QuerySyntax) -> tuple[s.Expression, ...]:
-    where = query.where
-    return () if where is None else where.operands if isinstance(where, s.And) else (where,)
+from strategies.totals import assert_same_totals, summarised
 
 
 def assert_totals_agree(query: s.QuerySyntax, table: pa.Table, after: int = BEGINNING, until: int = NEVER) -> None:
@@ -63,22 +34,7 @@ def assert_totals_agree(query: s.QuerySyntax, table: pa.Table, after: int = BEGI
     rows = totals_table(bound, events, found, bound.summary).to_pylist()
     event("listed" if listing_needed(plan) else "carried along")
     expected = totals(Plan(bound, "reference"), bound.summary, events, after, until)
-    assert len(rows) == len(expected)
-    for one, other in zip(_sorted(bound.summary, rows), _sorted(bound.summary, expected), strict=True):
-        assert one.keys() == other.keys()
-        for name, value in other.items():
-            assert same(one[name], value), (name, one, other)
-
-
-def _sorted(summary: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    keys = [*summary.by, *(["bucket"] if summary.every is not None else [])]
-    return sorted(rows, key=lambda row: [(row[key] is not None, row[key]) for key in keys])
-
-
-def same(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and other is not None:
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
-    return bool((int(one) if isinstance(one, Decimal) else one) == other)
+    assert_same_totals(bound.summary, rows, expected)
 
 
 @given(data=st.data())
@@ -157,3 +113,33 @@ def test_buckets_of_timestamps() -> None:
 def test_too_many_matches_are_counted_before_they_are_given_up() -> None:
     with pytest.raises(LimitError, match=r"there are 1,073,741,823 matches.*SUMMARISE"):
         cepheid.match(rising(30), RISING, max_matches=100)
+
+
+@given(data=st.data())
+def test_totals_along_the_buffer_of_runs_equal_the_grouped_listing(data: Any) -> None:
+    query = data.draw(summarised(data.draw(queries(returns=False, output=False))))
+    table = data.draw(streams(max_size=9))
+    bound = bound_to(query, table)
+    assert bound.summary is not None
+    events = ordered(table, bound.schema)
+    plan = Plan(bound, "runs", partition=bound.equivalence)
+    after = data.draw(st.one_of(st.just(BEGINNING), st.integers(-2, 20)))
+    found = add_up_buffer(plan, bound.summary, events, after, NEVER)
+    rows = totals_table(bound, events, found, bound.summary).to_pylist()
+    expected = totals(Plan(bound, "reference"), bound.summary, events, after, NEVER)
+    assert_same_totals(bound.summary, rows, expected)
+
+
+def test_long_groups_are_not_listed_where_conditions_read_what_is_lost() -> None:
+    """2^60 matches, with an aggregate over the whole group: the runs that agree on it are one."""
+    text = "PATTERN SEQ(A+ a[], B b) WHERE count(a[]) > 2 WITHIN 1000 SUMMARISE count(*) AS n, count(a) AS events"
+    found = cepheid.match(rising(60), text).to_pylist()
+    small = 60 + 60 * 59 // 2
+    assert found == [{"n": Decimal(2**60 - 1 - small), "events": Decimal(60 * 2**59 - 60 - 60 * 59)}]
+
+
+def test_without_kleene_too_many_to_list_are_not_too_many_to_add_up() -> None:
+    text = "PATTERN SEQ(A a, A b, A c, A d, B e) WHERE a.x + b.x + c.x < d.x WITHIN 1000 SUMMARISE count(*) AS n"
+    listed = cepheid.match(rising(14), text)
+    assert cepheid.match(rising(14), text, max_matches=10) == listed
+    assert listed["n"].to_pylist() == [cepheid.match(rising(14), text.partition(" SUMMARISE")[0]).num_rows]

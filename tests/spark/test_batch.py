@@ -243,3 +243,56 @@ def test_totals_of_workers_add_up(spark, where):
 
     assert len(expected) > 2
     assert sorted(found, key=key) == sorted(expected, key=key)
+
+
+def test_totals_and_matches_in_one_call(spark):
+    df = spark.createDataFrame(skewed(60))
+    queries = {
+        "rows": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5",
+        "totals": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n, avg(a.x) AS mean BY id",
+        "all": "PATTERN SEQ(A a, B b) WITHIN 5 SUMMARISE count(*) AS n",
+    }
+    found = cepheid.match(df, queries)
+    assert found.columns == ["query", "match_start", "match_end", "rows", "totals", "all"]
+    local = cepheid.match(skewed(60), queries)
+
+    def told(rows):
+        return sorted(str((row["query"], row["match_start"], row[row["query"]])) for row in rows)
+
+    assert told(found.toArrow().to_pylist()) == told(local.to_pylist())
+
+
+def test_too_many_digits_name_the_approximation(spark):
+    # 2^100 - 1 matches in each of two partitions do fit; 2^126 - 1 in each of two do not fit together.
+    text = "PATTERN SEQ(A+ a[], B b) WHERE [id] WITHIN 1000 SUMMARISE {}"
+
+    def table(number):
+        kinds = (["A"] * number + ["B"]) * 2
+        return pa.table(
+            {"ts": list(range(number + 1)) * 2, "type": kinds, "id": [1] * (number + 1) + [2] * (number + 1)}
+        )
+
+    found = cepheid.match(spark.createDataFrame(table(100)), text.format("count(*) AS n"))
+    assert [int(row["n"]) for row in found.collect()] == [2 * (2**100 - 1)]
+    with pytest.raises(Exception, match=r"n has more than 38 digits(.|\n)*approximate_count"):
+        cepheid.match(spark.createDataFrame(table(126)), text.format("count(*) AS n")).collect()
+    near = cepheid.match(spark.createDataFrame(table(126)), text.format("approximate_count(*) AS n")).collect()
+    assert near[0]["n"] == pytest.approx(2.0**127)
+
+
+@pytest.mark.parametrize("text", ["PATTERN SEQ(A a, B b) WHERE [id] WITHIN 30", "PATTERN SEQ(A+ a[], B b) WITHIN 8"])
+def test_matches_are_counted_and_kept_compressed(spark, text):
+    table = skewed(120)
+    df = spark.createDataFrame(table)
+    expected = cepheid.match(table, text)
+    assert cepheid.match(df, text, output="count") == expected.num_rows
+    found = cepheid.match(df, text, output="compressed")
+    assert found.count == expected.num_rows
+    assert rows(found.all().toArrow()) == rows(expected)
+    assert set(rows(found.first(3).toArrow())) < set(rows(expected))
+    assert found.first(3).count() == 3
+    with pytest.raises(cepheid.CepheidError, match="one query at a time"):
+        cepheid.match(df, {"one": text}, output="count")
+    with pytest.raises(cepheid.EngineError, match="compare matches one by one"):
+        cepheid.match(df, f"{text} OUTPUT NON-OVERLAP", output="compressed")
+    assert cepheid.match(df, f"{text} OUTPUT NON-OVERLAP", output="count") > 0

@@ -116,3 +116,18 @@ def test_events_spread_at_random_are_refused(spark, events):
         spark.sql(f"SELECT * FROM match_events(TABLE(events), '{QUERY}')").show()
     single = spark.sql(f"SELECT * FROM match_table(TABLE(events), '{QUERY}')")
     assert single.count() == cepheid.match(events, QUERY).num_rows
+
+
+@pytest.mark.parametrize("name", ["match_table", "row_table"])
+@pytest.mark.parametrize("clauses", ["", "BY id EVERY 100", "EVERY 200"])
+def test_totals_of_a_table(spark, events, name, clauses):
+    text = f"PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 12 SUMMARISE count(*) AS n, avg(b.x) AS mean {clauses}"
+    found = spark.sql(f"SELECT * FROM {name}(TABLE(events), '{text}')").toArrow()
+    assert rows(found) == rows(cepheid.match(events, text))
+
+
+def test_totals_of_each_partition_that_the_statement_makes(spark, events):
+    text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 12 SUMMARISE count(*) AS n"
+    found = spark.sql(f"SELECT n FROM match_events(TABLE(events) PARTITION BY id ORDER BY (ts), '{text}')")
+    expected = cepheid.match(events, f"{text} BY id")["n"].to_pylist()
+    assert sorted(row["n"] for row in found.collect() if row["n"]) == sorted(expected)

@@ -327,3 +327,21 @@ def test_progress_tells_the_size_of_the_state(spark, tmp_path):
     assert told[0]["events"] == 200
     assert 0 < told[0]["retained"] <= 61  # a window of 60 steps, and one event in each
     assert told[0]["state_bytes"] > 0
+
+
+def test_totals_come_out_when_their_period_is_over(spark, tmp_path):
+    table = events(300)
+    cut(tmp_path / "in", table, files=4, delay=5)
+    totals = "PATTERN SEQ(A a, B+ b[]) WHERE [id] WITHIN 20 SUMMARISE count(*) AS n, sum(b.x) AS v, avg(a.x) AS mean"
+    queries = {"one": f"{totals} EVERY 50", "each": f"{totals} BY id EVERY 50", "rows": QUERY}
+    stream = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    run(cepheid.match(stream, queries, delay=5), tmp_path)
+    found = pq.read_table(tmp_path / "out").to_pylist()
+    expected_rows = cepheid.match(table, queries).to_pylist()
+
+    def told(row):
+        return row["query"], row["match_start"], str(row[row["query"]])
+
+    assert sorted(map(told, found), key=str) == sorted(map(told, expected_rows), key=str)
+    with pytest.raises(cepheid.CepheidError, match=r"a stream has no end(.|\n)*EVERY"):
+        cepheid.match(stream, totals, delay=5)

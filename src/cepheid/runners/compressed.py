@@ -1,4 +1,4 @@
-"""Results that are counted or kept compressed instead of listed: Kleene plus can have more than anyone reads."""
+"""Results that are kept compressed instead of listed: Kleene plus can have more than anyone reads."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cepheid.engine.find import BEGINNING, ENGINES
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
+from cepheid.plan.physical import Plan
 from cepheid.runners.local import Prepared, result_table
-from cepheid.runners.totals import count_matches
 
 
 @dataclass(frozen=True)
@@ -46,22 +46,24 @@ class CompressedResult:
         return f"CompressedResult({self.count:,} matches in {len(self.found.entries):,} shared entries)"
 
 
-def run_compressed(prepared: Prepared, output: str) -> CompressedResult | int:
-    """The matches counted or compressed, which the run engine does for every precise query."""
-    why = ENGINES["runs"].refuses(prepared.bound, prepared.plan.model)
-    if why is None and prepared.bound.syntax.output.mode is not s.OutputMode.ALL:
-        why = f"OUTPUT {prepared.bound.syntax.output.mode.value} has to compare matches one by one"
-    if why is not None:
-        raise EngineError(f"output='{output}' cannot be had for this query: {why}")
+def run_compressed(prepared: Prepared) -> CompressedResult:
+    """The matches compressed, which the run engine does for every precise query."""
+    check_compressible(prepared.plan)
     from cepheid.engine.search import runs
 
     plan = chosen(prepared.plan, Choice("runs"))
     events, module = prepared.events, ENGINES["runs"].module
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
-        if output == "count":
-            counted = count_matches(plan, events)
-            if counted is not None:
-                return counted
-            return answer(module, len(events), lambda: runs.count(plan, events, BEGINNING, NEVER))
         found = answer(module, len(events), lambda: runs.find_compressed(plan, events, BEGINNING, NEVER))
     return CompressedResult(replace(prepared, plan=plan), found)
+
+
+def check_compressible(plan: Plan) -> None:
+    """An error if the matches of a query cannot be kept as one shared structure."""
+    why = ENGINES["runs"].refuses(plan.bound, plan.model)
+    if why is None and plan.bound.syntax.output.mode is not s.OutputMode.ALL:
+        why = f"OUTPUT {plan.bound.syntax.output.mode.value} has to compare matches one by one"
+    if why is None and plan.bound.summary is not None:
+        why = "SUMMARISE keeps no matches"
+    if why is not None:
+        raise EngineError(f"output='compressed' cannot be had for this query: {why}")

@@ -7,8 +7,9 @@ from typing import Any
 
 from cepheid.errors import DataError
 from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
-from cepheid.runners.options import Options
+from cepheid.runners.options import Options, check_alone
 from cepheid.runners.tables import as_local
+from cepheid.runners.totals import count_matches
 
 
 def run(events: Any, query: Any, **keywords: Any) -> Any:
@@ -22,11 +23,15 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
+        check_alone(options.output, query)
         return local.back(run_tables(query, local.arrow, options))
-    if options.output != "rows":
+    if options.output == "count":
+        prepared = prepare(query, local.arrow, options)
+        return count_matches(prepared.plan, prepared.events)
+    if options.output == "compressed":
         from cepheid.runners.compressed import run_compressed
 
-        return run_compressed(prepare(query, local.arrow, options), options.output)
+        return run_compressed(prepare(query, local.arrow, options))
     return local.back(run_table(query, local.arrow, options))
 
 

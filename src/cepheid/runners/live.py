@@ -15,7 +15,7 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import check_names
-from cepheid.runners.options import Options
+from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
 from cepheid.runners.stream.resident import Resident
@@ -186,8 +186,7 @@ def live_query(
     if options.uncertainty is not None:
         hint = "send events with the columns of their bounds, and pass lower='...' and upper='...'"
         raise CepheidError("a live query does not make bounds from one time column", hint=hint)
-    if options.output != "rows":
-        raise CepheidError("a live query returns rows", hint="count the rows of what it returns")
+    refuse_output(options, "a live query")
     columns = _schema(schema)
     queries = dict(query) if isinstance(query, Mapping) else {None: query}
     if isinstance(query, Mapping):

@@ -1,7 +1,8 @@
 """Several queries in one pass, and what their common result looks like.
 
 Columns: `query` (the name), `match_start`, `match_end`, and for each query a column of its name, in which a struct
-holds the rest of its result; it is NULL in the rows of other queries.
+holds the rest of its result; it is NULL in the rows of other queries. Totals have neither start nor end: those columns
+are NULL in their rows, and left out where all queries ask for totals.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def common_schema(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     >>> common_schema({"first": own}).names
     ['query', 'match_start', 'match_end', 'first']
     """
-    any_one = next(iter(schemas.values()))
-    fields = [pa.field(QUERY, pa.string()), *(any_one.field(name) for name in SHARED)]
+    listing = [schema for schema in schemas.values() if SHARED[0] in schema.names]  # totals are of no one match
+    fields = [pa.field(QUERY, pa.string()), *(field for field in (listing or [()])[0] if field.name in SHARED)]
     for name, schema in schemas.items():
         fields.append(pa.field(name, pa.struct([field for field in schema if field.name not in SHARED])))
     return pa.schema(fields)
@@ -111,7 +112,7 @@ def dressed(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
     own = [column for column in batch.schema.names if column not in SHARED]
     columns = {
         QUERY: pa.repeat(pa.scalar(name, pa.string()), batch.num_rows),
-        **{shared: batch.column(shared) for shared in SHARED},
+        **{shared: batch.column(shared) for shared in SHARED if shared in batch.schema.names},
         name: pa.StructArray.from_arrays(
             [batch.column(column) for column in own], fields=[batch.schema.field(column) for column in own]
         ),

@@ -12,7 +12,6 @@ from cepheid.plan.options import (
     PlanOptions,
     anything,
     flag,
-    given_options,
     names,
     one_of,
     option,
@@ -162,14 +161,23 @@ def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options
         if name not in options_of(Options) and not any(name in options_of(other) for other in elsewhere.values()):
             read_options(_EVERY[kind], {name: rest[name]})
     options = Options.from_keywords(rest, elsewhere)
-    refuse_output(options)
+    if streaming:
+        refuse_output(options, "a stream")
     return options, read_options(kind, own)
 
 
-def refuse_output(options: Options) -> None:
-    """Spark returns rows."""
-    if "output" in given_options(options):
-        raise CepheidError("output is an option of tables in memory, not of Spark", hint="count the rows of the result")
+def check_alone(output: str, query: object) -> None:
+    """What is counted or compressed is one query's."""
+    if output != "rows" and isinstance(query, Mapping):
+        told = f"output={output!r} is for one query at a time"
+        raise CepheidError(told, hint="give each query SUMMARISE count(*), or match them one by one")
+
+
+def refuse_output(options: Options, who: str) -> None:
+    """Not everyone can return anything but rows."""
+    if options.output != "rows":
+        told = f"output={options.output!r} is for tables, and {who} returns rows"
+        raise CepheidError(told, hint="add SUMMARISE count(*) to the query; a stream needs EVERY, too")
 
 
 def _type(given: object) -> str | None:

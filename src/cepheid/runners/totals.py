@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.choose import Choice, chosen
+from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
 from cepheid.engine.engines import ENGINES
 from cepheid.engine.find import BEGINNING, find
+from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.program.carry import carrying
-from cepheid.errors import LimitError
+from cepheid.errors import CepheidError, LimitError, TimeoutReached
+from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, BoundSummary, BoundTotal
 from cepheid.language.schema import DataType
 from cepheid.language.totals import BUCKET
@@ -25,6 +32,7 @@ from cepheid.plan.physical import Plan
 
 EXACT = pa.decimal128(38, 0)  # of counts, and of sums of whole numbers: Spark has no wider type
 TOO_LARGE = 10**38
+MORE_DIGITS = "ask for approximate_count(*), or a shorter WITHIN"
 
 
 def find_totals(
@@ -33,36 +41,92 @@ def find_totals(
     """The totals over the matches with after < completion <= until."""
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
-    if listing_needed(plan) is None:
-        from cepheid.engine.search.totals import total
+    plan = replace(plan, match=replace(plan.match, limits=replace(plan.limits, truncate=False)))  # half is none
+    with within_budget(plan.limits.timeout, plan.limits.max_bytes):
+        if carried_why_not(plan) is None:
+            found = _carried(plan, summary, events, low, high)
+            if found is not None:
+                return found
+        return _by_listing(plan, summary, events, low, high)
 
-        found = total(plan, summary, events, low, high)
+
+def _carried(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals | None:
+    """Without listing: event by event, or along the shared buffer of runs; None: neither is worth it."""
+    if carrying(plan.bound).refused is None:
+        found = _of_module("search.totals", plan, summary, events, after, until)
         if found is not None:
             return found
-    return total_listed(plan.bound, summary, events, lambda: find(plan, events, after, until))
+    return _of_buffer(plan, summary, events, after, until) if plan.bound.has_kleene else None
+
+
+def _by_listing(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals:
+    try:
+        return total_listed(plan.bound, summary, events, lambda: find(plan, events, after, until))
+    except TimeoutReached:
+        raise
+    except LimitError:
+        if carried_why_not(plan) is not None:
+            raise
+        return _of_buffer(plan, summary, events, after, until)  # too many to list are not too many to add up
+
+
+def _of_buffer(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals:
+    found = _of_module("search.runs.totals", chosen(plan, Choice("runs")), summary, events, after, until)
+    assert found is not None
+    return found
+
+
+def _of_module(
+    module: str, plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int
+) -> GroupTotals | None:
+    """What the function `total` of a module finds; its kernels are loaded when they are needed."""
+    total = importlib.import_module(f"cepheid.engine.{module}").total
+    found: GroupTotals | None = answer(module, len(events), lambda: total(plan, summary, events, after, until))
+    return found
+
+
+def carried_why_not(plan: Plan) -> str | None:
+    """Why the matches have to be listed to be added up; None: they need not be."""
+    bound = plan.bound
+    if plan.engine == "reference":
+        return "the reference lists"
+    if bound.syntax.output.mode is not s.OutputMode.ALL:
+        return f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one"
+    if bound.schema.lacks and bound.summary is not None and bound.summary.by:
+        return "events that lack an attribute of BY count under that of the first event"
+    return ENGINES["runs"].refuses(bound, plan.model)
 
 
 def listing_needed(plan: Plan) -> str | None:
-    """Why the matches have to be listed to be added up; None: they need not be."""
-    if plan.engine == "reference":
-        return "the reference lists"
-    return ENGINES["runs"].refuses(plan.bound, plan.model) or carrying(plan.bound).refused
+    """Why the matches are listed, at least at first, to be added up; None: they are not."""
+    why = carried_why_not(plan)
+    return why if why is not None or plan.bound.has_kleene else carrying(plan.bound).refused
 
 
-def count_matches(plan: Plan, events: EventTable) -> int | None:
-    """How many matches there are, exactly; None where they cannot be carried along."""
-    if listing_needed(plan) is not None:
-        return None
-    from cepheid.engine.search.totals import total
-
-    found = total(plan, COUNT_ALL, events, BEGINNING, NEVER)
-    if found is None:
-        return None
+def count_matches(plan: Plan, events: EventTable) -> int:
+    """How many matches there are, exactly: the simple form of SUMMARISE count(*)."""
+    check_countable(plan)
+    if carried_why_not(plan) is None and plan.bound.has_kleene and carrying(plan.bound).refused is not None:
+        runs, module = importlib.import_module("cepheid.engine.search.runs"), ENGINES["runs"].module
+        alone = chosen(plan, Choice("runs"))
+        with within_budget(plan.limits.timeout, plan.limits.max_bytes):  # no buffer is kept for a mere number
+            number: int = answer(module, len(events), lambda: runs.count(alone, events, BEGINNING, NEVER))
+        return _exact("count(*)", number, float(number))
+    found = find_totals(plan, COUNT_ALL, events)
     return sum(_exact("count(*)", row[0], near) for row, near in zip(found.exact, found.near[:, 0], strict=True))
 
 
-def totals_table(bound: BoundQuery, events: EventTable, found: GroupTotals, summary: BoundSummary) -> pa.Table:
-    """The totals as rows: BY attributes, the bucket, then what was asked for."""
+def check_countable(plan: Plan) -> None:
+    """An error if the query says by itself what is counted."""
+    if plan.bound.summary is not None:
+        raise CepheidError("output='count' counts matches, and SUMMARISE says by itself what to count", hint="omit one")
+
+
+def totals_table(
+    bound: BoundQuery, events: EventTable, found: GroupTotals, summary: BoundSummary, called: Sequence[str] = ()
+) -> pa.Table:
+    """The totals as rows: BY attributes, the bucket, then what was asked for; `called` are names for errors."""
+    called = called or [total.name for total in summary.totals]
     order = _order(summary, events, found)
     fields = totals_schema(bound, summary, events.table.schema)
     columns: dict[str, pa.Array] = {}
@@ -74,7 +138,7 @@ def totals_table(bound: BoundQuery, events: EventTable, found: GroupTotals, summ
         columns[BUCKET] = _times(pa.array(begins, mask=begins == NEVER), fields.field(BUCKET).type)
     alone = not summary.by and summary.every is None and not len(found)
     for index, total in enumerate(summary.totals):
-        values = [_value(total, index, found, group) for group in order]
+        values = [_value(replace(total, name=called[index]), index, found, group) for group in order]
         if alone:  # as in SQL: without groups there is one row, whatever it counts
             values = [{"count": Decimal(0), "approximate_count": 0.0}.get(total.function)]
         kind = fields.field(total.name).type
@@ -153,7 +217,5 @@ def _exact(name: str, value: int, near: float) -> int:
     """An exact sum, if it has at most 38 digits."""
     if not abs(near) < 2 * TOO_LARGE or abs(value) >= TOO_LARGE:
         size = "" if math.isnan(near) else f": about {near:.1e}"
-        raise LimitError(
-            f"{name} has more than 38 digits{size}", hint="ask for approximate_count(*), or a shorter WITHIN"
-        )
+        raise LimitError(f"{name} has more than 38 digits{size}", hint=MORE_DIGITS)
     return value

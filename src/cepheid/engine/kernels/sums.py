@@ -137,3 +137,10 @@ def report(sums: Sums, row: int, others: Sums, other: int) -> None:
     add(sums, row, others, other)
     for lane in range(sums.pieces.shape[1] // LIMBS):
         settle(sums, row, lane)
+
+
+def exact_sums(sums: Sums, lanes: int) -> list[list[int]]:
+    """For each row its exact sums, as Python's integers."""
+    weights = [1 << (LIMB * limb) for limb in range(LIMBS)]
+    pieces = sums.pieces.reshape(len(sums.pieces), lanes, LIMBS).tolist()
+    return [[sum(p * w for p, w in zip(lane, weights, strict=True)) for lane in row] for row in pieces]

@@ -19,19 +19,20 @@ from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fi
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.data.totals import LIMB, GroupTotals, groups_of, lanes_of
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.data.totals import GroupTotals, groups_of, lanes_of
+from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, holds, new_scratch
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, kills
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.sums import (
     LANE_VALUES,
-    LIMBS,
     SUMS,
     LaneValues,
     Sums,
     add,
     clear,
+    exact_sums,
     new_sums,
     report,
     take_event,
@@ -236,7 +237,7 @@ def follow(query: Query, table: Table, first: int, low: int, end: int) -> None:
         table.sizes[place] = 0
         clear(table.running, place)
         clear(table.running, places + place)
-    while low < end and (first == ANY_FIRST or in_window(events, query.program, first, low)):
+    while low < end and stop_flag() == 0 and (first == ANY_FIRST or in_window(events, query.program, first, low)):
         high = low + 1
         while high < end and events.facts[INSTANT, high] == events.facts[INSTANT, low]:
             high += 1
@@ -280,7 +281,7 @@ class Wanted(NamedTuple):
 WANTED = types.NamedTuple((types.int64, types.int64, types.boolean), Wanted)
 
 
-@kernel(types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, INT64S, WANTED))
+@search_kernel(types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, INT64S, WANTED))
 def add_up(
     events: Events,
     program: Program,
@@ -358,9 +359,7 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
         Wanted(len(groups.rows), after, how.needs_first),
     )
     has = np.flatnonzero(reported.near[:, 0] != 0)
-    pieces = reported.pieces[has].reshape(len(has), 1 + len(lanes.exact), LIMBS)
-    weights = [1 << (LIMB * limb) for limb in range(LIMBS)]
-    exact = [[sum(p * w for p, w in zip(lane, weights, strict=True)) for lane in row] for row in pieces.tolist()]
+    exact = exact_sums(Sums(reported.pieces[has], reported.near[has], reported.least[has]), 1 + len(lanes.exact))
     seen = {"scanned": found.scanned, "candidates": len(found), "evaluations": int(counters[ASKED])}
     return GroupTotals(
         lanes, groups.rows[has], groups.bucket[has], exact, reported.near[has], reported.least[has], seen

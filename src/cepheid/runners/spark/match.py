@@ -17,17 +17,18 @@ from cepheid.plan.operators import Spread
 from cepheid.plan.options import given_options
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import check_names
-from cepheid.runners.options import BatchOptions, Options, StreamOptions, spark_options
+from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_alone, spark_options
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
+from cepheid.runners.spark.compressed import compress_batch
 from cepheid.runners.spark.pushdown import needed_events
 from cepheid.runners.spark.records import syntaxes, with_spark_records
 from cepheid.runners.spark.session import DataFrame, arrow_schema
-from cepheid.runners.spark.totals import total_batch
+from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
 
 
-def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataFrame:
-    """The matches of a query, or of several with names, in a Spark table, batch or stream."""
+def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
+    """The matches of a query, or of several with names, in a Spark table, batch or stream; or how many they are."""
     options, spreading = spark_options(keywords, df.isStreaming)
     df = with_spark_records(df, syntaxes(query), options)
     df, options, early = with_spark_bounds(df, options)
@@ -38,16 +39,17 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
         plans = {name: spark_plan(one, schema, options) for name, one in query.items()}
     else:
         plans = spark_plan(query, schema, options)
-    summaries = [plan for plan in (plans.values() if isinstance(plans, dict) else [plans]) if plan.bound.summary]
-    if summaries and (isinstance(plans, dict) or df.isStreaming):
-        kind = "one query at a time" if isinstance(plans, dict) else "tables, not streams"
-        raise DataError(f"SUMMARISE on Spark is for {kind}", hint="match without it and aggregate the rows")
     check_used(plans.values() if isinstance(plans, dict) else [plans], spreading)
     if isinstance(spreading, StreamOptions):
         return stream.match_stream(df, plans, spreading, early)
-    if summaries:
-        return total_batch(df, summaries[0], spreading)
-    return batch.match_batch(df, plans, spreading)
+    if options.output != "rows":
+        check_alone(options.output, query)
+        assert isinstance(plans, Plan)
+        return (count_batch if options.output == "count" else compress_batch)(df, plans, spreading)
+    if isinstance(plans, dict):
+        totals = any(plan.bound.summary is not None for plan in plans.values())
+        return match_and_total(df, plans, spreading) if totals else batch.match_batch(df, plans, spreading)
+    return (batch.match_batch if plans.bound.summary is None else total_batch)(df, plans, spreading)
 
 
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:

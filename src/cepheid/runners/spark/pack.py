@@ -15,7 +15,9 @@ import pyarrow as pa
 from cepheid.engine.data.table import times_of
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
-from cepheid.runners.spark.shipment import Shipment, result_rows
+from cepheid.runners.spark.shipment import Shipment, as_batches, result_rows
+from cepheid.runners.stream.totals import whole_here
+from cepheid.runners.total_parts import added_up, finished
 
 SHARD = "__shard"  # NULL: the event matters to no query, but it moves the clock
 BEAT = "__beat"  # true: not an event at all, only a time
@@ -73,15 +75,27 @@ def unpacker(
     """What a worker does with the outcome of shards: rows of the result again."""
 
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        parts: dict[int, list[pa.Table]] = {}  # of totals, from all shards
         for batch in batches:
             for query, packed in zip(
                 batch.column("query").to_pylist(), batch.column("packed").to_pylist(), strict=True
             ):
-                for part in decoded(packed).to_batches():
+                table = decoded(packed)
+                if query != LATE and not whole_here(shipments[query].plan):
+                    parts.setdefault(query, []).append(table)
+                    continue
+                for part in table.to_batches():
                     if query == LATE:
                         yield widened({LATE_EVENT: part.column(LATE_EVENT)}, part.num_rows, schema)
                     else:
                         yield result_rows(shipments[query], part, schema)
+        for query, tables in parts.items():
+            shipment = shipments[query]
+            bound = shipment.plan.bound
+            assert bound.summary is not None
+            assert shipment.events is not None
+            for part in as_batches(finished(bound, added_up(tables, bound.summary), shipment.events), shipment.schema):
+                yield result_rows(shipment, part, schema)
 
     return unpack
 

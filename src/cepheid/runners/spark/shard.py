@@ -107,7 +107,7 @@ class Shard(StatefulProcessor):
         if self.idle is not None and now is not None:
             for timer in list(self.handle.listTimers()):
                 self.handle.deleteTimer(timer)
-            if clock.chunks:  # otherwise there is nothing to decide
+            if clock.chunks or self.ready.adds_up():  # otherwise there is nothing to decide
                 self.handle.registerTimer(now + self.idle[0])
         yield told(outcome, self.keep_late)
 

@@ -18,6 +18,7 @@ from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 from cepheid.runners import many
 from cepheid.runners.results import assemble, result_schema
+from cepheid.runners.totals import totals_schema
 
 MATCHES_AT_ONCE = 50_000  # result rows that are put together at a time
 _RESULTS = {DataType.BOOL: bool, DataType.INT: int, DataType.FLOAT: float}
@@ -32,6 +33,7 @@ class Shipment:
     schema: pa.Schema
     name: str | None = None  # of the query, where there are several
     functions: tuple[bytes, ...] = ()  # the user's, pickled: (name, result type, callable)
+    events: pa.Schema | None = None  # of the events that it gets
 
     def unpacked(self) -> Plan:
         """The plan, in a process that knows the user's functions it calls."""
@@ -78,13 +80,11 @@ def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipmen
     columns = tuple((name, kind) for name, kind in bound.schema.columns if name in names)
     narrow = replace(bound, schema=replace(bound.schema, columns=columns))
     narrowed = replace(plan, match=replace(plan.match, bound=narrow))
-    found = result_schema(
-        narrowed.bound,
-        pa.schema([column for column in events if column.name in names]),
-        probability=plan.score.lossy,
-        confidence=plan.score.imprecise,
-    )
-    return Shipment(narrowed, found, name)
+    own = pa.schema([column for column in events if column.name in names])
+    if bound.summary is not None:
+        return Shipment(narrowed, totals_schema(narrowed.bound, bound.summary, own), name, events=own)
+    found = result_schema(narrowed.bound, own, probability=plan.score.lossy, confidence=plan.score.imprecise)
+    return Shipment(narrowed, found, name, events=own)
 
 
 def result_batches(

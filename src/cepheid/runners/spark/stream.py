@@ -23,6 +23,7 @@ from cepheid.runners.spark.pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packe
 from cepheid.runners.spark.session import SETTINGS, DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.state import Step, fingerprint
+from cepheid.runners.stream.totals import whole_here
 
 
 def match_stream(
@@ -43,6 +44,9 @@ def match_stream(
         why = plan.exchange.retention.for_ever
         if why is not None:
             raise CepheidError(f"a stream cannot run this query: {why}", hint="add WITHIN, or match a batch")
+        if plan.bound.summary is not None and plan.bound.summary.every is None:
+            told = "a stream has no end, so totals without EVERY would never come out"
+            raise CepheidError(told, hint="add EVERY, for example EVERY 10 minutes, or match a batch")
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
     shipped = {shipment.name: shipment for group in groups for shipment in group}
     shipments = [shipped[name] for name, _ in union.plans]
@@ -151,4 +155,10 @@ def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schem
 
     numbers = [F.sum(name).alias(name) for name in ("events", "late", "retained", "matches", "state_bytes")]
     observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
+    parted = [number for number, shipment in enumerate(shipments) if not whole_here(shipment.plan)]
+    if parted:
+        # All shards share one clock, so that their parts of a bucket come out in the same micro-batch: to add them up
+        # they only have to meet in one task.
+        together = F.when(F.col("query").isin(parted), F.col("query").cast("long")).otherwise(F.xxhash64("packed"))
+        observed = observed.repartition(together)
     return observed.mapInArrow(unpacker(shipments, result), spark_schema(result))

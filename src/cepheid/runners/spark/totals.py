@@ -2,27 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 
 from cepheid.engine.data.table import ordered
-from cepheid.engine.data.totals import total_listed
+from cepheid.engine.data.totals import COUNT_ALL
 from cepheid.engine.output.overlap import Ended
 from cepheid.language import syntax as s
-from cepheid.language.bound import BoundSummary, BoundTotal
-from cepheid.language.totals import BUCKET
+from cepheid.language.bound import BoundSummary
 from cepheid.plan.physical import Plan
-from cepheid.runners.many import with_type_codes
+from cepheid.runners.many import QUERY, common_schema, with_type_codes
 from cepheid.runners.options import BatchOptions
-from cepheid.runners.pieces import found, pieces
+from cepheid.runners.pieces import Piece, found, pieces
 from cepheid.runners.spark import pushdown
-from cepheid.runners.spark.batch import addressable, relevant_events, spread, spread_as_asked
+from cepheid.runners.spark.batch import addressable, match_batch, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, ship
 from cepheid.runners.spark.slices import SLICE, Slices
-from cepheid.runners.totals import find_totals, totals_schema, totals_table
+from cepheid.runners.total_parts import find_parts, group_columns, parts_of, parts_schema
+from cepheid.runners.totals import MORE_DIGITS, check_countable
+
+
+def match_and_total(df: DataFrame, plans: Mapping[str, Plan], options: BatchOptions) -> DataFrame:
+    """The results of several queries with names, some of which ask for totals, as one Spark table."""
+    from pyspark.sql import functions as F
+
+    schema = arrow_schema(df)
+    result = spark_schema(common_schema({name: ship(plan, schema, name).schema for name, plan in plans.items()}))
+    listing = {name: plan for name, plan in plans.items() if plan.bound.summary is None}
+    frames = [match_batch(df, listing, options)] if listing else []
+    for name, plan in plans.items():
+        if plan.bound.summary is not None:
+            own = total_batch(df, plan, options)
+            struct = F.struct(*[F.col(pushdown.quoted(column)) for column in own.columns]).alias(name)
+            frames.append(own.select(F.lit(name).alias(QUERY), struct))
+    widened = [
+        frame.select(
+            *[
+                (F.col(pushdown.quoted(field.name)) if field.name in frame.columns else F.lit(None))
+                .cast(field.dataType)
+                .alias(field.name)
+                for field in result.fields
+            ]
+        )
+        for frame in frames
+    ]
+    return reduce(lambda left, right: left.unionAll(right), widened)
+
+
+def count_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> int:
+    """How many matches there are in a Spark table; starts a job."""
+    check_countable(plan)
+    counting = replace(plan, match=replace(plan.match, bound=replace(plan.bound, summary=COUNT_ALL)))
+    return int(total_batch(df, counting, options).collect()[0][0])
 
 
 def total_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> DataFrame:
@@ -32,26 +68,14 @@ def total_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> DataFrame:
     assert summary is not None
     schema = arrow_schema(df)
     shipment = ship(plan, schema)
-    parts = in_parts(summary)
-    result = totals_schema(shipment.plan.bound, parts, schema)
+    assert shipment.events is not None
+    result = parts_schema(shipment.plan.bound, shipment.events)
     keys = plan.exchange.keys
     columns = [name for name in df.columns if name in shipment.plan.bound.schema.names]
     events = relevant_events(df, [plan], keys).select(*[pushdown.quoted(name) for name in columns])
     parted, slices = spread(events, [plan])
-    work = worker(shipment, parts, result, slices, options.memory, tuple(parted.columns))
+    work = worker(shipment, result, slices, options.memory, tuple(parted.columns))
     return added_up(addressable(parted).mapInArrow(work, spark_schema(result)), summary)
-
-
-def in_parts(summary: BoundSummary) -> BoundSummary:
-    """The same in totals that can be added up: an average is made of a sum and a count."""
-    totals: list[BoundTotal] = []
-    for number, total in enumerate(summary.totals):
-        if total.function == "avg":
-            totals.append(replace(total, name=f"_{number}", function="sum"))
-            totals.append(replace(total, name=f"_{number}_known", function="count"))
-        else:
-            totals.append(replace(total, name=f"_{number}"))
-    return replace(summary, totals=tuple(totals))
 
 
 def added_up(parts: DataFrame, summary: BoundSummary) -> DataFrame:
@@ -64,28 +88,30 @@ def added_up(parts: DataFrame, summary: BoundSummary) -> DataFrame:
         if total.function in ("min", "max"):
             value = F.min(part) if total.function == "min" else F.max(part)
         elif total.function == "avg":
-            known = F.sum(F.col(f"_{number}_known")).cast("double")
-            value = F.when(known > 0, F.sum(part).cast("double") / known)
+            known = F.sum(F.col(f"_{number}_known").cast("double"))
+            value = F.when(known > 0, F.sum(part.cast("double")) / known)
+        elif parts.schema[f"_{number}"].dataType.typeName() == "decimal":
+            value = exact_sum(part, total.name)
+            value = F.coalesce(value, F.lit(0).cast("decimal(38,0)")) if total.function == "count" else value
         else:
             value = F.sum(part)
-            if total.function == "count":
-                value = F.coalesce(value, F.lit(0)).cast("decimal(38,0)")
-            elif total.function == "approximate_count":
-                value = F.coalesce(value, F.lit(0.0))
-            elif str(parts.schema[f"_{number}"].dataType.typeName()) == "decimal":
-                value = value.cast("decimal(38,0)")
+            value = F.coalesce(value, F.lit(0.0)) if total.function == "approximate_count" else value
         columns.append(value.alias(total.name))
-    keys = [pushdown.quoted(name) for name in summary.by] + ([BUCKET] if summary.every is not None else [])
-    return parts.groupBy(*keys).agg(*columns)
+    return parts.groupBy(*[pushdown.quoted(name) for name in group_columns(summary)]).agg(*columns)
+
+
+def exact_sum(part: Any, name: str) -> Any:
+    """A sum of whole numbers, or an error if it has more digits than Spark's widest type."""
+    from pyspark.sql import functions as F
+
+    # try_sum is NULL where the sum does not fit, whatever the session says about overflow.
+    added = F.try_sum(part)
+    too_large = F.raise_error(F.lit(f"{name} has more than 38 digits: {MORE_DIGITS}")).cast("decimal(38,0)")
+    return F.when(added.isNull() & (F.count(part) > 0), too_large).otherwise(added.cast("decimal(38,0)"))
 
 
 def worker(
-    shipment: Shipment,
-    parts: BoundSummary,
-    result: pa.Schema,
-    slices: Slices | None,
-    memory: int,
-    columns: tuple[str, ...],
+    shipment: Shipment, result: pa.Schema, slices: Slices | None, memory: int, columns: tuple[str, ...]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with the events of one partition, whose columns go by these names."""
 
@@ -94,17 +120,26 @@ def worker(
         keys = plan.exchange.keys
         parted = [*keys, SLICE] if slices is not None else list(keys)
         named = (batch.rename_columns(list(columns)) for batch in batches)
-        looks_back = plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP
-        ended: Ended | None = None
-        for piece in pieces(named, [plan], parted, memory):
-            for part in slices.parts(piece) if slices is not None else [piece]:
-                schema = plan.bound.schema
-                events = ordered(with_type_codes(part.events, schema.type), schema)
-                if looks_back:
-                    matches, ended = found(plan, events, part, ended)
-                    sums = total_listed(plan.bound, parts, events, lambda listed=matches: listed)  # type: ignore[misc]
-                else:
-                    sums = find_totals(plan, parts, events, part.after, part.until)
-                yield from totals_table(plan.bound, events, sums, parts).cast(result).to_batches()
+        within = (
+            part
+            for piece in pieces(named, [plan], parted, memory)
+            for part in (slices.parts(piece) if slices is not None else [piece])
+        )
+        for table in parts_of_pieces(plan, within):
+            yield from table.cast(result).to_batches()
 
     return work
+
+
+def parts_of_pieces(plan: Plan, cut: Iterable[Piece]) -> Iterator[pa.Table]:
+    """What each piece of some events adds to the totals."""
+    schema = plan.bound.schema
+    looks_back = plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP
+    ended: Ended | None = None
+    for piece in cut:
+        events = ordered(with_type_codes(piece.events, schema.type), schema)
+        if looks_back:
+            matches, ended = found(plan, events, piece, ended)
+            yield parts_of(plan.bound, events, matches)
+        else:
+            yield find_parts(plan, events, piece.after, piece.until)

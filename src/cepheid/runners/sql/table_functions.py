@@ -28,11 +28,14 @@ from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import Session, spark_schema
 from cepheid.runners.spark.shipment import (
     Shipment,
+    as_batches,
     register_functions,
     result_batches,
     ship,
     user_functions,
 )
+from cepheid.runners.spark.totals import parts_of_pieces
+from cepheid.runners.total_parts import added_up, finished, parts_schema
 
 SHARDS = 64  # parts that match_table makes: one call of Python each, where a call per key would cost a millisecond
 
@@ -149,7 +152,7 @@ def analysed(
 
         keywords["model"] = load_model(keywords["model"])
     given = Options.from_keywords(keywords)
-    refuse_output(given)
+    refuse_output(given, "a table function")
     schema = to_arrow_schema(table.dataType, timezone="UTC")
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
@@ -157,6 +160,8 @@ def analysed(
     needed = plan.scan.columns
     shipment = ship(plan, bounded.schema)
     keys = plan.exchange.keys if itself else ()
+    if plan.bound.summary is not None:  # no one adds up what two parts of a group found
+        keys = tuple(name for name in keys if name in plan.bound.summary.by)
     columns = ", ".join(quoted(name) for name in keys)
     return Analysed(
         schema=spark_schema(shipment.schema),
@@ -186,6 +191,13 @@ def matched(told: Analysed, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.Re
     shipment = told.shipment
     plan = shipment.unpacked()
     named = bounded_batches([batch.rename_columns(told.events.names) for batch in batches], told.given)
+    if plan.bound.summary is not None:
+        assert shipment.events is not None
+        parts = [parts_schema(plan.bound, shipment.events).empty_table()]
+        parts += [part.cast(parts[0].schema) for part in parts_of_pieces(plan, pieces(named, [plan], ()))]
+        totals = finished(plan.bound, added_up(parts, plan.bound.summary), shipment.events)
+        yield from as_batches(totals, shipment.schema)
+        return
     for piece in pieces(named, [plan], ()):
         events = ordered(piece.events, plan.bound.schema)
         matches, _ = found(plan, events, piece, None)

@@ -86,7 +86,7 @@ class Resident:
         if until is None or (after is not None and until <= after):
             return Outcome(Clock(after, self.newest), late=late, events=count, retained=len(self))
         self.until = until
-        results = self._found(after, until)
+        results = (*self._found(after, until), *self.step.closed(self.ends, until))
         if len(self) > max(LEAST, 2 * self._kept):
             self._forget()
         return Outcome(Clock(until, self.newest), results, late, events=count, retained=len(self))

@@ -31,7 +31,10 @@ from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.drift import look_now_and_then
 from cepheid.runners.many import events_of_each
 from cepheid.runners.spark.shipment import Shipment, result_batches
+from cepheid.runners.stream import totals
+from cepheid.runners.stream.carried import Carried
 from cepheid.runners.stream.idle_keys import Codes, any_awake, key_codes, packed_codes, parting_attributes
+from cepheid.runners.total_parts import find_parts, parts_of
 
 VERSION = 2  # of the format of the state
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
@@ -45,14 +48,7 @@ Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class EndStore(Protocol):
-    """Where what NON-OVERLAP carries lies, by query."""
-
-    def ended(self, query: int) -> bytes | None: ...
-    def end(self, query: int, ended: bytes) -> None: ...
-
-
-class Store(EndStore, Protocol):
+class Store(Carried, Protocol):
     """Where chunks lie, by number, with the keys of those asleep."""
 
     def read(self, number: int) -> bytes: ...
@@ -167,9 +163,10 @@ class Step:
             joined += to_join(asleep)
             tables |= self.read(store, [c for c in asleep if c in woken or c in joined or self.half_gone(c, until)])
         if not tables or until is None:
-            return Outcome(replace(clock, until=until), late=late, events=count, retained=_rows(clock.chunks))
+            results = self.closed(store, until) if moved and until is not None else ()
+            return Outcome(replace(clock, until=until), results, late, events=count, retained=_rows(clock.chunks))
         events, chunks = self.gathered(tables)
-        results = tuple(self.found(store, events, clock.until, until)) if moved else ()
+        results = (*self.found(store, events, clock.until, until), *self.closed(store, until)) if moved else ()
         keep = np.zeros(len(events), bool)
         for plan in self.plans:
             keep |= retained(plan, events, until)
@@ -218,8 +215,17 @@ class Step:
         return chunk.middle is not None and chunk.middle <= self.gone(until)
 
     def looks_back(self) -> bool:
-        """Must a step know where earlier matches ended (NON-OVERLAP)?"""
-        return any(plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP for plan in self.plans)
+        """Must a step know where earlier matches ended (NON-OVERLAP), or what they add up to (SUMMARISE)?"""
+        modes = [plan.bound.syntax.output.mode for plan in self.plans]
+        return s.OutputMode.NON_OVERLAP in modes or self.adds_up()
+
+    def adds_up(self) -> bool:
+        """Are totals asked for, so that buckets wait for their end even where no event does?"""
+        return any(plan.bound.summary is not None for plan in self.plans)
+
+    def closed(self, store: Carried, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
+        """The totals of buckets that are over, of queries that ask for totals."""
+        return tuple(totals.closed(store, self.numbers, self.shipments, self.plans, until))
 
     def begins(self, table: pa.Table) -> Int64s:
         """The time from which an event can matter: its lower bound, if times are imprecise."""
@@ -240,9 +246,9 @@ class Step:
         return replace(events, table=events.table.drop_columns([CHUNK])), chunks
 
     def found(
-        self, store: EndStore, events: EventTable, after: int | None, until: int
+        self, store: Carried, events: EventTable, after: int | None, until: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The matches that complete in the interval, of every query."""
+        """The matches that complete in the interval, of every query; those of SUMMARISE are only added up."""
         seen = int(np.searchsorted(events.time, until, side="right"))
         released = EventTable(events.table.slice(0, seen), events.time[:seen], events.instant[:seen])
         if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
@@ -253,10 +259,16 @@ class Step:
             ended = None
             if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
                 ended = read_ended(store.ended(number))
+            elif plan.bound.summary is not None:
+                totals.carry(store, number, plan, find_parts(plan, own, after, until))
+                continue
             look_now_and_then(plan, own)
             matches = find(plan, own, after, until, ended)
             if ended is not None:
                 store.end(number, write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until))
+            if plan.bound.summary is not None:
+                totals.carry(store, number, plan, parts_of(plan.bound, own, matches))
+                continue
             for batch in result_batches(plan.bound, own, matches, shipment.schema):
                 yield number, batch
 

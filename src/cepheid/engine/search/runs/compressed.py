@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from cepheid.engine.limits import check_limit
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, MATCHES, Rows
 from cepheid.engine.search.runs.enumerate import CUT, list_matches, nothing_listed
 from cepheid.engine.search.runs.moves import COUNTLESS
-from cepheid.engine.search.runs.prepare import Prepared, to_matches
+from cepheid.engine.search.runs.prepare import Prepared, matches_of
+from cepheid.language.bound import BoundQuery
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,11 @@ class CompressedMatches:
         """All matches, or the first `limit` of them; more than max_matches are an error, as everywhere."""
         most = self.prepared.plan.limits.max_matches
         wanted = most if limit is None else min(limit, most)
-        listed = guarded(list_matches)(
-            nothing_listed(self.prepared.compiled.program.places),
-            np.ascontiguousarray(self.entries),
-            np.ascontiguousarray(self.accepted),
-            len(self.accepted),
-            wanted,
-        )
-        cut = bool(listed.filled[CUT])
+        bound, rows = self.prepared.plan.bound, self.prepared.candidates.rows
+        found, cut = listed_matches(bound, self.entries, self.accepted, rows, wanted)
         asked_for = limit is not None and limit <= most
         truncated = self.truncated or (check_limit(self.prepared.plan, "max_matches", cut and not asked_for))
-        return to_matches(self.prepared, listed, self.state, truncated)
+        return replace(found, counters=self.prepared.counters(self.state), truncated=truncated)
 
     def _exact(self) -> list[int]:
         """The number of matches of each accepting entry; those past 63 bits are counted again, without a bound."""
@@ -94,3 +89,15 @@ class CompressedMatches:
         """When the matches of each accepting entry are known."""
         known: Int64s = self.accepted[:, KNOWN]
         return known
+
+
+def listed_matches(bound: BoundQuery, entries: Rows, accepted: Rows, row_of: Int64s, most: int) -> tuple[Matches, bool]:
+    """The matches that accepting entries stand for, at most so many; and whether there are more."""
+    listed = guarded(list_matches)(
+        nothing_listed(len(bound.positives)),
+        np.ascontiguousarray(entries),
+        np.ascontiguousarray(accepted),
+        len(accepted),
+        most,
+    )
+    return matches_of(bound, listed, row_of), bool(listed.filled[CUT])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from cepheid.engine.program.tables import KEYS_FROM
 from cepheid.engine.search.runs.by_value import Waits, make_waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, split_place
 from cepheid.engine.search.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUFFERED, PEAK_RUNS, Widths
+from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 
 
@@ -65,12 +66,18 @@ def waits_for_values(prepared: Prepared) -> Waits:
 
 def to_matches(prepared: Prepared, listed: Listed, state: Int64s, truncated: bool) -> Matches:
     """The matches that a kernel wrote down."""
+    found = matches_of(prepared.plan.bound, listed, prepared.candidates.rows)
+    return replace(found, counters=prepared.counters(state), truncated=truncated)
+
+
+def matches_of(bound: BoundQuery, listed: Listed, row_of: Int64s) -> Matches:
+    """The matches that are written down; `row_of` gives the table row of each event."""
     found = int(listed.filled[FOUND])
     sizes = listed.sizes[:found]
     starts = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])[:-1].astype(np.int64)
     events = listed.events[: int(listed.filled[EVENTS_LISTED])]
     chosen = []
-    for place, component in enumerate(prepared.plan.bound.positives):
-        rows, offsets = split_place(events, sizes, found, starts, prepared.candidates.rows, place)
+    for place, component in enumerate(bound.positives):
+        rows, offsets = split_place(events, sizes, found, starts, row_of, place)
         chosen.append(Chosen(rows, offsets if component.kleene else None))
-    return Matches(tuple(chosen), listed.known[:found].copy(), counters=prepared.counters(state), truncated=truncated)
+    return Matches(tuple(chosen), listed.known[:found].copy())

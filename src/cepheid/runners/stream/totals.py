@@ -1,0 +1,66 @@
+"""SUMMARISE in a stream: sums of the buckets that are still open are carried along; a bucket comes out when it is over.
+
+A bucket is over when the watermark has passed its end: then every match that counts in it is known, its row is
+appended once and never changed. Without EVERY there is one bucket, which is over at the end of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from cepheid.engine.data.matches import NEVER
+from cepheid.plan.physical import Plan
+from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.spark.shipment import Shipment, as_batches
+from cepheid.runners.stream.carried import Carried
+from cepheid.runners.total_parts import added_up, closed_by, finished, parts_schema
+
+
+def carry(store: Carried, number: int, plan: Plan, fresh: pa.Table) -> None:
+    """Adds parts that a step found to those that are carried."""
+    summary = plan.bound.summary
+    assert summary is not None
+    held = store.ended(slot(number))
+    tables = [fresh] if held is None else [decoded(held), fresh]
+    store.end(slot(number), encoded(added_up(tables, summary).combine_chunks()))
+
+
+def closed(
+    store: Carried, numbers: Sequence[int], shipments: Sequence[Shipment], plans: Sequence[Plan], until: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of all buckets that are over; parts of them, where other shards have parts, too."""
+    for number, shipment, plan in zip(numbers, shipments, plans, strict=True):
+        summary = plan.bound.summary
+        if summary is None:
+            continue
+        held = store.ended(slot(number))
+        assert shipment.events is not None
+        schema = parts_schema(plan.bound, shipment.events)
+        if held is None:
+            if until < NEVER or summary.by or summary.every is not None:
+                continue
+            parts = added_up([schema.empty_table()], summary)  # as in SQL: one row, whatever it counts
+        else:
+            parts = decoded(held)
+        over, others = closed_by(parts, summary, until)
+        if over.num_rows:
+            store.end(slot(number), encoded(others.combine_chunks()))
+            if whole_here(plan):
+                batches = as_batches(finished(plan.bound, over, shipment.events), shipment.schema)
+            else:
+                batches = over.combine_chunks().to_batches()
+            for batch in batches:
+                yield number, batch
+
+
+def whole_here(plan: Plan) -> bool:
+    """Do all matches of a group come out of one shard?"""
+    summary, exchange = plan.bound.summary, plan.exchange
+    return summary is None or (exchange.shards or 1) == 1 or set(exchange.keys) <= set(summary.by)
+
+
+def slot(number: int) -> int:
+    """Where the sums of a query lie among what is carried: beside the ends of its matches."""
+    return -1 - number
