@@ -244,7 +244,7 @@ def _call(name: str, nodes: tuple[s.Expression, ...], resolve: Resolve) -> Colum
     """A function over columns: by its form for columns, else called once for each row."""
     function = find_function(name)
     assert function is not None
-    constants = [node.value for node in nodes if isinstance(node, s.Literal)]
+    constants = function.constants_of([getattr(node, "value", None) for node in nodes])
     arguments: list[Any] = [
         node.value if place in function.constants and isinstance(node, s.Literal) else value(node, resolve)
         for place, node in enumerate(nodes)

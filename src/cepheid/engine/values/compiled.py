@@ -365,7 +365,7 @@ class _Writer:
         if function.null is not None:
             nulls.append(function.null.format(*arguments))
         null = self.once(" or ".join(nulls) or "False")
-        constants = [each.value for each in node.arguments if isinstance(each, s.Literal)]
+        constants = function.constants_of([getattr(each, "value", None) for each in node.arguments])
         inline = function.inline
         if function.source is not None:
             inline = function.source([self.once(each) for each in arguments], constants)
@@ -439,7 +439,7 @@ class _Writer:
         if function.user:
             return not function.is_compiled(kinds) and not all(kind in _PYTHON for kind in kinds)
         if function.source is not None:
-            constants = [each.value for each in node.arguments if isinstance(each, s.Literal)]
+            constants = function.constants_of([getattr(each, "value", None) for each in node.arguments])
             return function.source(["0"] * len(node.arguments), constants) is None
         return any(kind in (DataType.TEXTS, DataType.MAP) for kind in kinds)
 
@@ -457,7 +457,7 @@ class _Writer:
         self.as_python[expression_text(node)] = None
         outside = list(_outside_aggregates(node))
         attributes = [inner for inner in outside if isinstance(inner, s.Attribute)]
-        self.read |= dict.fromkeys(attribute.name for attribute in attributes)
+        self.read |= dict.fromkeys([attribute.name for attribute in attributes] or [self.schema.time])
         references = tuple(dict.fromkeys(attribute.of for attribute in attributes))
         aggregates = tuple(dict.fromkeys(inner for inner in outside if _is_aggregate(inner)))
         given = [case.slot(reference) for reference in references]

@@ -88,6 +88,10 @@ class Function:
         forms = (self.kernel, self.inline, self.source)
         return not self.user and all(form is None for form in forms) and self.name not in SPECIAL
 
+    def constants_of(self, values: Sequence[Any]) -> list[Any]:
+        """Those of its arguments that must be constants."""
+        return [each for place, each in enumerate(values) if place in self.constants]
+
     def accepted(self, place: int) -> Kinds:
         """The types that an argument may have."""
         if isinstance(self.accepts, tuple):

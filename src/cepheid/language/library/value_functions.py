@@ -242,14 +242,14 @@ def _wrong_type(constants: Sequence[Any]) -> str | None:
 
 def _get(collection: Any, key: Any) -> Any:
     """An element of a list, counted from 0, or the value of a map under a key; None if there is none."""
-    if _is_map(collection):
+    if not collection or _is_map(collection):
         return _looked_up(collection, key)
     return collection[key] if 0 <= key < len(collection) else None
 
 
 def _element_at(collection: Any, key: Any) -> Any:
     """The same counted from 1, negative places from the end."""
-    if _is_map(collection):
+    if not collection or _is_map(collection):
         return _looked_up(collection, key)
     place = key - 1 if key > 0 else key + len(collection)
     return collection[place] if key != 0 and 0 <= place < len(collection) else None
@@ -257,7 +257,7 @@ def _element_at(collection: Any, key: Any) -> Any:
 
 def _is_map(collection: Any) -> bool:
     """Arrow gives a map as a list of pairs."""
-    return isinstance(collection, dict) or (bool(collection) and isinstance(collection[0], tuple))
+    return isinstance(collection, dict) or isinstance(collection[0], tuple)
 
 
 def _looked_up(collection: Any, key: Any) -> Any:
