@@ -19,7 +19,10 @@ def filled(template: str, with_columns: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("template", EVERY)
 def test_every_function_of_columns(template: str) -> None:
-    for columns in ({"n": "a.i", "s": "a.s", "u": "a.u", "c": "a.flag"}, {"n": "a.f", "s": "a.t", "u": "a.ts", "c": "a.i > a.j"}):
+    for columns in (
+        {"n": "a.i", "s": "a.s", "u": "a.u", "c": "a.flag"},
+        {"n": "a.f", "s": "a.t", "u": "a.ts", "c": "a.i > a.j"},
+    ):
         text = filled(template, columns)
         for row, (one, other) in enumerate(zip(f.by_reference(text, EVENTS), f.by_arrow(text, EVENTS), strict=True)):
             assert f.alike(one, other), (text, EVENTS.slice(row, 1).to_pylist(), one, other)

@@ -22,7 +22,19 @@ WHOLE = [0, 1, -1, 2, 7, -25, 15, 2**31, -(2**40) + 3, 2**53 + 1, GREATEST, LEAS
 FRACTIONS = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 2.675, -1234.5678, 1e10, 1e300, -1e300, 9007199254740993.0, 1e-5]
 FRACTIONS += [float("inf"), float("-inf"), float("nan"), None]  # type: ignore[list-item]
 TEXTS = ["", "a", "abc", "Abc", " a b ", "a%b", "a_b", "a\\b", "12", " -7 ", "1.5", "1e3", "yes", "FALSE", "a,b,,c"]
-TEXTS += ["straße", "ÄÖ", "a\nb", "a\r\nb", "😀x", "x😀", "2026-01-31 12:00:00", "99999999999999999999", "+3", "t", None]  # type: ignore[list-item]
+TEXTS += [
+    "straße",
+    "ÄÖ",
+    "a\nb",
+    "a\r\nb",
+    "😀x",
+    "x😀",
+    "2026-01-31 12:00:00",
+    "99999999999999999999",
+    "+3",
+    "t",
+    None,
+]  # type: ignore[list-item]
 TIMES = [
     dt.datetime(1970, 1, 1),
     dt.datetime(1969, 12, 31, 23, 59, 59, 999999),
@@ -66,7 +78,14 @@ NUMBERS_OF_NUMBERS += ["length({s})", "instr({s}, {s})", "nvl({n}, 0)", "log({n}
 NUMBERS_OF_NUMBERS += [f"{part}({{u}})" for part in ("year", "quarter", "month", "day", "hour", "minute", "second")]
 NUMBERS_OF_NUMBERS += [f"{part}({{u}})" for part in ("dayofweek", "weekday", "dayofyear", "weekofyear", "unix_seconds")]
 NUMBERS_OF_NUMBERS += ["timestampdiff(minute, {u}, {u})", "timestampdiff(month, {u}, {u})", "datediff({u}, {u})"]
-NUMBERS_OF_NUMBERS += ["CAST({u} AS bigint)", "unix_millis({u})", "a.l[1]", "element_at(a.l, -1)", "size(a.w)", "size(a.m)"]
+NUMBERS_OF_NUMBERS += [
+    "CAST({u} AS bigint)",
+    "unix_millis({u})",
+    "a.l[1]",
+    "element_at(a.l, -1)",
+    "size(a.w)",
+    "size(a.m)",
+]
 NUMBERS_OF_NUMBERS += ["a.m['a']", "length(a.l)", "haversine({n}, {n}, 1, 2.5)", "atan2({n}, {n})"]
 STRINGS = ["a.s", "a.t", "'a'", "'a%b'", "''"]
 STRINGS_OF_STRINGS = ["lower({s})", "upper({s})", "trim({s})", "ltrim({s})", "rtrim({s})", "concat({s}, {s})"]

@@ -17,7 +17,41 @@ from typing import Any
 _SAFE_CALLS: dict[str, Any] = {"abs": abs, "min": min, "max": max}
 _SAFE_MATH = frozenset({"fabs", "isnan", "isinf", "isfinite", "copysign", "pi", "e", "inf", "nan"})
 _ALWAYS = frozenset(
-    ["RESUME", "NOP", "CACHE", "COPY_FREE_VARS", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "STORE_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST", "LOAD_CONST", "LOAD_SMALL_INT", "RETURN_VALUE", "RETURN_CONST", "COMPARE_OP", "TO_BOOL", "UNARY_NOT", "POP_JUMP_IF_FALSE", "POP_JUMP_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_FORWARD_IF_TRUE", "JUMP_FORWARD", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP", "PRECALL", "CALL", "NOT_TAKEN"]
+    [
+        "RESUME",
+        "NOP",
+        "CACHE",
+        "COPY_FREE_VARS",
+        "PUSH_NULL",
+        "POP_TOP",
+        "COPY",
+        "SWAP",
+        "LOAD_FAST",
+        "LOAD_FAST_CHECK",
+        "LOAD_FAST_LOAD_FAST",
+        "LOAD_FAST_BORROW",
+        "LOAD_FAST_BORROW_LOAD_FAST_BORROW",
+        "STORE_FAST",
+        "STORE_FAST_LOAD_FAST",
+        "STORE_FAST_STORE_FAST",
+        "LOAD_CONST",
+        "LOAD_SMALL_INT",
+        "RETURN_VALUE",
+        "RETURN_CONST",
+        "COMPARE_OP",
+        "TO_BOOL",
+        "UNARY_NOT",
+        "POP_JUMP_IF_FALSE",
+        "POP_JUMP_IF_TRUE",
+        "POP_JUMP_FORWARD_IF_FALSE",
+        "POP_JUMP_FORWARD_IF_TRUE",
+        "JUMP_FORWARD",
+        "JUMP_IF_FALSE_OR_POP",
+        "JUMP_IF_TRUE_OR_POP",
+        "PRECALL",
+        "CALL",
+        "NOT_TAKEN",
+    ]
 )
 
 

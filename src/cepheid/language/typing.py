@@ -231,7 +231,7 @@ def _constants(node: s.Call, function: Function, complain: Fail) -> list[object]
         argument = node.arguments[place]
         if not isinstance(argument, s.Literal):
             hint = f"it is written {function.shown}"
-            complain(f"argument {place + 1} of {node.function}() is a constant", argument, "not-constant", hint)
+            complain(f"argument {place + 1} of {node.function}() must be a constant", argument, "not-constant", hint)
         given.append(argument.value)
     wrong = function.wrong(given) if function.wrong is not None and given else None
     if wrong is not None:

@@ -301,7 +301,9 @@ FUNCTIONS: tuple[Function, ...] = (
         shown="mod(x, y)",
         says="the remainder, with the sign of x: the same as `x % y`",
     ),
-    Function("pmod", _guarded(_pmod), 2, 2, NUMBER, None, shown="pmod(x, y)", says="the remainder, positive where y is"),
+    Function(
+        "pmod", _guarded(_pmod), 2, 2, NUMBER, None, shown="pmod(x, y)", says="the remainder, positive where y is"
+    ),
     Function(
         "least",
         lambda *values: min(_alike(values), default=None),

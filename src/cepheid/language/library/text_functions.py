@@ -165,7 +165,7 @@ def _wrong_extract(constants: Sequence[Any]) -> str | None:
     if "(?P<" in constants[0] or "(?<" in constants[0]:
         return "groups go by their number, not by a name"
     if type(group) is not int or not 0 <= group <= groups:
-        return f"the expression has {groups} groups, and {group!r} is none of them"
+        return f"the expression has no group {group!r}"
     return _wrong_regex((group_named(constants[0])[0],))
 
 
