@@ -1,4 +1,4 @@
-"""Functions between events: every engine as the reference, compiled, derived or as Python; and DEFINE, RETURN *, structs."""
+"""Functions between events: every engine as the reference, compiled or as Python; DEFINE, RETURN *, structs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Writes the tables of functions in docs/language.md: `PYTHONPATH=src:tests .venv/bin/python -m language.function_tables`."""
+"""Writes the tables of functions in docs/language.md, from the registry."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from cepheid.language.library import number_functions, text_functions, time_functions, value_functions
@@ -27,12 +26,9 @@ def page(text: str) -> str:
     """The page with its tables written again, each between two marks."""
     for name, functions in LIBRARIES.items():
         begin, end = f"<!-- functions of {name} -->\n", f"\n<!-- end of functions of {name} -->"
-        text = re.sub(
-            re.escape(begin) + ".*?" + re.escape(end),
-            lambda _, new=begin + table(functions) + end: new,
-            text,
-            flags=re.S,
-        )
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        text = before + begin + table(functions) + end + after
     return text
 
 

@@ -1,4 +1,4 @@
-"""Values at the edges of their types and expressions over one event, for tests that hold three evaluators to each other."""
+"""Values at the edges of their types and expressions over one event, to hold three evaluators to each other."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ CONDITIONS = ["{n} < {n}", "{n} = {n}", "{s} = {s}", "{s} < {s}", "{u} > {u}", "
 CONDITIONS += ["{s} IS NOT NULL", "{n} BETWEEN {n} AND {n}", "a.flag", "NOT ({c} AND {c})", "{c} OR {c}", "{s} != {s}"]
 CONDITIONS += [f"{{s}} LIKE '{pattern}'" for pattern in ("a%", "%b", "_b_", "a\\%b", "%a%b%", "", "a\\_b")]
 CONDITIONS += [f"{{s}} ILIKE '{pattern}'" for pattern in ("A%", "%B", "ä%", "%STRASSE")]
-CONDITIONS += [f"{{s}} RLIKE '{pattern}'" for pattern in ("^a.b$", "[a-c]+$", "\\d{2}", "(a|b)*c", "^$", "a.b", "\\s")]
+CONDITIONS += [
+    f"{{s}} RLIKE '{pattern}'" for pattern in ("^a.b$", "[a-c]+$", "\\d{2}", "(a|b)*c", "(?i)A", "^$", "a.b", "\\s")
+]
 CONDITIONS += ["starts_with({s}, {s})", "ends_with({s}, 'b')", "contains({s}, {s})", "NOT {s} LIKE '%b'"]
 CONDITIONS += ["startswith({s}, 'a')", "array_contains(a.l, 5)", "array_contains(a.w, 'y')", "CAST({s} AS boolean)"]
 CONDITIONS += ["CAST({n} AS boolean)", "{u} - {u} < 5 minutes", "hour({u}) BETWEEN 8 AND 18", "{u} >= '2024-01-01'"]

@@ -1,7 +1,7 @@
 """Conditions that kernels have no form of: text of several events, lists of strings, functions that stay in Python.
 
-Kernels know row numbers and arrays of numbers. Such a condition needs the values themselves, so the columns it reads are
-kept beside the arrays, under a number that travels as the last literal; the number goes when the arrays do.
+Kernels know row numbers and arrays of numbers. Such a condition needs the values themselves, so the columns it reads
+are kept beside the arrays, under a number that travels as the last literal; the number goes when the arrays do.
 """
 
 from __future__ import annotations

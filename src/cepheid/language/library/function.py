@@ -1,7 +1,7 @@
 """What is known of a function: one entry says its types, its meaning in plain Python, and its other forms.
 
-The reference calls `call`. Conditions on one event are computed over whole columns by `columnwise` (Arrow), and on Spark
-by `spark` in front of the shuffle; without these forms the function is called once for each value, or left to the engine.
+The reference calls `call`. Conditions on one event are computed over whole columns by `columnwise` (Arrow), and on
+Spark by `spark` in front of the shuffle; without these forms it is called once for each value, or left to the engine.
 Kernels take `inline`, `source` or `kernel`; a function without one of them is computed over whole columns beforehand if
 it reads one event, and else runs as Python. All forms give the same result: `tests/language/test_functions_agree.py`.
 """

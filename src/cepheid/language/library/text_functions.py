@@ -18,11 +18,13 @@ from cepheid.language.schema import DataType
 
 _TEXT, _BOOL, _WHOLE = DataType.STRING, DataType.BOOL, DataType.INT
 _ESCAPE = "\\"
-# What RE2 and Java read alike, outside of brackets: plain ASCII, escapes, anchors, groups, repetition.
+# What RE2 and Java read alike: plain ASCII, escapes, anchors, groups, repetition; a bracket is one character here.
+# Both patterns are possessive (`*+`, `++`): a query's text is not trusted, and they never go back.
 _ALIKE = re.compile(
-    r"(?:[A-Za-z0-9 _,:;@/#=<>!~'\"%&-]|\\[dDwW.^$*+?()\[\]{}|\\/-]|[.^|]|\((?:\?:)?|\)|[*+?]\??|\{\d+(?:,\d*)?\}|BRACKET)*\$?\Z"
+    r"(?>[A-Za-z0-9 _,:;@/#=<>!~'\"%&\x00-]|\\[dDwW.^$*+?()\[\]{}|\\/-]|[.^|]|\((?!\?)|\(\?:|\)"
+    r"|[*+?]\??|\{\d+(?:,\d*)?\})*+\$?\Z"
 )
-_BRACKET = re.compile(r"\[\^?(?:[A-Za-z0-9 _.,:;@/#=<>!~'\"%*+?(){}|$]|\\[dDwW\]\[\\^-]|[A-Za-z0-9]-[A-Za-z0-9])+\]")
+_BRACKET = re.compile(r"\[\^?(?>[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9 _.,:;@/#=<>!~'\"%*+?(){}|$]|\\[dDwW\]\[\\^-])++\]")
 
 
 def _one(compute: Any, text: str, *arguments: Any) -> Any:
@@ -120,10 +122,13 @@ def java_pattern(pattern: str) -> str | None:
     >>> java_pattern("^a.c$"), java_pattern(chr(92) + "s+")
     ('(?d)^a.c\\\\z', None)
     """
-    outside = _BRACKET.sub("BRACKET", pattern)
-    if "BRACKET" in pattern or not _ALIKE.match(outside):
+    outside = _BRACKET.sub("\x00", pattern)
+    if "\x00" in pattern or not _ALIKE.match(outside):
         return None
     if re.search(r"\\d-|-\\d|\\w-|-\\w", pattern) or "^" in pattern[1:].replace("[^", "").replace("\\^", ""):
+        return None
+    # Java goes back and forth: without repeated groups and with two repetitions at most, time stays bounded.
+    if re.search(r"\)[*+{]", outside) or len(re.findall(r"(?<!\\)[*+]|\{\d+,", outside)) > 2:
         return None
     ends = pattern.endswith("$") and not pattern.endswith("\\$")
     return "(?d)" + (pattern[:-1] + "\\z" if ends else pattern)  # (?d): only a newline ends a line, as in RE2
@@ -386,7 +391,7 @@ FUNCTIONS: tuple[Function, ...] = (
             wrong=_wrong_whole,
             spark=_spark_substring,
             shown="substring(s, start, length)",
-            says="so many characters (all if left out) from a place on; places count from 1, negative ones from the end",
+            says="so many characters (all if left out) from a place on; places count from 1, from the end if negative",
         ),
         "substr",
     ),
