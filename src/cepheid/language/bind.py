@@ -432,7 +432,7 @@ class _Binder:
         return tuple(found)
 
     def starred(self, star: s.Star) -> Iterator[tuple[str, s.Expression]]:
-        """`*`: the events of all variables. `a.*`: the attributes of one, by their names; of several, `a_x` and `b_x`."""
+        """`*`: the events of all variables. `a.*`: the attributes of one, by name; of several, `a_x` and `b_x`."""
         if star.of is None:
             for component in self.positives:
                 yield component.variable, s.Reference(component.variable, span=star.span)
