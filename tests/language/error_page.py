@@ -7,6 +7,7 @@ from pathlib import Path
 from language.error_table.clauses import PROBABILITIES, RETURN_AND_OUTPUT, TOTALS, WINDOWS
 from language.error_table.conditions import CONDITIONS, EVENT_SELECTION_STRATEGIES, KLEENE_PLUS_AND_AGGREGATES
 from language.error_table.data import NAMES_AND_TYPES_OF_THE_DATA
+from language.error_table.functions import DEFINITIONS_AND_FUNCTIONS
 from language.error_table.kinds import COLUMNS, TYPES, Example, Kind, Section
 from language.error_table.python import PATTERNS_BUILT_IN_PYTHON
 from language.error_table.reading import READING_THE_TEXT, THE_PATTERN
@@ -18,6 +19,7 @@ SECTIONS = (
     READING_THE_TEXT,
     THE_PATTERN,
     CONDITIONS,
+    DEFINITIONS_AND_FUNCTIONS,
     EVENT_SELECTION_STRATEGIES,
     KLEENE_PLUS_AND_AGGREGATES,
     WINDOWS,

@@ -16,6 +16,7 @@ from cepheid.language.schema import DataType, Schema
 from cepheid.language.syntax import OutputMode, Strategy
 from cepheid.language.units import UNITS, unit_named
 
+COMMAND = "PYTHONPATH=src:tests .venv/bin/python -m language.function_tables"
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "language.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"^```sql\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`]+)`")
@@ -82,8 +83,9 @@ def test_all_units_are_listed_with_their_spellings() -> None:
 
 
 def test_all_functions_are_listed() -> None:
-    names = [CODE.findall(row[0]) for row in rows("Function")]
-    assert {call.split("(")[0] for cell in names for call in cell} == set(BUILT_IN)
+    listed = [(CODE.findall(row[0])[0], row[1].strip()) for row in rows("Function")]
+    expected = [(function.shown or f"{function.name}(x)", function.says) for function in BUILT_IN.values()]
+    assert sorted(listed) == sorted(expected), "write the tables again with: " + COMMAND
     assert all(f"`{name}`" in PAGE for name in AGGREGATES)
 
 

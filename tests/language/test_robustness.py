@@ -114,7 +114,7 @@ EXTREMES = {
     "indices": (START + "a[" * 40_000, "syntax"),
     "defaults": (START + "a.x[" * 20_000 + "1", "syntax"),
     "closed defaults": (START + "a.x[" * 5_000 + "1" + "]" * 5_000 + " > 1", "too-deep"),
-    "dots": (START + "a" + ".x" * 40_000, "syntax"),
+    "dots": (START + "a" + ".x" * 40_000, "unknown-attribute"),
     "the same condition": (START + " AND ".join(["a.x > 1"] * 2_000), None),
     "different conditions": (START + " AND ".join(f"a.x > {n}" for n in range(2_000)), "too-many-combinations"),
     "alternatives": (START + " OR ".join(f"a.x > {n}" for n in range(2_000)), None),

@@ -30,7 +30,9 @@ FIELDS = [("ts", pa.int64()), ("type", pa.string()), ("x", pa.int32())]
         (pa.timestamp("ns", "UTC"), DataType.TIME),
         (pa.date32(), DataType.TIME),
         (pa.large_list(pa.float64()), DataType.LIST),
-        (pa.list_(pa.string()), DataType.OTHER),
+        (pa.list_(pa.string()), DataType.TEXTS),
+        (pa.map_(pa.string(), pa.int64()), DataType.MAP),
+        (pa.map_(pa.string(), pa.list_(pa.int64())), DataType.OTHER),
         (pa.struct([("a", pa.int8())]), DataType.OTHER),
     ],
 )

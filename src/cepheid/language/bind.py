@@ -15,6 +15,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundGap, BoundQuery, BoundSummary, BoundWindow, Branch, Conjunct, Phase
 from cepheid.language.check import HALF_A_PAIR, is_text, located, returned_name
+from cepheid.language.defined import with_definitions
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
@@ -51,7 +52,9 @@ class _Binder:
     """Carries the query, the schema and the text for error messages through the steps of binding."""
 
     def __init__(self, query: s.QuerySyntax, schema: Schema, parameters: dict[str, Any], text: str | None) -> None:
-        self.query, self.schema, self.parameters, self.text = query, schema, parameters, text
+        self.schema, self.parameters, self.text = schema, parameters, text
+        self.query, self.defined = with_definitions(query, schema, parameters)
+        query = self.query
         self.positives = [component for component in query.components if not component.negative]
         self.by_name = {component.variable: component for component in query.components}
 
@@ -62,11 +65,10 @@ class _Binder:
 
     def bind(self) -> BoundQuery:
         self.check_types_exist()
-        where = self.names(self.query.where) if self.query.where is not None else None
-        if where is not None:
-            where = self.times(where)
-            check_condition(where, self.schema, self.fail)
-        equivalence, fixed, rest = self.equivalences(where)
+        where = self.condition(self.query.where) if self.query.where is not None else None
+        tested = [*_top_level(where), *(self.condition(test) for test in self.defined)]
+        span = where.span if where is not None else s.NOWHERE
+        equivalence, fixed, rest = self.equivalences(s.And(tuple(tested), span=span) if self.defined else where)
         returns = self.returned()
         syntax = replace(self.query, where=where)
         return BoundQuery(
@@ -83,6 +85,30 @@ class _Binder:
             gaps=tuple(self.gaps()),
             text=self.text,
         )
+
+    def condition(self, node: s.Expression) -> s.Expression:
+        """A condition with its names, times and values resolved, and its types checked."""
+        resolved = self.values(self.times(self.names(node)))
+        check_condition(resolved, self.schema, self.fail)
+        return resolved
+
+    def values(self, node: s.Expression) -> s.Expression:
+        """Forms that depend on types: `a.list[0]`, the type that CAST converts from, `mod(x, y)`."""
+        node = s.rebuild(node, self.values)
+        match node:
+            case s.Duration():
+                return self.steps(node, node)
+            case s.Attribute(name=name, default=s.Expression() as key) if self.is_collection(name):
+                return s.Call("get", (replace(node, default=None), key), span=node.span)
+            case s.Call(function=function, arguments=(operand, wanted)) if function.lower() in ("cast", "try_cast"):
+                kind = type_of(operand, self.schema, self.fail)
+                return s.Call(function.lower(), (operand, wanted, s.Literal(kind.name)), span=node.span)
+            case s.Call(function=function, arguments=(left, right)) if function.lower() == "mod":
+                return s.Arithmetic("%", left, right, span=node.span)
+        return node
+
+    def is_collection(self, name: str) -> bool:
+        return self.schema.type_of(name) in (DataType.LIST, DataType.TEXTS, DataType.MAP)
 
     # names
 
@@ -160,6 +186,17 @@ class _Binder:
 
         node = s.rebuild(node, self.times)
         match node:
+            case s.Duration():
+                return node  # what stands beside it says in which steps it is
+            case s.Arithmetic(left=left, right=right) if _durations(left, right) and not _has_attribute(node):
+                return node  # 2 * 5 minutes: what stands beside it says more
+            case s.Comparison(left=left, right=right) | s.Arithmetic(left=left, right=right) if _durations(left, right):
+                return replace(node, left=self.steps(left, right), right=self.steps(right, left))
+            case s.Between(operand=operand, low=low, high=high) if _durations(operand, low, high):
+                low, high = self.steps(low, operand), self.steps(high, operand)
+                return replace(node, operand=self.steps(operand, low), low=low, high=high)
+            case s.Membership(operand=operand, values=tuple() as values) if _durations(operand, *values):
+                return replace(node, values=tuple(self.steps(value, operand) for value in values))
             case s.Comparison(left=left, right=right):
                 return replace(node, left=instant(right, left), right=instant(left, right))
             case s.Between(operand=operand, low=low, high=high):
@@ -173,6 +210,23 @@ class _Binder:
                 fixed = [(name, value and instant(s.Attribute(owner, name), value)) for name, value in tests]
                 return replace(node, tests=tuple(fixed))
         return node
+
+    def steps(self, node: s.Expression, beside: s.Expression) -> s.Expression:
+        """A length of time as a number: microseconds beside timestamps, else steps of the time column."""
+        if not isinstance(node, s.Duration):
+            return s.rebuild(node, lambda inner: self.steps(inner, beside))
+        names = {inner.name for inner in s.walk(beside) if isinstance(inner, s.Attribute)}
+        stamped = any(self.schema.type_of(name) is DataType.TIME for name in names)
+        unit = "microseconds" if stamped else self.schema.time_unit
+        if unit is None:
+            hint = f"pass time_unit='ms' (or what '{self.schema.time}' counts), or write a plain number"
+            message = f"{node.unit}, but it is not known what one step of column '{self.schema.time}' is"
+            self.fail(message, node, "unknown-time-unit", hint)
+        length = in_unit(Fraction(str(node.length)), node.unit, unit)
+        value = int(length) if length.denominator == 1 else float(length)
+        if within_64_bits(value) is None:
+            self.fail("a length of time beyond 64 bits", node, "bad-number", None)
+        return s.Literal(value, span=node.span)
 
     def is_time(self, node: s.Expression) -> bool:
         if isinstance(node, s.Attribute):  # quick, and its default may still be a string
@@ -358,22 +412,48 @@ class _Binder:
     def returned(self) -> tuple[tuple[str, s.Expression], ...] | None:
         if self.query.returns is None:
             return None
-        found = []
+        found: list[tuple[str, s.Expression]] = []
         for item in self.query.returns:
-            expression = self.times(self.names(item.expression))
+            if isinstance(item.expression, s.Star):
+                found += self.starred(item.expression)
+                continue
+            expression = self.values(self.times(self.names(item.expression)))
             if not isinstance(expression, s.Reference):
                 type_of(expression, self.schema, self.fail)
             if isinstance(expression, s.Attribute) and self.by_name[expression.of.variable].kleene:
                 expression = self.whole_group(expression)
             found.append((returned_name(item), expression))
+        names = [name for name, _ in found]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            star = next(item for item in self.query.returns if isinstance(item.expression, s.Star))
+            hint = "give it another name with AS"
+            self.fail(f"two returned columns are called '{twice}'", star, "duplicate-column", hint)
         return tuple(found)
+
+    def starred(self, star: s.Star) -> Iterator[tuple[str, s.Expression]]:
+        """`*`: the events of all variables. `a.*`: the attributes of one, by name; of several, `a_x` and `b_x`."""
+        if star.of is None:
+            for component in self.positives:
+                yield component.variable, s.Reference(component.variable, span=star.span)
+            return
+        assert self.query.returns is not None
+        stars = [item.expression.of for item in self.query.returns if isinstance(item.expression, s.Star)]
+        several = sum(of is not None for of in stars) > 1
+        for name in self.schema.whole_names:
+            attribute = s.Attribute(star.of, name, span=star.span)
+            kleene = self.by_name[star.of.variable].kleene
+            yield (
+                f"{star.of.variable}_{name}" if several else name,
+                self.whole_group(attribute) if kleene else attribute,
+            )
 
     def summary(self, equivalence: tuple[str, ...]) -> BoundSummary | None:
         written = self.query.summary
         if written is None:
             return None
         every = self.time_length(written.every) if written.every is not None else None
-        arguments = [t.argument and self.times(self.names(t.argument)) for t in written.totals]
+        arguments = [t.argument and self.values(self.times(self.names(t.argument))) for t in written.totals]
         return bind_summary(written, arguments, every, equivalence, self.schema, self.fail)
 
     def whole_group(self, attribute: s.Attribute) -> s.Attribute:
@@ -381,6 +461,22 @@ class _Binder:
         if attribute.of.element is not s.Element.SINGLE:
             return attribute
         return replace(attribute, of=replace(attribute.of, element=s.Element.ALL))
+
+
+def _durations(*nodes: s.Expression) -> bool:
+    return any(isinstance(inner, s.Duration) for node in nodes for inner in _sums(node))
+
+
+def _has_attribute(node: s.Expression) -> bool:
+    return any(isinstance(inner, s.Attribute) for inner in s.walk(node))
+
+
+def _sums(node: s.Expression) -> Iterator[s.Expression]:
+    """The value and what it is added up from: not the arguments of functions, which have a unit of their own."""
+    yield node
+    if isinstance(node, s.Arithmetic | s.Negative):
+        for inner in s.children(node):
+            yield from _sums(inner)
 
 
 def _top_level(where: s.Expression | None) -> Iterable[s.Expression]:

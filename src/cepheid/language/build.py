@@ -25,6 +25,7 @@ from cepheid.language.expressions import (
     attr,
     avg,
     call,
+    case,
     checked_name,
     col,
     count,
@@ -55,6 +56,7 @@ __all__ = [
     "attr",
     "avg",
     "call",
+    "case",
     "col",
     "count",
     "equivalent",
@@ -265,6 +267,16 @@ class Pattern:
         joined = None if not found else found[0] if len(found) == 1 else s.And(tuple(found))
         return self._with(where=joined)
 
+    def define(self, **definitions: Expr) -> Pattern:
+        """Names for events that pass a condition, to stand where types do; `col("x")` is an attribute of the event.
+
+        >>> print(seq(event("small").as_("a"), event("B").as_("b")).define(small=col("amount") < 10))
+        PATTERN SEQ(small a, B b)
+        DEFINE small AS amount < 10
+        """
+        found = [s.Definition(name, node_of(condition)) for name, condition in definitions.items()]
+        return self._with(definitions=(*self.query.definitions, *found))
+
     # as a part of another pattern
 
     def optional(self) -> Pattern:
@@ -352,7 +364,7 @@ class Pattern:
 
     # results
 
-    def returning(self, *items: Expr | Event | Aliased, **named: Expr | Event) -> Pattern:
+    def returning(self, *items: Expr | Event | Aliased | str, **named: Expr | Event) -> Pattern:
         """The columns of the result; without it, the event of every positive variable.
 
         >>> a, b = event("A").as_("a"), event("B").as_("b")
@@ -362,6 +374,9 @@ class Pattern:
         """
         found = []
         for item in items:
+            if isinstance(item, str) and item == "*":
+                found.append(s.Returned(s.Star()))
+                continue
             alias = item.name if isinstance(item, Aliased) else None
             found.append(s.Returned(item.node if isinstance(item, Aliased) else node_of(item), alias))
         found += [s.Returned(node_of(item), checked_name(name, "a column")) for name, item in named.items()]

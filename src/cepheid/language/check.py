@@ -25,8 +25,8 @@ _STRATEGIES = frozenset(strategy.value for strategy in s.Strategy)
 
 def check(query: s.QuerySyntax, text: str | None = None) -> s.QuerySyntax:
     """The query with its variables resolved, if its structure is sound; otherwise the first error."""
-    for expression in [query.where, *query.values()]:
-        if expression is not None and s.deeper_than(expression, s.MAX_DEPTH) is not None:
+    for expression in (*query.conditions(), *query.values()):
+        if s.deeper_than(expression, s.MAX_DEPTH) is not None:
             raise QueryError(f"expressions nested more than {s.MAX_DEPTH} deep", code="too-deep")
     resolved = resolve(query)
     for problem in problems(resolved, text):
@@ -49,6 +49,39 @@ def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
     return replace(query.with_values(change), where=where)
 
 
+def _definition_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
+    """What is wrong with DEFINE: each condition is on the attributes of one event, by their names alone."""
+    used = {name for component in query.components for name in (*(component.types or ()), *component.defined)}
+    seen: set[str] = set()
+    variables = {component.variable for component in query.components}
+    for definition in query.definitions:
+        name = definition.name
+        if name in seen:
+            yield f"'{name}' is defined twice", definition, "duplicate-definition", "join the conditions with AND or OR"
+        seen.add(name)
+        if name not in used:
+            guess = closest(name, sorted(used))
+            hint = f"did you mean {guess}?" if guess else f"write {name} x in the pattern, or leave the definition out"
+            yield f"no component takes '{name}'", definition, "unused-definition", hint
+        for node in s.walk(definition.condition):
+            match node:
+                case s.Reference(variable=variable) if variable in variables and variable != name:
+                    hint = "write the attribute alone, and conditions on other events into WHERE"
+                    yield f"'{variable}' in the definition of '{name}'", node, "definition-of-several", hint
+                case s.Length() | s.Equivalence():
+                    yield (
+                        "a definition is a condition on one event",
+                        node,
+                        "definition-of-several",
+                        "write it into WHERE",
+                    )
+                case s.Call(function=function) if function.lower() in AGGREGATES:
+                    hint = "write it into WHERE"
+                    yield "a definition is a condition on one event", node, "definition-of-several", hint
+                case s.Call(function=function, arguments=arguments):
+                    yield from _call_problems(node, function, arguments, {}, False)
+
+
 def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryError]:
     """Every structural error of a resolved query, in the order of the clauses."""
 
@@ -58,6 +91,7 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
         return QueryError(message, text=known, start=start, end=end, hint=hint, code=code)
 
     yield from (error(*found) for found in _pattern_problems(query))
+    yield from (error(*found) for found in _definition_problems(query))
     yield from (error(*found) for found in _selection_problems(query))
     yield from (error(*found) for found in _text_problems(query))
     if query.where is not None:
@@ -129,8 +163,8 @@ def is_text(value: str) -> bool:
 
 def _text_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     message, code, hint = HALF_A_PAIR
-    for expression in (query.where, *(item.expression for item in query.returns or ())):
-        for node in s.walk(expression) if expression is not None else ():
+    for expression in (*query.conditions(), *(item.expression for item in query.returns or ())):
+        for node in s.walk(expression):
             if isinstance(node, s.Literal) and isinstance(node.value, str) and not is_text(node.value):
                 yield message, node, code, hint
     for component in query.components:
@@ -219,8 +253,10 @@ def _expression_problems(query: s.QuerySyntax, expression: s.Expression, *, retu
 
 def _is_whole(expression: s.Expression, reference: s.Reference) -> bool:
     """Is the reference, or an attribute of it, all there is? Then RETURN gives a list for a Kleene group."""
-    return expression is reference or (
-        isinstance(expression, s.Attribute) and expression.of is reference and expression.default is None
+    return (
+        expression is reference
+        or isinstance(expression, s.Star)
+        or (isinstance(expression, s.Attribute) and expression.of is reference and expression.default is None)
     )
 
 
@@ -305,6 +341,8 @@ def _return_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
         for variable in sorted(s.variables_of(item.expression) & negative):
             hint = "return the events that did happen"
             yield f"'{variable}' is the event that must not happen", item, "negated-in-return", hint
+        if isinstance(item.expression, s.Star):
+            continue  # its columns are known with the schema
         name = returned_name(item)
         if name in RESULT_COLUMNS:
             yield f"'{name}' is a column of every result", item, "reserved-name", "give it another name with AS"

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, NoReturn
 
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.printing import expression_text, name_text
+from cepheid.language.units import UNITS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +97,30 @@ class Expr:
     def is_not_null(self) -> Expr:
         """Is there a value?"""
         return Expr(s.IsNull(self._node, negated=True))
+
+    def like(self, pattern: str) -> Expr:
+        """Does the whole text fit? `%` stands for any characters, `_` for one.
+
+        >>> attr("a", "name").like("an%") & ~attr("a", "name").rlike("[0-9]")
+        <Expr a.name LIKE 'an%' AND NOT a.name RLIKE '[0-9]'>
+        """
+        return call("like", self, pattern)
+
+    def ilike(self, pattern: str) -> Expr:
+        """The same without regard to case."""
+        return call("ilike", self, pattern)
+
+    def rlike(self, pattern: str) -> Expr:
+        """Does a part of the text fit a regular expression (RE2)?"""
+        return call("rlike", self, pattern)
+
+    def cast(self, kind: str) -> Expr:
+        """The value as another type, NULL where it cannot be.
+
+        >>> attr("a", "text").cast("double") > 3
+        <Expr CAST(a.text AS double) > 3>
+        """
+        return call("cast", self, checked_name(kind, "a type").lower())
 
     # conditions
 
@@ -199,6 +224,8 @@ class EventExpr(Expr):
     _node: s.Reference
 
     def __getitem__(self, name: str) -> Expr:
+        if name == "*":
+            return Expr(s.Star(self._node))
         return Expr(s.Attribute(self._node, checked_name(name, "an attribute")))
 
     def __getattr__(self, name: str) -> Expr:
@@ -316,6 +343,18 @@ def call(function: str, *arguments: object) -> Expr:
     return Expr(s.Call(name, tuple(node_of(argument) for argument in arguments)))
 
 
+def case(*branches: tuple[object, object], otherwise: object = None) -> Expr:
+    """The value behind the first condition that holds.
+
+    >>> case((attr("a", "x") > 1, "much"), otherwise="little") == attr("b", "size")
+    <Expr CASE WHEN a.x > 1 THEN 'much' ELSE 'little' END = b.size>
+    """
+    if not branches or not all(isinstance(branch, tuple) and len(branch) == 2 for branch in branches):
+        hint = 'for example case((a["x"] > 1, "much"), otherwise="little")'
+        raise QueryError("case() takes pairs of a condition and a value", hint=hint, code="bad-value")
+    return call("case", *(part for branch in branches for part in branch), otherwise)
+
+
 def avg(values: object) -> Expr:
     """The mean over the events of a Kleene group, NULLs left out.
 
@@ -384,6 +423,8 @@ def node_of(value: object) -> s.Expression:
         return value.element(s.Element.SINGLE)._node
     if isinstance(value, date):  # datetime included; binding turns it into an instant
         return s.Literal(value.isoformat())
+    if isinstance(value, timedelta):
+        return _duration(value)
     if not isinstance(value, str) and hasattr(value, "item"):  # a numpy scalar
         value = value.item()
     if isinstance(value, Aliased):
@@ -399,6 +440,15 @@ def node_of(value: object) -> s.Expression:
         raise QueryError("a whole number beyond 64 bits", code="bad-number")
     assert value is None or isinstance(value, bool | int | float | str)
     return s.Literal(value)
+
+
+def _duration(length: timedelta) -> s.Expression:
+    """A length of time in the largest unit that measures it without a rest."""
+    microseconds = abs(length) // timedelta(microseconds=1)
+    sizes = {unit: nano // 1000 for unit, nano in UNITS.items() if nano >= 1000}
+    unit = max((unit for unit, size in sizes.items() if microseconds % size == 0), key=sizes.__getitem__)
+    found = s.Duration(microseconds // sizes[unit], unit if microseconds else "seconds")
+    return found if length >= timedelta(0) else s.Negative(found)
 
 
 def checked_name(name: Any, what: str) -> str:

@@ -16,7 +16,21 @@ _PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 # Words that would read as a keyword where a name stands; everything else needs no quotes.
 _RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
 _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
-_RESERVED |= {"summarise", "summarize", "by", "every"}
+_RESERVED |= {
+    "summarise",
+    "summarize",
+    "by",
+    "every",
+    "define",
+    "when",
+    "then",
+    "else",
+    "end",
+    "like",
+    "ilike",
+    "rlike",
+}
+_RESERVED |= {"regexp", "case"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
 
 
@@ -32,6 +46,8 @@ def to_text(query: s.QuerySyntax) -> str:
     query = _without_needless_names(query)
     mentioned = s.mentioned_words(query)
     lines = [f"PATTERN {pattern_text(query, mentioned)}"]
+    if query.definitions:
+        lines.append("DEFINE " + ", ".join(_definition_text(definition) for definition in query.definitions))
     where = _where_text(query)
     if where:
         lines.append(f"WHERE {where}")
@@ -124,12 +140,12 @@ def component_text(component: s.Component, mentioned: Collection[str] = (), quan
     """
     if quantifier is None:
         quantifier = "+" if component.kleene else ""
-    types = [type_text(name) for name in component.types or ()]
+    types = [type_text(name) for name in component.types or component.defined]
     variable = name_text(component.variable) + ("[]" if quantifier not in ("", "?") else "")
-    if component.types is None and component.variable in mentioned and not quantifier:
+    if not types and component.variable in mentioned and not quantifier:
         text = variable
     else:
-        text = f"ANY({', '.join(types)})" if component.any else types[0] if types else "*"
+        text = f"ANY({', '.join(types)})" if component.any or len(types) > 1 else types[0] if types else "*"
         text += quantifier
         text += f" {variable}" if component.named else ""
     return f"!({text})" if component.negative else text
@@ -159,6 +175,16 @@ def name_text(name: str) -> str:
     ('price', '`unit price`', '`in`')
     """
     return name if _PLAIN_NAME.match(name) and not _reserved(name) else _quoted(name)
+
+
+def path_text(name: str) -> str:
+    """The name of an attribute, or the way to one that is nested.
+
+    >>> path_text("user.id"), path_text("user.first name"), path_text(".5")
+    ('user.id', 'user.`first name`', '`.5`')
+    """
+    parts = name.split(".")
+    return ".".join(map(name_text, parts)) if all(parts) else _quoted(name)
 
 
 def type_text(name: str) -> str:
@@ -199,6 +225,10 @@ def _without_needless_names(query: s.QuerySyntax) -> s.QuerySyntax:
     return replace(query, selection=replace(query.selection, variables=()))
 
 
+def _definition_text(definition: s.Definition) -> str:
+    return f"{type_text(definition.name)} AS {expression_text(definition.condition)}"
+
+
 def _returned_text(item: s.Returned) -> str:
     text = expression_text(item.expression)
     return f"{text} AS {name_text(item.alias)}" if item.alias is not None else text
@@ -209,7 +239,7 @@ def summary_text(summary: s.Summary) -> str:
     items = [f"{total_text(total)}{f' AS {name_text(total.alias)}' if total.alias else ''}" for total in summary.totals]
     text = f"SUMMARISE {', '.join(items)}"
     if summary.by:
-        text += f" BY {', '.join(name_text(name) for name in summary.by)}"
+        text += f" BY {', '.join(path_text(name) for name in summary.by)}"
     return text if summary.every is None else f"{text} EVERY {window_text(summary.every)}"
 
 
@@ -243,10 +273,20 @@ def _text(node: s.Expression) -> tuple[str, int]:
             return _reference_text(node), _ATOM
         case s.Attribute(of=of, name=name, default=default):
             suffix = "" if default is None else f"[{expression_text(default)}]"
-            quoted = _quoted(name) if name.upper() == "LEN" else name_text(name)
+            quoted = _quoted(name) if name.upper() == "LEN" else path_text(name)
             return f"{_reference_text(of)}.{quoted}{suffix}", _ATOM
         case s.Length(variable=variable):
             return f"{name_text(variable)}.LEN", _ATOM
+        case s.Duration(length=length, unit=unit):
+            return f"{length!r} {unit}", _ATOM
+        case s.Star(of=of):
+            return "*" if of is None else f"{_reference_text(of)}.*", _ATOM
+        case s.Call(function="like" | "ilike" | "rlike" as word, arguments=(operand, pattern)):
+            return f"{_inside(operand, _SUM)} {word.upper()} {_inside(pattern, _SUM)}", _PREDICATE
+        case s.Call(function="cast" | "try_cast" as word, arguments=(operand, s.Literal(value=str() as kind), *_)):
+            return f"{word.upper()}({expression_text(operand)} AS {kind})", _ATOM
+        case s.Call(function="case", arguments=arguments) if len(arguments) > 2:
+            return _case_text(arguments), _ATOM
         case s.Call(function=function, arguments=arguments):
             return f"{function}({', '.join(expression_text(argument) for argument in arguments)})", _ATOM
         case s.Equivalence(tests=tests):
@@ -279,6 +319,16 @@ def _text(node: s.Expression) -> tuple[str, int]:
     raise TypeError(f"no text for {type(node).__name__}")
 
 
+def _case_text(arguments: tuple[s.Expression, ...]) -> str:
+    parts = [
+        f"WHEN {expression_text(arguments[place])} THEN {expression_text(arguments[place + 1])}"
+        for place in range(0, len(arguments) - 1, 2)
+    ]
+    other = arguments[-1]
+    otherwise = "" if isinstance(other, s.Literal) and other.value is None else f" ELSE {expression_text(other)}"
+    return f"CASE {' '.join(parts)}{otherwise} END"
+
+
 def _inside(node: s.Expression, strength: int) -> str:
     text, own = _text(node)
     return text if own >= strength else f"({text})"
@@ -289,7 +339,7 @@ def _set_text(values: tuple[s.Expression, ...]) -> str:
 
 
 def _test_text(name: str, value: s.Expression | None) -> str:
-    return name_text(name) if value is None else f"{name_text(name)} = {expression_text(value)}"
+    return path_text(name) if value is None else f"{path_text(name)} = {expression_text(value)}"
 
 
 def _reference_text(reference: s.Reference) -> str:

@@ -22,11 +22,14 @@ class DataType(Enum):
     STRING = "string"
     TIME = "timestamp"
     LIST = "list of numbers"
+    TEXTS = "list of strings"
+    MAP = "map"
     OTHER = "value that predicates cannot use"
     NULL = "NULL"
 
 
 NUMBERS = frozenset({DataType.INT, DataType.FLOAT})
+PLAIN = frozenset({*NUMBERS, DataType.BOOL, DataType.STRING, DataType.TIME})  # values that conditions can compare
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,9 @@ class Schema:
     upper: str | None = None
     lacks: tuple[tuple[str, tuple[str, ...]], ...] = ()  # attributes that events of a type do not have
     existence: str | None = None  # the probability that the event happened at all
+    ignore_case: bool = False  # are types the same whatever their case?
+    nested: tuple[str, ...] = ()  # columns that were made of fields of structs, which a query names: `user.id`
+    elements: tuple[tuple[str, DataType], ...] = ()  # of columns of lists and maps: the type of what is in them
 
     @cached_property
     def _by_name(self) -> dict[str, DataType]:
@@ -57,6 +63,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
         return tuple(name for name, _ in self.columns)
+
+    @property
+    def whole_names(self) -> tuple[str, ...]:
+        """The columns as the events came, without those that were made for nested attributes."""
+        return tuple(name for name in self.names if name not in self.nested)
 
     @property
     def is_timed_exactly(self) -> bool:
@@ -70,6 +81,10 @@ class Schema:
     def types_lacking(self, attribute: str) -> tuple[str, ...]:
         """The event types that do not have the attribute, as the call said."""
         return tuple(name for name, attributes in self.lacks if attribute in attributes)
+
+    def element_of(self, name: str) -> DataType | None:
+        """The type of what is in a column of lists or maps, or None if it is no such column."""
+        return dict(self.elements).get(name)
 
     def type_of(self, name: str) -> DataType | None:
         """The type of a column, or None if there is no such column."""
@@ -89,6 +104,7 @@ class Schema:
         types: frozenset[str] | None = None,
         lacks: Mapping[str, Sequence[str]] | None = None,
         existence: str | None = None,
+        ignore_case: bool = False,
     ) -> Schema:
         """The schema of an Arrow table, with its roles checked."""
         columns = tuple((field.name, data_type(field.type)) for field in schema)
@@ -134,7 +150,28 @@ class Schema:
             if lower is None:  # a time that is certain is an interval of one instant
                 lower = upper = clock
         clock = clock if lower is not None else time
-        return cls(columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
+        elements = tuple((field.name, inner) for field in schema if (inner := _element(field.type)) is not None)
+        cased = ignore_case and type is not None
+        known = (columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
+        nested = tuple(name for name in schema.names if field_of(schema, name) is not None)
+        return cls(*known, cased, nested, elements)
+
+
+def field_of(schema: pa.Schema, path: str) -> pa.Field | None:
+    """The field of a struct that a path such as `user.id` names, if there is such a struct.
+
+    >>> field_of(pa.schema([("user", pa.struct([("id", pa.int64())]))]), "user.id")
+    pyarrow.Field<id: int64>
+    """
+    first, *rest = path.split(".")
+    if not rest or first not in schema.names:
+        return None
+    field = schema.field(first)
+    for name in rest:
+        if not pa.types.is_struct(field.type) or field.type.get_field_index(name) < 0:
+            return None
+        field = field.type.field(name)
+    return field
 
 
 def data_type(arrow: pa.DataType) -> DataType:
@@ -155,9 +192,22 @@ def data_type(arrow: pa.DataType) -> DataType:
         return DataType.STRING
     if pa.types.is_timestamp(arrow) or pa.types.is_date(arrow):
         return DataType.TIME
-    if (pa.types.is_list(arrow) or pa.types.is_large_list(arrow)) and data_type(arrow.value_type) in NUMBERS:
-        return DataType.LIST
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        of = data_type(arrow.value_type)
+        return DataType.LIST if of in NUMBERS else DataType.TEXTS if of is DataType.STRING else DataType.OTHER
+    if pa.types.is_map(arrow) and _element(arrow) is not None:
+        return DataType.MAP
     return DataType.OTHER
+
+
+def _element(arrow: pa.DataType) -> DataType | None:
+    """The type of what is in lists and maps, where predicates can use it."""
+    if pa.types.is_map(arrow):
+        key, of = data_type(arrow.key_type), data_type(arrow.item_type)
+        return of if key in (DataType.STRING, DataType.INT, DataType.BOOL) and of in PLAIN else None
+    if data_type(arrow) in (DataType.LIST, DataType.TEXTS):
+        return data_type(arrow.value_type)
+    return None
 
 
 def _checked_lacks(

@@ -53,6 +53,21 @@ class Literal(Expression):
 
 
 @dataclass(frozen=True)
+class Duration(Expression):
+    """`5 minutes` as a value; binding makes it a number of the steps that the times beside it count."""
+
+    length: int | float
+    unit: str  # a key of units.UNITS
+
+
+@dataclass(frozen=True)
+class Star(Expression):
+    """`RETURN *`: every event of the match; `RETURN a.*`: every attribute of one."""
+
+    of: Reference | None = None
+
+
+@dataclass(frozen=True)
 class Name(Expression):
     """A bare word: an attribute of a filter query's only component, or a parameter given by the caller."""
 
@@ -209,6 +224,7 @@ class Component(Node):
     kleene: bool = False
     named: bool = True  # False: the text gave no variable, so the name was made up
     gap: Gap | None = None
+    defined: tuple[str, ...] = ()  # once bound: the definitions that stand for its types
 
 
 @dataclass(frozen=True)
@@ -253,6 +269,14 @@ class Summary(Node):
     every: Window | None = None
 
 
+@dataclass(frozen=True)
+class Definition(Node):
+    """`DEFINE small AS amount < 10`: events that pass the condition, under a name that stands where a type does."""
+
+    name: str
+    condition: Expression
+
+
 class OutputMode(Enum):
     """Which of the matches are reported."""
 
@@ -290,6 +314,12 @@ class QuerySyntax(Node):
     output: Output = Output()
     summary: Summary | None = None
     pattern: Pattern | None = None
+    definitions: tuple[Definition, ...] = ()
+
+    def conditions(self) -> tuple[Expression, ...]:
+        """WHERE, and what DEFINE says."""
+        where = () if self.where is None else (self.where,)
+        return (*where, *(definition.condition for definition in self.definitions))
 
     def values(self) -> tuple[Expression, ...]:
         """What RETURN and SUMMARISE compute."""

@@ -9,8 +9,10 @@ from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
+from cepheid.language.library.function import Function
+from cepheid.language.library.value_functions import common_type
 from cepheid.language.printing import expression_text
-from cepheid.language.schema import NUMBERS, DataType, Schema
+from cepheid.language.schema import NUMBERS, PLAIN, DataType, Schema
 
 Fail = Callable[[str, s.Node, str, str | None], NoReturn]
 
@@ -55,7 +57,7 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
         case s.Call(function=function, arguments=arguments) if function.lower() in AGGREGATES:
             return _aggregate(function.lower(), arguments[0], visit, complain)
         case s.Call():
-            return _call(node, [visit(argument) for argument in node.arguments], complain)
+            return _call(node, [visit(argument) for argument in node.arguments], schema, complain)
         case s.Comparison(operator=operator, left=left, right=right):
             kinds = visit(left), visit(right)
             _need_comparable(*kinds, left, right, node, complain)
@@ -87,7 +89,7 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
         case s.Equivalence(tests=tests):
             for name, fixed in tests:
                 found = _column(name, node, schema, complain)
-                if found in (DataType.LIST, DataType.OTHER):
+                if found not in PLAIN and found is not DataType.NULL:
                     complain(f"'{name}' is a {found.value}; it cannot be equal", node, "type-mismatch", None)
                 if fixed is not None:
                     _need_comparable(found, visit(fixed), node, fixed, node, complain)
@@ -101,7 +103,7 @@ def comparable(left: DataType, right: DataType) -> bool:
     >>> comparable(DataType.INT, DataType.FLOAT), comparable(DataType.INT, DataType.STRING)
     (True, False)
     """
-    if DataType.OTHER in (left, right) or DataType.LIST in (left, right):
+    if not {left, right} <= PLAIN | {DataType.NULL}:
         return False
     if DataType.NULL in (left, right) or left is right:
         return True
@@ -187,27 +189,65 @@ def _aggregate(
     found = visit(argument)
     if aggregate.numbers:
         _need_number(found, argument, complain)
-    elif not aggregate.counts and found in (DataType.LIST, DataType.OTHER):
+    elif not aggregate.counts and found not in PLAIN and found is not DataType.NULL:
         complain(f"{function}() of a {found.value}", argument, "type-mismatch", None)
     return aggregate.result or found
 
 
-def _call(node: s.Call, kinds: list[DataType], complain: Fail) -> DataType:
+def _call(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail) -> DataType:
     function = find_function(node.function)
     assert function is not None  # checked before
-    for argument, found in zip(node.arguments, kinds, strict=True):
-        if found is DataType.OTHER or (found not in function.accepts and found is not DataType.NULL):
-            wanted = " or ".join(sorted(kind.value for kind in function.accepts))
+    for place, (argument, found) in enumerate(zip(node.arguments, kinds, strict=True)):
+        accepted = function.accepted(place)
+        if found is DataType.OTHER or (found not in accepted and found is not DataType.NULL):
+            wanted = " or ".join(sorted(kind.value for kind in accepted))
             hint = f"it takes a {wanted}" if not function.user else None
+            if DataType.STRING in accepted and found in PLAIN:
+                hint = f"{hint}; write CAST({expression_text(argument)} AS string)"
             complain(f"{node.function}() of a {found.value}", argument, "type-mismatch", hint)
+    constants = _constants(node, function, complain)
+    element = _element(node, kinds, schema, complain) if node.function.lower() in ("get", "element_at") else None
+    if element is not None:
+        return element
+    if function.typed is not None:
+        found_type = function.typed(kinds, constants)
+        if isinstance(found_type, str):
+            complain(found_type, node, "type-mismatch", f"it is written {function.shown}")
+        return found_type
     if function.result is not None:
         return function.result
-    known = [kind for kind in kinds if kind is not DataType.NULL]
-    if set(known) <= NUMBERS:
-        return DataType.FLOAT if DataType.FLOAT in known else DataType.INT if known else DataType.NULL
-    if len(set(known)) > 1:
+    common = common_type(kinds)
+    if common is None:
         complain(f"{node.function}() of different types", node, "type-mismatch", None)
-    return known[0]
+    return common
+
+
+def _constants(node: s.Call, function: Function, complain: Fail) -> list[object]:
+    """The arguments that must be constants, checked."""
+    given: list[object] = []
+    for place in function.constants:
+        if place >= len(node.arguments):
+            continue
+        argument = node.arguments[place]
+        if not isinstance(argument, s.Literal):
+            hint = f"it is written {function.shown}"
+            complain(f"argument {place + 1} of {node.function}() must be a constant", argument, "not-constant", hint)
+        given.append(argument.value)
+    wrong = function.wrong(given) if function.wrong is not None and given else None
+    if wrong is not None:
+        at = node.arguments[function.constants[0]]
+        complain(wrong, at, "bad-argument", f"it is written {function.shown}")
+    return given
+
+
+def _element(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail) -> DataType | None:
+    """The type of an element of a column of lists or maps."""
+    of = node.arguments[0]
+    found = schema.element_of(of.name) if isinstance(of, s.Attribute) else None
+    if found is not None and kinds[0] is not DataType.MAP and kinds[1] not in (DataType.INT, DataType.NULL):
+        hint = "write a number from 0 on, as in a.list[0]"
+        complain(f"'{expression_text(of)}' is a {kinds[0].value}", node.arguments[1], "type-mismatch", hint)
+    return found
 
 
 def _numeric(text: str) -> bool:

@@ -9,6 +9,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
 from cepheid.language.printing import component_text, expression_text, summary_text, to_text, window_text
 from cepheid.plan.operators import AUTO, Exchange, Spread
+from cepheid.plan.python_calls import run_as_python
 from cepheid.plan.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ def explain(
     """The whole story of a query, section by section; `more` are sections that a runner adds."""
     sections: list[tuple[str, Iterable[str]]] = [("Query", to_text(original.syntax).splitlines())]
     sections.append(("Plan", plan_lines(plan)))
+    as_python = run_as_python(original)
+    if as_python:
+        sections.append(("As Python", as_python))
     sections += (more or {}).items()
     if automaton:
         sections.append(("Automaton", automaton.splitlines()))

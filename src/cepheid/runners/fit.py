@@ -104,8 +104,9 @@ def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, H
     """Each partition gathers its own counts; the driver adds them up."""
     from pyspark.sql import functions as F
 
-    from cepheid.runners.spark.session import arrow_schema
+    from cepheid.runners.spark.session import arrow_schema, with_nested_columns
 
+    frame = with_nested_columns(frame, [query])
     bound = _bound(query, arrow_schema(frame), options)
     needed = sorted(
         {bound.schema.time, *bound.attributes(), *filter(None, [bound.schema.type]), *bound.schema.tiebreak}

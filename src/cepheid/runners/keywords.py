@@ -47,6 +47,7 @@ class RoleKeywords(TypedDict, total=False):
     existence: str | None  # the column with the probability that an event happened at all
     uncertainty: Length | Mapping[str, Length] | None  # how far the time may be off: one length, by type, or a column
     lacks: Mapping[str, Sequence[str]] | None  # attributes that events of a type do not have
+    ignore_case: bool  # types are the same whatever their case
     parameters: Mapping[str, Any] | None  # values for bare words of the query
     bad_records: BadRecords | None  # what becomes of records that cannot be events
     aside: str | Path | Callable[[Any], object] | None  # where bad records go that are set aside

@@ -15,6 +15,7 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import check_names
+from cepheid.runners.nested import with_fields, with_paths
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
@@ -138,6 +139,7 @@ class Live:
             records = read_records(self._query, table, self._options)
             write_aside(records.bad, self._options.aside)
             table = records.table
+        table = with_paths(table, self._narrow)
         for name in self._narrow:
             if name not in table.column_names:
                 raise DataError(f"the events have no column '{name}', which the schema has")
@@ -192,16 +194,17 @@ def live_query(
     if isinstance(query, Mapping):
         check_names(query)
     plans: dict[str | None, Plan] = {}
+    whole = with_fields(columns, [one.syntax for one in queries.values()])
     for name, one in queries.items():
-        bound = one.bind(Schema.from_arrow(columns, **options.roles()))
+        bound = one.bind(Schema.from_arrow(whole, **options.roles()))
         plan, _ = make_plan(bound, None, options)
         why = plan.exchange.retention.for_ever
         if why is not None:
             raise CepheidError(f"a live query cannot run this: {why}", hint="add WITHIN, or match a table")
         plans[name] = plan
-    shipments = tuple(ship_here(plan, columns, name) for name, plan in plans.items())
+    shipments = tuple(ship_here(plan, whole, name) for name, plan in plans.items())
     needed = {name for shipment in shipments for name in shipment.plan.bound.schema.names}
-    narrow = pa.schema([column for column in columns if column.name in needed])
+    narrow = pa.schema([column for column in whole if column.name in needed])
     steps = whole_steps(delay, shipments[0].plan.bound.schema, "delay")
     step = Step(shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments))
     resident = Resident(step, narrow, fingerprint(shipments, 1))

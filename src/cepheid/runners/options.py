@@ -73,6 +73,7 @@ class Options(PlanOptions, RecordOptions):
     uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
     existence: str | None = option(None, text)  # a column: the probability that the event happened at all
     lacks: Any = field(default=None, metadata=takes(anything))  # attributes that events of a type do not have
+    ignore_case: bool = option(False, flag)  # True: types are the same whatever their case
     output: str = option("rows", one_of(*OUTPUTS))
 
     @classmethod
@@ -119,6 +120,7 @@ class Options(PlanOptions, RecordOptions):
             "upper": self.upper,
             "lacks": self.lacks,
             "existence": self.existence,
+            "ignore_case": self.ignore_case,
         }
 
 

@@ -25,6 +25,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.guess import guessed_schema
 from cepheid.language.schema import DataType, data_type
+from cepheid.runners.nested import with_nested
 from cepheid.runners.options import Options
 from cepheid.runners.readings import looks_like_numbers, numeric_attributes, ordered_texts, read_numbers, read_times
 from cepheid.runners.readings import typed_nothing as with_types
@@ -58,7 +59,7 @@ class Records:
 
 def read_records(query: Any, table: pa.Table, options: Options) -> Records:
     """The records of a table as events of a query, by the policy that the options give."""
-    table = known_types(query.syntax, table, options)
+    table = known_types(query.syntax, with_nested(table, [query.syntax]), options)
     read, problems = _read(query.syntax, table, options)
     if options.bad_records is not None:
         problems += _null_types(read, options)

@@ -69,8 +69,8 @@ def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
 
 def _events(table: pa.Table, chosen: Chosen, bound: BoundQuery) -> pa.Array:
     absent = chosen.rows == MISSING
-    fields = [_taken(column, chosen.rows) for column in table.columns]
-    names = table.column_names
+    names = [name for name in table.column_names if name not in bound.schema.nested]
+    fields = [_taken(table.column(name), chosen.rows) for name in names]
     structs = pa.StructArray.from_arrays(fields, names, mask=pa.array(absent) if absent.any() else None)
     return structs if chosen.offsets is None else _listed(chosen.offsets, structs, bound)
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.values.columnwise import lacking_by_type, value, value_column
+from cepheid.engine.values.interpreted import kept
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType, Schema
 
@@ -50,6 +51,7 @@ class ColumnLayout:
 
     attributes: tuple[tuple[str, DataType, s.Expression | None], ...]
     literals: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()  # columns that conditions read as Python values, where they cannot be compiled
 
     def null_row(self, name: str) -> int:
         """The row of an attribute's NULL mask."""
@@ -96,7 +98,7 @@ def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], sch
     for row, (name, _, expression) in enumerate(layout.attributes):
         if lacking is not None and expression is None and schema.types_lacking(name):
             null[row][lacking(s.Attribute(s.Reference(""), name)).to_numpy()] = LACKING
-    dictionary = _dictionary([column for kind, column in columns if kind is DataType.STRING])
+    dictionary = _dictionary([column for kind, column in columns if kind is DataType.STRING], layout.literals)
     whole = [_whole(kind, column, dictionary) for kind, column in columns if storage(kind) == "whole"]
     number = [pc.fill_null(column, 0.0).to_numpy() for kind, column in columns if storage(kind) == "number"]
     flat, edge = _lists([column for kind, column in columns if storage(kind) == "list"], n)
@@ -104,7 +106,7 @@ def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], sch
         _stacked(whole, n, np.int64),
         _stacked(number, n, np.float64),
         null,
-        _ranks_of(layout.literals, dictionary),
+        kept(_ranks_of(layout.literals, dictionary), taken, layout.read),
         flat,
         edge,
     )
@@ -117,6 +119,7 @@ def _needed(layout: ColumnLayout, schema: Schema) -> list[str]:
             names |= {node.name for node in s.walk(expression) if isinstance(node, s.Attribute)}
     if schema.lacks and schema.type is not None:
         names.add(schema.type)
+    names |= set(layout.read)
     return [name for name in schema.names if name in names]
 
 
@@ -127,33 +130,31 @@ def _stacked(rows: Sequence[npt.NDArray[Any]], n: int, kind: type[np.generic]) -
 def _whole(kind: DataType, column: pa.Array, dictionary: pa.Array) -> npt.NDArray[np.int64]:
     if kind is DataType.STRING:
         ranks = pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=dictionary), 0).to_numpy()
-        values = ranks.astype(np.int64) * 2  # even: a string that occurs; odd: a literal between two of them
+        values = ranks.astype(np.int64)
     elif kind is DataType.BOOL:
         values = pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(np.int64)
-    elif kind is DataType.OTHER:  # a struct or a map: only whether it is NULL can be asked
+    elif kind in (
+        DataType.OTHER,
+        DataType.TEXTS,
+        DataType.MAP,
+    ):  # a struct, a map: only whether it is NULL can be asked
         values = np.zeros(len(column), np.int64)
     else:
         values = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
     return values  # type: ignore[no-any-return]
 
 
-def _dictionary(columns: Sequence[pa.Array]) -> pa.Array:
-    """All strings that occur, sorted, so that ranks compare as the strings do."""
-    if not columns:
-        return pa.array([], pa.string())
-    unique = pa.chunked_array([column.cast(pa.string()).unique() for column in columns]).unique().drop_null()
+def _dictionary(columns: Sequence[pa.Array], literals: Sequence[str]) -> pa.Array:
+    """All strings that occur, in events or in the query, sorted, so that ranks compare as the strings do."""
+    parts = [column.cast(pa.string()).unique() for column in columns]
+    unique = pa.chunked_array([*parts, pa.array(literals, pa.string())]).unique().drop_null()
     # By bytes, as UTF-8 and Arrow compare; for valid text that is the order of code points, Python's too.
     return unique.take(pc.sort_indices(unique))
 
 
 def _ranks_of(literals: Sequence[str], dictionary: pa.Array) -> npt.NDArray[np.int64]:
-    known = dictionary.to_numpy(zero_copy_only=False).astype(str) if literals else np.empty(0, str)
-    ranks = []
-    for literal in literals:
-        place = int(np.searchsorted(known, literal))
-        found = place < len(known) and known[place] == literal
-        ranks.append(place * 2 if found else place * 2 - 1)
-    return np.array(ranks, np.int64)
+    ranks = pc.index_in(pa.array(literals, pa.string()), value_set=dictionary).to_numpy()
+    return ranks.astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _lists(columns: Sequence[pa.Array], n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

@@ -144,13 +144,11 @@ class Evaluator:
         return AGGREGATES[function].over(values)
 
     def _call(self, name: str, arguments: list[Any]) -> Any:
-        if name.lower() == "coalesce":
-            return next((value for value in arguments if value is not None), None)
-        if any(argument is None for argument in arguments):
-            return None
         function = find_function(name)
         assert function is not None
-        result = function.call(*arguments)
+        if function.strict and any(argument is None for argument in arguments):
+            return None
+        result = function.apply(*arguments)
         return _clean(within_64_bits(result.item() if hasattr(result, "item") else result))
 
     def _membership(

@@ -294,7 +294,6 @@ def add_up(
 ) -> tuple[Sums, Int64s]:
     """The sums of every group, over all partitions."""
     capacity = 1
-    query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
         begin, end = events.starts[part], events.starts[part + 1]
         capacity = max(capacity, largest_window(events, program, begin, end))

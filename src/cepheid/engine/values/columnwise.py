@@ -18,6 +18,8 @@ from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
+from cepheid.language.library.function import Function
+from cepheid.language.library.value_functions import TYPES
 from cepheid.language.schema import DataType, Schema, data_type
 from cepheid.language.whole import within_64_bits
 
@@ -123,7 +125,7 @@ def value(node: s.Expression, resolve: Resolve) -> Column:
         case s.Call(function=function) if function.lower() in AGGREGATES:
             return resolve(node)
         case s.Call(function=function, arguments=arguments):
-            return _call(function, [value(argument, resolve) for argument in arguments])
+            return _call(function, arguments, resolve)
         case s.Negative(operand=operand):
             return _checked(pc.negate_checked, lambda number: -number, value(operand, resolve))
         case s.Arithmetic(operator=operator, left=left, right=right):
@@ -228,25 +230,104 @@ def _without_nan(column: Column) -> Column:
     return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
 
 
-def _call(name: str, arguments: list[Column]) -> Column:
-    if name.lower() == "coalesce":
-        return pc.coalesce(*arguments)
+_KINDS = {
+    DataType.BOOL: pa.bool_(),
+    DataType.INT: pa.int64(),
+    DataType.FLOAT: pa.float64(),
+    DataType.STRING: pa.string(),
+    DataType.TIME: pa.int64(),
+    DataType.TEXTS: pa.list_(pa.string()),
+}
+
+
+def _call(name: str, nodes: tuple[s.Expression, ...], resolve: Resolve) -> Column:
+    """A function over columns: by its form for columns, else called once for each row."""
     function = find_function(name)
     assert function is not None
-    # One call per row: rare (a condition on one event, or RETURN), and never inside a matching loop.
-    length = next((len(column) for column in arguments if not isinstance(column, pa.Scalar)), None)
-    rows = zip(*[_repeated(column, 1 if length is None else length) for column in arguments], strict=True)
-    results = [None if None in row else _plain(function.call(*row)) for row in rows]
-    kinds = {DataType.BOOL: pa.bool_(), DataType.INT: pa.int64(), DataType.FLOAT: pa.float64()}
-    kind = pa.string() if function.result is DataType.STRING else kinds.get(function.result or DataType.NULL)
-    if kind is None:
-        kind = pa.float64() if any(pa.types.is_floating(column.type) for column in arguments) else pa.int64()
-    column = _without_nan(pa.array(results, kind))
-    return column if length is not None else column[0]
+    constants = function.constants_of([getattr(node, "value", None) for node in nodes])
+    arguments: list[Any] = [
+        node.value if place in function.constants and isinstance(node, s.Literal) else value(node, resolve)
+        for place, node in enumerate(nodes)
+    ]
+    columns = [each for place, each in enumerate(arguments) if place not in function.constants]
+    kind = _result_kind(function, columns, constants)
+    if function.strict and any(isinstance(column, pa.Scalar) and not column.is_valid for column in columns):
+        return _nothing(next((c for c in columns if not isinstance(c, pa.Scalar)), columns[0]), kind)
+    if name.lower() in ("coalesce", "ifnull", "nvl"):
+        return pc.coalesce(*_same_type(arguments, kind))
+    if function.columnwise is not None:
+        if not function.strict:
+            arguments = _same_type(arguments, kind) if function.typed is None else arguments
+        return _plain_column(function.columnwise(*arguments))
+    return _row_by_row(function, arguments, kind)
+
+
+def _row_by_row(function: Function, arguments: list[Any], kind: pa.DataType) -> Column:
+    """One call for each row; where it depends on one column of texts, one for each distinct text."""
+    columns = [each for each in arguments if isinstance(each, pa.Array | pa.ChunkedArray)]
+    if len(columns) == 1 and pa.types.is_string(columns[0].type) and function.strict:
+        coded = pc.dictionary_encode(columns[0])
+        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+        distinct = [coded.dictionary if each is columns[0] else each for each in arguments]
+        return _called(function, distinct, len(coded.dictionary), kind).take(coded.indices)
+    length = len(columns[0]) if columns else None
+    found = _called(function, arguments, 1 if length is None else length, kind)
+    return found if length is not None else found[0]
+
+
+def _called(function: Function, arguments: list[Any], length: int, kind: pa.DataType) -> pa.Array:
+    rows = zip(*[_repeated(each, length) for each in arguments], strict=True)
+    strict = function.strict
+    results = [None if strict and _has_null(row) else _plain(function.apply(*row)) for row in rows]
+    return _without_nan(pa.array(results, kind))
+
+
+def _has_null(row: tuple[Any, ...]) -> bool:
+    return any(each is None for each in row)
+
+
+def _result_kind(function: Function, columns: list[Any], constants: list[Any]) -> pa.DataType:
+    known = [c.type for c in columns if not (isinstance(c, pa.Scalar) and not c.is_valid)]
+    if function.result is not None:
+        return _KINDS[function.result]
+    if function.name in ("cast", "try_cast"):
+        return _KINDS[TYPES[constants[0].lower()]]
+    if any(pa.types.is_floating(kind) for kind in known):
+        return pa.float64()
+    return known[0] if known else pa.bool_()
+
+
+def _same_type(columns: list[Column], kind: pa.DataType) -> list[Column]:
+    """Columns as one type; NULL alone has none of its own."""
+    return [
+        pa.scalar(None, kind)
+        if isinstance(column, pa.Scalar) and not column.is_valid
+        else column
+        if column.type == kind
+        else pc.cast(column, kind, safe=False)
+        for column in columns
+    ]
+
+
+def _plain_column(column: Column) -> Column:
+    """A result in the types that conditions know: elements of lists and maps come in their own."""
+    if isinstance(column, pa.Scalar):
+        known = pa.chunked_array([pa.array([column.as_py()], column.type)])
+        return column if column.type in _PLAIN_KINDS else value_column(known)[0]
+    if column.type not in _PLAIN_KINDS and not pa.types.is_nested(column.type):
+        column = value_column(pa.chunked_array([column]) if isinstance(column, pa.Array) else column)
+    return _without_nan(column)
+
+
+_PLAIN_KINDS = frozenset({pa.bool_(), pa.int64(), pa.string()})
 
 
 def _repeated(column: Column, length: int) -> list[Any]:
-    return [column.as_py()] * length if isinstance(column, pa.Scalar) else column.to_pylist()
+    """The values of a column, or a constant so many times."""
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        values: list[Any] = column.to_pylist()
+        return values
+    return [column.as_py() if isinstance(column, pa.Scalar) else column] * length
 
 
 def _plain(result: Any) -> Any:

@@ -19,10 +19,13 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
 from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, is_interpreted
+from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
+from cepheid.language.library.function import Function
 from cepheid.language.normal import negation_normal_form
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType, Schema
@@ -33,6 +36,9 @@ from cepheid.language.whole import LEAST, OVERFLOWS
 PREDICATE = types.boolean(types.int64, INT64S, INT64S, FLOAT64S, COLUMNS)
 LONGEST_SOURCE = 20_000  # characters; numba's time and memory grow faster than this does
 _SHORT = 48  # a fragment of source that is used twice is repeated up to this length; else it gets a name
+
+_CHOOSING = frozenset({"coalesce", "ifnull", "nvl", "least", "greatest", "case", "if"})
+_PYTHON = {DataType.INT: int, DataType.FLOAT: float, DataType.BOOL: bool, DataType.TIME: int, DataType.NULL: int}
 
 # What generated source may name.
 _KNOWN: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
@@ -63,6 +69,7 @@ class Predicate:
     cases: tuple[bool, ...]  # False: nothing to test in this case
     compiled: bool = True
     source: str = field(default="", compare=False)
+    as_python: tuple[str, ...] = ()  # what keeps it from being compiled
 
 
 def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozenset[str]) -> Predicate:
@@ -77,8 +84,14 @@ def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozense
     lines.append("    return True")
     source = "\n".join(lines)
     functions = tuple((name, call) for name, call in writer.functions.items())
-    call, compiled = _plain(source, functions) if is_interpreted() else _compiled(source, functions)
-    return Predicate(call, writer.layout(), tuple(bool(case.conditions) for case in cases), compiled, source)
+    if is_interpreted():
+        call, compiled = _plain(source, functions)
+    elif writer.as_python:
+        call, compiled = _kept_plain(source, functions)
+    else:
+        call, compiled = _compiled(source, functions)
+    some = tuple(bool(case.conditions) for case in cases)
+    return Predicate(call, writer.layout(), some, compiled, source, tuple(writer.as_python))
 
 
 @lru_cache(maxsize=256)
@@ -109,6 +122,12 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
     return _called_from_kernels(_plain(source, functions)[0]), False
 
 
+@lru_cache(maxsize=256)
+def _kept_plain(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any, bool]:
+    """The function as plain Python in a form that compiled kernels call: what it calls would differ if compiled."""
+    return _called_from_kernels(_plain(source, functions)[0]), False
+
+
 def _called_from_kernels(plain: Any) -> Any:
     """A function that numba could not compile, in a form that compiled kernels can still call."""
 
@@ -128,6 +147,8 @@ class _Writer:
         self.attributes: dict[str, tuple[DataType, s.Expression | None]] = {}
         self.literals: list[str] = []
         self.functions: dict[str, Any] = {}
+        self.as_python: dict[str, None] = {}  # in order
+        self.read: dict[str, None] = {}
         self.lines: list[str] = []
         self.known_values: dict[str, Fragment] = {}
         self.names = 0
@@ -151,11 +172,15 @@ class _Writer:
 
     def layout(self) -> ColumnLayout:
         attributes = tuple((name, kind, expression) for name, (kind, expression) in self.attributes.items())
-        return ColumnLayout(attributes, tuple(self.literals))
+        return ColumnLayout(attributes, tuple(self.literals), tuple(self.read))
 
     # conditions: a single fragment, true or false
 
     def condition(self, node: s.Expression, case: Case) -> str:
+        if not isinstance(node, s.And | s.Or | s.Not) and self.needs_python(node):
+            absent = [test for inner in _attributes_at_hand(node) for test in self.absent(inner, case)]
+            absent = absent if isinstance(node, s.Comparison | s.Membership | s.Between) else []
+            return "(" + " or ".join([*absent, f"{self.interpreted(node, case)} == 1"]) + ")"
         match node:
             case s.And(operands=operands):
                 return "(" + " and ".join(self.condition(operand, case) for operand in operands) + ")"
@@ -221,6 +246,9 @@ class _Writer:
         return self.known_values[text]
 
     def fresh_value(self, node: s.Expression, case: Case) -> Fragment:
+        if self.needs_python(node) and self.type_of(node) is DataType.BOOL:
+            found = self.interpreted(node, case)
+            return f"({found} == 1)", f"({found} == 2)"
         match node:
             case s.Literal(value=None):
                 return "0", "True"
@@ -254,6 +282,8 @@ class _Writer:
 
     def truth(self, node: s.Expression, case: Case) -> Fragment:
         """A condition as a value, which may be unknown: `(a.x > 1 AND a.y > 2) = FALSE`."""
+        if not isinstance(node, s.And | s.Or | s.Not) and self.needs_python(node):
+            return self.value(node, case)
         match node:
             case s.And(operands=operands) | s.Or(operands=operands):
                 parts = [self.truth(operand, case) for operand in operands]
@@ -320,28 +350,34 @@ class _Writer:
         name = node.function.lower()
         function = find_function(name)
         assert function is not None
-        if function.columns:
+        if self.is_derived(node, function):
             return self.derived(node, case)
-        parts = [self.value(argument, case) for argument in node.arguments]
-        if name == "coalesce" and not function.user:
-            value, null = parts[-1]
-            for other, other_null in reversed(parts[:-1]):
-                value, null = f"({other} if not ({other_null}) else {value})", f"(({other_null}) and ({null}))"
-            return value, null
+        parts = [self.value(each, case) for place, each in enumerate(node.arguments) if place not in function.constants]
+        if not function.user and name in _CHOOSING:
+            return self.chosen(name, parts)
         if name in ("abs", "floor", "ceil") and not function.user and self.type_of(node.arguments[0]) is DataType.INT:
             value, null = parts[0]
             return (f"abs({value})", self.unless_least(node.arguments[0], value, null)) if name == "abs" else parts[0]
-        arguments = [value for value, _ in parts]
+        arguments = [
+            f"float({value})" if place in function.fractions else value for place, (value, _) in enumerate(parts)
+        ]
         nulls = [part for _, part in parts if part != "False"]
         if function.null is not None:
             nulls.append(function.null.format(*arguments))
         null = self.once(" or ".join(nulls) or "False")
-        if function.inline is not None:
-            return function.inline.format(*arguments, all=", ".join(arguments)), null
-        made_up = f"function_{len(self.functions)}"
-        made_up = next((key for key, known in self.functions.items() if known is function.compiled), made_up)
-        self.functions[made_up] = function.compiled
-        # Where an argument is NULL the call is not made: its arguments would be placeholders.
+        constants = function.constants_of([getattr(each, "value", None) for each in node.arguments])
+        inline = function.inline
+        if function.source is not None:
+            inline = function.source([self.once(each) for each in arguments], constants)
+        if inline is not None:
+            return inline.format(*map(self.once, arguments)), null
+        if function.user and not function.is_compiled([self.type_of(each) for each in node.arguments]):
+            return self.called_as_python(node, function, arguments, null)
+        return self.called(function, arguments, null)
+
+    def called(self, function: Function, arguments: list[str], null: str) -> Fragment:
+        """A compiled function. Where an argument is NULL the call is not made: its arguments would be placeholders."""
+        made_up = self.function_named(function.compiled)
         fallback = "nan" if function.result is DataType.FLOAT else "0"
         called = f"{made_up}({', '.join(arguments)})"
         guarded = called if null == "False" else f"({called} if not ({null}) else {fallback})"
@@ -350,14 +386,111 @@ class _Writer:
             return guarded, (f"isnan({guarded})" if null == "False" else f"({null} or isnan({guarded}))")
         return guarded, null
 
-    def derived(self, node: s.Call, case: Case) -> Fragment:
-        """Functions of text are computed for whole columns beforehand: an attribute of one event, made up."""
+    def called_as_python(self, node: s.Call, function: Function, arguments: list[str], null: str) -> Fragment:
+        """A function of numbers that would differ if it were compiled."""
+        self.as_python[f"{function.name}()"] = None
+        kinds = tuple(_PYTHON[self.type_of(argument)] for argument in node.arguments)
+        made_up = self.function_named(CalledAsPython(function.apply, kinds, _PYTHON[self.type_of(node)]))
+        name = f"value_{self.names}"
+        self.names += 1
+        self.lines.append(f"{name} = {made_up}({', '.join(arguments)}) if not ({null}) else None")
+        return f"({name} if {name} is not None else 0)", f"({name} is None)"
+
+    def function_named(self, call: Any) -> str:
+        made_up = next((key for key, known in self.functions.items() if known == call), None)
+        made_up = made_up or f"function_{len(self.functions)}"
+        self.functions[made_up] = call
+        return made_up
+
+    def chosen(self, name: str, parts: list[Fragment]) -> Fragment:
+        """The functions that choose among their arguments."""
+        if name in ("case", "if"):
+            value, null = parts[-1]
+            for place in range(len(parts) - 3, -1, -2):
+                (test, unknown), (then, then_null) = parts[place], parts[place + 1]
+                holds = self.once(f"(not ({unknown}) and ({test}) != 0)")
+                value, null = f"({then} if {holds} else {value})", f"(({then_null}) if {holds} else ({null}))"
+            return value, null
+        value, null = parts[-1]
+        for other, other_null in reversed(parts[:-1]):
+            if name in ("least", "greatest"):
+                one, two, sign = self.once(other), self.once(value), "<" if name == "least" else ">"
+                first, second = self.once(other_null), self.once(null)
+                better = f"({one} if {one} {sign} {two} else {two})"
+                value = f"({two} if {first} else {one} if {second} else {better})"
+                null = f"({first} and {second})"
+            else:
+                value, null = f"({other} if not ({other_null}) else {value})", f"(({other_null}) and ({null}))"
+        return value, null
+
+    # what kernels have no form of
+
+    def is_derived(self, node: s.Call, function: Function) -> bool:
+        """Is it computed over whole columns beforehand: no kernel has it, and it reads one event?"""
+        if not self.is_formless(node, function):
+            return False
         references = {inner for inner in s.walk(node) if isinstance(inner, s.Reference)}
-        if len(references) != 1:
-            raise EngineError(f"'{expression_text(node)}' mixes the text of several events")
-        (of,) = references
+        return len(references) <= 1 and not any(_is_aggregate(inner) for inner in s.walk(node))
+
+    def is_formless(self, node: s.Call, function: Function) -> bool:
+        if function.columns:
+            return True
+        kinds = [self.type_of(argument) for argument in node.arguments]
+        if function.user:
+            return not function.is_compiled(kinds) and not all(kind in _PYTHON for kind in kinds)
+        if function.source is not None:
+            constants = function.constants_of([getattr(each, "value", None) for each in node.arguments])
+            return function.source(["0"] * len(node.arguments), constants) is None
+        return any(kind in (DataType.TEXTS, DataType.MAP) for kind in kinds)
+
+    def needs_python(self, node: s.Expression) -> bool:
+        """Does it call something that neither a kernel has nor whole columns give?"""
+        if isinstance(node, s.Call) and not _is_aggregate(node):
+            function = find_function(node.function)
+            assert function is not None
+            if self.is_formless(node, function):
+                return not self.is_derived(node, function)
+        return not _is_aggregate(node) and any(self.needs_python(inner) for inner in s.children(node))
+
+    def interpreted(self, node: s.Expression, case: Case) -> str:
+        """A whole condition that runs as Python over the values themselves."""
+        self.as_python[expression_text(node)] = None
+        outside = list(_outside_aggregates(node))
+        attributes = [inner for inner in outside if isinstance(inner, s.Attribute)]
+        self.read |= dict.fromkeys([attribute.name for attribute in attributes] or [self.schema.time])
+        references = tuple(dict.fromkeys(attribute.of for attribute in attributes))
+        aggregates = tuple(dict.fromkeys(inner for inner in outside if _is_aggregate(inner)))
+        given = [case.slot(reference) for reference in references]
+        given += [part for aggregate in aggregates for part in self.aggregate(aggregate, case)]
+        made_up = self.function_named(Interpreted(node, references, aggregates))
+        name = f"value_{self.names}"
+        self.names += 1
+        self.lines.append(f"{name} = {made_up}({', '.join(['literal[-1]', *given])})")
+        return name
+
+    def derived(self, node: s.Call, case: Case) -> Fragment:
+        """A function of one event, computed for whole columns beforehand: an attribute, made up."""
+        of = next((inner for inner in s.walk(node) if isinstance(inner, s.Reference)), None)
+        if of is None:  # of constants
+            found = value(node, _nothing_to_resolve)
+            return self.fresh_value(s.Literal(found.as_py()), case)
         canonical = _with_reference(node, s.Reference("event"))
         return self.attribute(f"={expression_text(canonical)}", self.type_of(node), canonical, of, case)
+
+
+def _is_aggregate(node: s.Expression) -> bool:
+    return isinstance(node, s.Length) or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
+
+
+def _outside_aggregates(node: s.Expression) -> Iterator[s.Expression]:
+    yield node
+    if not _is_aggregate(node) and not isinstance(node, s.Attribute):
+        for inner in s.children(node):
+            yield from _outside_aggregates(inner)
+
+
+def _nothing_to_resolve(node: s.Expression) -> Any:
+    raise TypeError(f"{type(node).__name__} among constants")
 
 
 def _attributes_at_hand(node: s.Expression) -> Iterator[s.Attribute]:

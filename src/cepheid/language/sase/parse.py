@@ -27,6 +27,7 @@ from cepheid.language.sase.parse_pattern import (
     repeated,
     single,
 )
+from cepheid.language.sase.parse_values import case_of, duration_of, like_of
 from cepheid.language.sase.syntax_errors import syntax_error
 from cepheid.language.units import unit_named
 
@@ -34,6 +35,7 @@ MAX_TEXT = 100_000  # characters; a longer text is surely not a query
 
 _OPERATORS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
 _STRATEGIES = {strategy.value: strategy for strategy in s.Strategy}
+_UNIT_FIRST = ("timestampdiff", "date_trunc")  # functions whose first argument may be a bare word
 _MODES = {"all": s.OutputMode.ALL, "nonoverlap": s.OutputMode.NON_OVERLAP, "nonoverlapping": s.OutputMode.NON_OVERLAP}
 _MODES |= {"maximal": s.OutputMode.MAXIMAL, "top": s.OutputMode.TOP}
 
@@ -268,6 +270,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                     self.fail("a strategy is written over variables", argument.span, "bad-strategy")
         return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
 
+    def define(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        return "define", _span(meta), {"definitions": tuple(parts)}
+
+    def definition(self, meta: Meta, parts: list[Any]) -> s.Definition:
+        return s.Definition(_word(parts[0]), parts[1], span=_span(meta))
+
     def within(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         return "within", _span(meta), {"within": self._length(parts, _span(meta))}
 
@@ -313,6 +321,10 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         expression, alias = parts
         return s.Returned(expression, _word(alias) if alias is not None else None, span=_span(meta))
 
+    def star(self, meta: Meta, parts: list[Any]) -> s.Returned:
+        of = s.Reference(_word(parts[0]), span=_token_span(parts[0])) if len(parts) > 1 else None
+        return s.Returned(s.Star(of, span=_span(meta)), span=_span(meta))
+
     def summarise(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         *totals, by, every = parts
         return "summarise", _span(meta), {"summary": s.Summary(tuple(totals), by or (), every, span=_span(meta))}
@@ -323,7 +335,10 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return s.Total(str(function).lower(), of, _word(alias) if alias is not None else None, span=_span(meta))
 
     def by(self, meta: Meta, parts: list[Any]) -> tuple[str, ...]:
-        return tuple(_word(part) for part in parts)
+        return tuple(parts)
+
+    def path(self, meta: Meta, parts: list[Any]) -> str:
+        return ".".join(_word(part) for part in parts)
 
     def every(self, meta: Meta, parts: list[Any]) -> s.Window:
         _, _, clause = self.within(meta, parts)
@@ -381,6 +396,25 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def is_null(self, meta: Meta, parts: list[Any]) -> s.IsNull:
         return s.IsNull(parts[0], parts[1] is not None, span=_span(meta))
 
+    def like(self, meta: Meta, parts: list[Any]) -> s.Expression:
+        return like_of(parts, _span(meta))
+
+    def duration(self, meta: Meta, parts: list[Any]) -> s.Duration:
+        return duration_of(str(parts[0]), _span(meta))
+
+    def cast(self, meta: Meta, parts: list[Any]) -> s.Call:
+        word, operand, kind = parts
+        return s.Call(
+            str(word).lower(), (operand, s.Literal(str(kind).lower(), span=_token_span(kind))), span=_span(meta)
+        )
+
+    def case(self, meta: Meta, parts: list[Any]) -> s.Call:
+        return case_of(parts, _span(meta))
+
+    def when(self, meta: Meta, parts: list[Any]) -> tuple[s.Expression, s.Expression]:
+        _, condition, _, value = parts
+        return condition, value
+
     def arithmetic(self, meta: Meta, parts: list[Any]) -> s.Arithmetic:
         left, operator, right = parts
         return s.Arithmetic(str(operator), left, right, span=_span(meta))
@@ -420,6 +454,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     def call(self, meta: Meta, parts: list[Any]) -> s.Call:
         arguments = tuple(part for part in parts[1:] if part is not None)
+        if str(parts[0]).lower() in _UNIT_FIRST and arguments and isinstance(arguments[0], s.Name):
+            arguments = (s.Literal(arguments[0].name.lower(), span=arguments[0].span), *arguments[1:])
         return s.Call(str(parts[0]), arguments, span=_span(meta))
 
     def reference(self, meta: Meta, parts: list[Any]) -> s.Expression:
@@ -431,13 +467,14 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return s.Reference(name, element, span=_span(meta))
 
     def attribute(self, meta: Meta, parts: list[Any]) -> s.Expression:
-        variable, element, name, default = _word(parts[0]), parts[1], _word(parts[2]), parts[3]
+        variable, element, *names, default = parts
+        variable, name = _word(variable), ".".join(_word(part) for part in names)
         if name.upper() == "LEN" and parts[2].type == "NAME" and element is None and default is None:
             return s.Length(variable, span=_span(meta))
         if isinstance(element, str):
             element = self._last(variable, element, _span(meta))
         start, after = _span(meta)[0], parts[2].start_pos
-        dot = self.text.rindex(".", start, after)
+        dot = self.text.rindex(".", start, after)  # the one in front of the first name
         of = s.Reference(variable, element or s.Element.SINGLE, span=(start, len(self.text[:dot].rstrip())))
         return s.Attribute(of, name, default, span=_span(meta))
 
@@ -487,7 +524,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return s.Equivalence(tuple(parts), span=_span(meta))
 
     def test(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Expression | None]:
-        return _word(parts[0]), parts[2] if len(parts) > 2 else None
+        names = [_word(part) for part in parts if isinstance(part, Token) and part.type != "EQUALS"]
+        value = parts[-1] if isinstance(parts[-1], s.Expression) else None
+        return ".".join(names), value
 
 
 # --- after the tree is there ------------------------------------------------------------------------------------
@@ -495,9 +534,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
 def _check_expressions(query: s.QuerySyntax, text: str) -> None:
     """Refuses expressions nested deeper than later passes can follow, and numbers that no column can hold."""
-    expressions = [query.where] if query.where is not None else []
-    expressions += query.values()
-    for expression in expressions:
+    for expression in (*query.conditions(), *query.values()):
         deep = s.deeper_than(expression, s.MAX_DEPTH)
         if deep is not None:
             message = f"expressions nested more than {s.MAX_DEPTH} deep"

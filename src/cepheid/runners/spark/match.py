@@ -23,13 +23,14 @@ from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.compressed import compress_batch
 from cepheid.runners.spark.pushdown import needed_events
 from cepheid.runners.spark.records import syntaxes, with_spark_records
-from cepheid.runners.spark.session import DataFrame, arrow_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, with_nested_columns
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
 
 
 def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
     """The matches of a query, or of several with names, in a Spark table, batch or stream; or how many they are."""
     options, spreading = spark_options(keywords, df.isStreaming)
+    df = with_nested_columns(df, syntaxes(query))
     df = with_spark_records(df, syntaxes(query), options)
     df, options, early = with_spark_bounds(df, options)
     schema = arrow_schema(df)
@@ -79,6 +80,7 @@ def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> 
 def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str:
     """What would be done for a query over a Spark table, and how it would be spread over workers."""
     options, spreading = spark_options(keywords, df.isStreaming)
+    df = with_nested_columns(df, [query])
     df = with_spark_records(df, [query], replace(options, bad_records=options.bad_records and "drop"))
     df, options, _ = with_spark_bounds(df, options)
     schema = arrow_schema(df)

@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import find_function
+from cepheid.language.library.time_functions import DAY
 from cepheid.language.schema import DataType
+from cepheid.language.typing import type_of
 from cepheid.plan.operators import Takes
 from cepheid.plan.physical import Plan
 
@@ -93,7 +95,7 @@ class _Writer:
     def condition(self, node: s.Expression) -> Column:
         match node:
             case s.And(operands=operands):
-                return reduce(lambda left, right: left & right, self.known(operands))
+                return reduce(lambda left, right: left & right, self.testable(operands))
             case s.Or(operands=operands):
                 return reduce(lambda left, right: left | right, [self.condition(part) for part in operands])
             case s.Literal(value=bool() as value):
@@ -112,9 +114,11 @@ class _Writer:
                 return self.leaf(node, outside)
             case s.Membership(operand=operand, values=tuple() as members):
                 return self.leaf(node, self.member(node, operand, members))
-        raise _Unknown  # NOT over a whole condition turns "keeps too much" into "keeps too little"
+            case s.Call() | s.Not() if not self.any_null:
+                return self.exact(node)
+        raise _Unknown  # "keeps too much" under NOT would be "keeps too little"
 
-    def known(self, operands: Iterable[s.Expression]) -> list[Column]:
+    def testable(self, operands: Iterable[s.Expression]) -> list[Column]:
         """Those of several conditions that can be tested: fewer of them keep more."""
         found = []
         for operand in operands:
@@ -127,12 +131,8 @@ class _Writer:
         return found
 
     def leaf(self, node: s.Expression, known: Column) -> Column:
-        """The test, and what it misses: an overflow, or an attribute that an ANY component's type does not have."""
+        """The test, and what it misses: an attribute that an ANY component's type does not have."""
         attributes = [inner for inner in s.walk(node) if isinstance(inner, s.Attribute)]
-        if any(isinstance(inner, s.Arithmetic | s.Negative | s.Call) for inner in s.walk(node)):
-            # Spark's try_add gives NULL where the engine's 64-bit numbers wrap around: keep, the engine decides.
-            present = [self.F.col(quoted(attribute.name)).isNotNull() for attribute in attributes]
-            known = self.F.coalesce(known, reduce(lambda left, right: left & right, present, self.F.lit(True)))
         if self.any_null:
             for attribute in attributes:
                 known = known | self.absent(attribute)
@@ -140,7 +140,9 @@ class _Writer:
 
     def null_test(self, node: s.IsNull) -> Column:
         if not isinstance(node.operand, s.Attribute):
-            raise _Unknown
+            if self.any_null:
+                raise _Unknown
+            return self.exact(node)
         return self.F.col(quoted(node.operand.name)).isNotNull() if node.negated else self.absent(node.operand)
 
     def absent(self, attribute: s.Attribute) -> Column:
@@ -158,6 +160,9 @@ class _Writer:
             first, second = self.instant(right, left), self.column(right)
         else:
             first, second = self.value(left), self.value(right)
+        return self.tested(operator, first, second)
+
+    def tested(self, operator: str, first: Column, second: Column) -> Column:
         match operator:
             case "=":
                 return first == second
@@ -207,34 +212,88 @@ class _Writer:
             raise _Unknown from None
         return self.F.lit(moment.replace(tzinfo=None).isoformat(sep=" ")).cast("timestamp_ntz")
 
-    # values
+    # values: what the engine computes, to the last bit, NULLs included
 
     def value(self, node: s.Expression) -> Column:
+        """A side of a comparison: a plain column where it is one, so that files can skip what does not fit."""
+        if isinstance(node, s.Attribute):
+            return self.attribute(node.name)
+        if isinstance(node, s.Literal):
+            return self.F.lit(node.value)
+        return self.exact(node)
+
+    def exact(self, node: s.Expression) -> Column:
+        """The value of an expression exactly as the engine has it, where Spark can say it."""
+        F = self.F
         match node:
+            case s.Literal(value=bool() | None | str() | float() as literal):
+                return F.lit(literal)
             case s.Literal(value=literal):
-                return self.F.lit(literal)
+                return F.lit(literal).cast("bigint")
             case s.Attribute(name=name):
-                return self.attribute(name)
+                return self.known(name)
             case s.Negative(operand=operand):
-                return self.F.try_subtract(self.F.lit(0), self.value(operand))
+                if self.type_of(operand) is DataType.FLOAT:
+                    return -self.exact(operand)
+                return F.try_subtract(F.lit(0).cast("bigint"), self.exact(operand))
             case s.Arithmetic(operator=operator, left=left, right=right):
-                functions = {
-                    "+": "try_add",
-                    "-": "try_subtract",
-                    "*": "try_multiply",
-                    "/": "try_divide",
-                    "%": "try_mod",
-                }
-                return getattr(self.F, functions[operator])(self.value(left), self.value(right))
-            case s.Call(function=name, arguments=arguments):
-                function = find_function(name)
-                if function is not None and function.spark is not None:
-                    column = getattr(self.F, function.spark)(*map(self.value, arguments))
-                    return column.cast("bigint") if function.result is DataType.INT else column
+                return self.arithmetic(operator, left, right)
+            case s.Comparison(operator=operator, left=left, right=right):
+                return self.tested(operator, self.exact(left), self.exact(right))
+            case s.Between(operand=operand, low=low, high=high, negated=negated):
+                middle = self.exact(operand)
+                inside = (middle >= self.exact(low)) & (middle <= self.exact(high))
+                return ~inside if negated else inside
+            case s.Membership(operand=operand, values=tuple() as members, negated=negated) if members:
+                first = self.exact(operand)
+                found = reduce(lambda left, right: left | right, [first == self.exact(each) for each in members])
+                return ~found if negated else found
+            case s.IsNull(operand=operand, negated=negated):
+                inner = self.exact(operand)
+                return inner.isNotNull() if negated else inner.isNull()
+            case s.Not(operand=operand):
+                return ~self.exact(operand)
+            case s.And(operands=operands):
+                return reduce(lambda left, right: left & right, map(self.exact, operands))
+            case s.Or(operands=operands):
+                return reduce(lambda left, right: left | right, map(self.exact, operands))
+            case s.Call():
+                return self.call(node)
         raise _Unknown
 
+    def type_of(self, node: s.Expression) -> DataType:
+        return type_of(node, self.bound.schema)
+
+    def arithmetic(self, operator: str, left: s.Expression, right: s.Expression) -> Column:
+        sides = [self.exact(left), self.exact(right)]
+        whole = DataType.FLOAT not in (self.type_of(left), self.type_of(right))
+        if operator == "/" or not whole:
+            sides = [side.cast("double") for side in sides]
+        found = getattr(self.F, _TRYING[operator])(*sides)
+        return found if whole and operator != "/" else self.F.when(~self.F.isnan(found), found)
+
+    def call(self, node: s.Call) -> Column:
+        function = find_function(node.function)
+        if function is None or function.spark is None:
+            raise _Unknown
+        given = [
+            argument.value if place in function.constants and isinstance(argument, s.Literal) else self.exact(argument)
+            for place, argument in enumerate(node.arguments)
+        ]
+        column = function.spark(self.F, *given)
+        if column is None:
+            raise _Unknown
+        return column
+
+    def known(self, name: str) -> Column:
+        """An attribute, with NaN as the NULL that it is to the engine."""
+        column = self.attribute(name)
+        is_float = self.types[name].typeName() in ("float", "double")
+        return self.F.when(~self.F.isnan(column), column) if is_float else column
+
     def attribute(self, name: str) -> Column:
-        column, kind = self.F.col(quoted(name)), self.types[name].typeName()
+        F = self.F
+        column, kind = F.col(quoted(name)), self.types[name].typeName()
         match self.bound.schema.type_of(name):
             case DataType.INT:
                 return column if kind == "long" else column.cast("bigint")
@@ -245,5 +304,17 @@ class _Writer:
             case DataType.BOOL:
                 return column
             case DataType.TIME if kind == "timestamp":
-                return self.F.unix_micros(column)
+                return F.unix_micros(column)
+            case DataType.TIME if kind == "date":
+                return F.unix_date(column).cast("bigint") * F.lit(DAY).cast("bigint")
+            case DataType.TIME if kind == "timestamp_ntz":
+                return F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), column)
         raise _Unknown
+
+
+def exact_column(expression: s.Expression, bound: BoundQuery, types: dict[str, Any]) -> Column | None:
+    """The value of an expression over one event as Spark computes it; None where Spark might differ."""
+    try:
+        return _Writer(bound, types, any_null=False).exact(expression)
+    except _Unknown:
+        return None

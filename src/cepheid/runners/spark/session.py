@@ -10,12 +10,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
+from cepheid.runners.nested import missing_paths
 
 PYSPARK = (4, 3)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
@@ -147,3 +149,16 @@ def parallelism(session: Session) -> int:
         return max(1, int(session.sparkContext.defaultParallelism))
     except Exception:  # Connect raises a PySparkAttributeError of its own
         return max(1, int(setting(session, "spark.sql.shuffle.partitions", "200")))
+
+
+def with_nested_columns(df: DataFrame, queries: Sequence[Any]) -> DataFrame:
+    """The table with a column for each field of a struct that the queries name: `user.id`."""
+    from pyspark.sql import functions as F
+
+    for path in missing_paths(arrow_schema(df), [query.syntax for query in queries]):
+        first, *rest = path.split(".")
+        column = F.col("`" + first.replace("`", "``") + "`")
+        for name in rest:
+            column = column.getField(name)
+        df = df.withColumn(path, column)
+    return df

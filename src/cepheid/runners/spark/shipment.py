@@ -32,7 +32,7 @@ class Shipment:
     plan: Plan
     schema: pa.Schema
     name: str | None = None  # of the query, where there are several
-    functions: tuple[bytes, ...] = ()  # the user's, pickled: (name, result type, callable)
+    functions: tuple[bytes, ...] = ()  # the user's, pickled: (name, result type, callable, whether it is vouched for)
     events: pa.Schema | None = None  # of the events that it gets
 
     def unpacked(self) -> Plan:
@@ -109,7 +109,8 @@ def user_functions(called: Iterable[str] | None = None) -> Iterator[bytes]:
     for name in sorted(function_names() if called is None else called):
         found = find_function(name)
         if found is not None and found.user and found.result is not None:
-            packed: bytes = cloudpickle.dumps((found.name, _RESULTS[found.result], found.call))  # type: ignore[no-untyped-call]
+            about = (found.name, _RESULTS[found.result], found.call, found.vouched)
+            packed: bytes = cloudpickle.dumps(about)  # type: ignore[no-untyped-call]
             yield packed
 
 
@@ -117,13 +118,13 @@ def register_functions(shipped: Iterable[bytes]) -> None:
     """Makes the user's functions known in this process; once, since a new one would be compiled anew."""
     for packed in shipped:
         if packed not in _registered:
-            name, result, call = pickle.loads(packed)
-            function(name=name, result=result)(call)
+            name, result, call, compiled = pickle.loads(packed)
+            function(name=name, result=result, compiled=compiled)(call)
             _registered.add(packed)
 
 
 def _called(bound: BoundQuery) -> set[str]:
-    expressions = [bound.syntax.where] if bound.syntax.where is not None else []
+    expressions = list(bound.syntax.conditions())
     expressions += [expression for _, expression in bound.returns or ()]
     totals = bound.summary.totals if bound.summary is not None else ()
     expressions += [total.argument for total in totals if total.argument is not None]

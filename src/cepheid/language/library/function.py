@@ -1,0 +1,104 @@
+"""What is known of a function: one entry says its types, its meaning in plain Python, and its other forms.
+
+The reference calls `call`. Conditions on one event are computed over whole columns by `columnwise` (Arrow), and on
+Spark by `spark` in front of the shuffle; without these forms it is called once for each value, or left to the engine.
+Kernels take `inline`, `source` or `kernel`; a function without one of them is computed over whole columns beforehand if
+it reads one event, and else runs as Python. All forms give the same result: `tests/language/test_functions_agree.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cepheid.language.schema import DataType
+
+Kinds = frozenset[DataType]
+MANY = 20  # arguments that a function may take at most
+
+INT: Kinds = frozenset({DataType.INT})
+NUMBER: Kinds = frozenset({DataType.INT, DataType.FLOAT})
+STRING: Kinds = frozenset({DataType.STRING})
+BOOL: Kinds = frozenset({DataType.BOOL})
+TIME: Kinds = frozenset({DataType.TIME})
+LISTS: Kinds = frozenset({DataType.LIST, DataType.TEXTS})
+ANY: Kinds = frozenset(DataType) - {DataType.OTHER}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of values. NULL arguments give NULL without a call, unless it is not `strict`."""
+
+    name: str
+    call: Callable[..., Any]
+    least: int  # how many arguments at least and at most
+    most: int
+    accepts: Kinds | tuple[Kinds, ...]  # of every argument, or of each in turn; the last one of the further ones
+    result: DataType | None  # None: that of the arguments, unless `typed` says more
+    user: bool = False
+    kernel: Callable[..., Any] | None = None  # a form that numba takes
+    inline: str | None = None  # the function as source over its arguments, where it is that short
+    source: Callable[[Sequence[str], Sequence[Any]], str | None] | None = None  # the same, from constants, too
+    null: str | None = None  # where it is NULL although its arguments are not, as source over them
+    columnwise: Callable[..., Any] | None = None  # over Arrow columns
+    spark: Callable[..., Any] | None = None  # Spark's functions module and columns -> a column of the same values
+    strict: bool = True
+    constants: tuple[int, ...] = ()  # arguments that must be written as constants; other forms get them as they are
+    wrong: Callable[[Sequence[Any]], str | None] | None = None  # what is wrong with the constants
+    typed: Callable[[Sequence[DataType], Sequence[Any]], DataType | str] | None = None  # the type, or what is wrong
+    shown: str = ""  # how the manual writes it
+    says: str = ""  # and what it says of it
+    fractions: tuple[int, ...] = ()  # of a function of the user's: arguments annotated as float, given as such
+    arithmetic: bool | None = None  # and does it calculate? None: compiled it might differ (`language/compilable.py`)
+
+    vouched: bool = False  # and does the user say that it is the same compiled?
+
+    def is_compiled(self, kinds: Sequence[DataType]) -> bool:
+        """May kernels call a compiled form of a function of the user's with arguments of these types?"""
+        numbers = (DataType.INT, DataType.FLOAT, DataType.BOOL, DataType.TIME, DataType.NULL, DataType.LIST)
+        if not all(kind in numbers for kind in kinds):
+            return False  # text is a rank there
+        if self.vouched or hasattr(self.call, "py_func"):
+            return True
+        if self.arithmetic is None or DataType.LIST in kinds or DataType.BOOL in kinds:
+            return False
+        whole = [
+            place for place, kind in enumerate(kinds) if kind is not DataType.FLOAT and place not in self.fractions
+        ]
+        return not (self.arithmetic and whole)
+
+    def apply(self, *arguments: Any) -> Any:
+        """The function of values, none of them NULL if it is strict."""
+        if self.fractions:
+            arguments = tuple(
+                float(each) if place in self.fractions and type(each) is int else each
+                for place, each in enumerate(arguments)
+            )
+        return self.call(*arguments)
+
+    @property
+    def compiled(self) -> Callable[..., Any]:
+        """The form that kernels call."""
+        return self.kernel or self.call
+
+    @property
+    def columns(self) -> bool:
+        """Is it computed for whole columns before any matching, as kernels have no form of it?"""
+        forms = (self.kernel, self.inline, self.source)
+        return not self.user and all(form is None for form in forms) and self.name not in SPECIAL
+
+    def constants_of(self, values: Sequence[Any]) -> list[Any]:
+        """Those of its arguments that must be constants."""
+        return [each for place, each in enumerate(values) if place in self.constants]
+
+    def accepted(self, place: int) -> Kinds:
+        """The types that an argument may have."""
+        if isinstance(self.accepts, tuple):
+            return self.accepts[min(place, len(self.accepts) - 1)]
+        return self.accepts
+
+
+SPECIAL = frozenset(
+    {"case", "if", "coalesce", "ifnull", "nvl", "least", "greatest", "mod"}
+)  # kernels have them without a call

@@ -1,0 +1,479 @@
+"""Functions of text, with Spark's names and rules.
+
+Regular expressions are RE2's: matched in time linear in the text, so no pattern can hang a stream. Java's, which Spark
+uses, are close but not the same; a pattern goes to Spark only if both are known to read it alike (`java_pattern`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.language.library.function import INT, LISTS, MANY, STRING, Function
+from cepheid.language.schema import DataType
+
+_TEXT, _BOOL, _WHOLE = DataType.STRING, DataType.BOOL, DataType.INT
+_ESCAPE = "\\"
+# What RE2 and Java read alike: plain ASCII, escapes, anchors, groups, repetition; a bracket is one character here.
+# Both patterns are possessive (`*+`, `++`): a query's text is not trusted, and they never go back.
+_ALIKE = re.compile(
+    r"(?>[A-Za-z0-9 _,:;@/#=<>!~'\"%&\x00-]|\\[dDwW.^$*+?()\[\]{}|\\/-]|[.^|]|\((?!\?)|\(\?:|\)"
+    r"|[*+?]\??|\{\d+(?:,\d*)?\})*+\$?\Z"
+)
+_BRACKET = re.compile(r"\[\^?(?>[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9 _.,:;@/#=<>!~'\"%*+?(){}|$]|\\[dDwW\]\[\\^-])++\]")
+
+
+def _one(compute: Any, text: str, *arguments: Any) -> Any:
+    """An Arrow function of one text."""
+    return compute(pa.array([text], pa.string()), *arguments)[0].as_py()
+
+
+# --- LIKE -------------------------------------------------------------------------------------------------------------
+
+
+def like_parts(pattern: str) -> list[str | None]:
+    """The characters of a LIKE pattern: None for `%`, the empty text for `_`, else the character itself.
+
+    >>> like_parts("a%_" + chr(92) + "%")
+    ['a', None, '', '%']
+    """
+    parts: list[str | None] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == _ESCAPE:
+            parts.append(next(characters))
+        else:
+            parts.append(None if character == "%" else "" if character == "_" else character)
+    return parts
+
+
+def like(text: str, pattern: str) -> bool:
+    """Is the text like the pattern? `%` stands for any characters, `_` for one, a backslash takes them as they are.
+
+    >>> like("anna", "a%a"), like("anna", "_nn"), like("50%", "50" + chr(92) + "%")
+    (True, False, True)
+    """
+    reached = {0}  # how many parts of the pattern the characters so far may have used up
+    parts = like_parts(pattern)
+
+    def skipping(places: set[int]) -> set[int]:
+        found = set(places)
+        for place in sorted(places):
+            while place < len(parts) and parts[place] is None:
+                place += 1
+                found.add(place)
+        return found
+
+    reached = skipping(reached)
+    for character in text:
+        stayed = {place for place in reached if place < len(parts) and parts[place] is None}
+        moved = {p + 1 for p in reached if p < len(parts) and parts[p] is not None and parts[p] in ("", character)}
+        reached = skipping(stayed | moved)
+    return len(parts) in reached
+
+
+def _wrong_like(constants: Sequence[Any]) -> str | None:
+    pattern = constants[0]
+    if not isinstance(pattern, str):
+        return "a pattern is a text"
+    escaped = False
+    for character in pattern:
+        if escaped and character not in "%_\\":
+            return f"'{_ESCAPE}{character}' in a LIKE pattern: a backslash stands before %, _ or another backslash"
+        escaped = character == _ESCAPE and not escaped
+    return f"a LIKE pattern ends with '{_ESCAPE}'" if escaped else None
+
+
+def ilike(text: str, pattern: str) -> bool:
+    """LIKE without regard to case."""
+    return like(text.lower(), pattern.lower())
+
+
+def _lowered(column: Any) -> Any:
+    """Lower case as Python has it: Arrow's differs in rare letters."""
+    if isinstance(column, pa.Scalar):
+        return pa.scalar(column.as_py().lower(), pa.string()) if column.is_valid else column
+    coded = pc.dictionary_encode(column)
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    return pa.array([text.lower() for text in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+
+
+# --- regular expressions ----------------------------------------------------------------------------------------------
+
+
+def _wrong_regex(constants: Sequence[Any]) -> str | None:
+    pattern = constants[0]
+    if not isinstance(pattern, str):
+        return "a regular expression is a text"
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        return str(error).removeprefix("Invalid regular expression: ")
+    return None
+
+
+def java_pattern(pattern: str) -> str | None:
+    """The same pattern for Java's regular expressions, or None where that is not known to be the same.
+
+    >>> java_pattern("^a.c$"), java_pattern(chr(92) + "s+")
+    ('(?d)^a.c\\\\z', None)
+    """
+    outside = _BRACKET.sub("\x00", pattern)
+    if "\x00" in pattern or not _ALIKE.match(outside):
+        return None
+    if re.search(r"\\d-|-\\d|\\w-|-\\w", pattern) or "^" in pattern[1:].replace("[^", "").replace("\\^", ""):
+        return None
+    # Java goes back and forth: without repeated groups and with two repetitions at most, time stays bounded.
+    if re.search(r"\)[*+{]", outside) or len(re.findall(r"(?<!\\)[*+]|\{\d+,", outside)) > 2:
+        return None
+    ends = pattern.endswith("$") and not pattern.endswith("\\$")
+    return "(?d)" + (pattern[:-1] + "\\z" if ends else pattern)  # (?d): only a newline ends a line, as in RE2
+
+
+def _spark_rlike(F: Any, text: Any, pattern: str) -> Any:
+    java = java_pattern(pattern)
+    return None if java is None else F.rlike(text, F.lit(java))
+
+
+def group_named(pattern: str) -> tuple[str, int]:
+    """The pattern with a name for the whole and for each group, as Arrow wants them, and how many groups there are.
+
+    >>> group_named("(a)(?:b)")
+    ('(?P<g0>(?P<g1>a)(?:b))', 1)
+    """
+    named, count, brackets, escaped = "", 0, False, False
+    for place, character in enumerate(pattern):
+        if escaped or character == _ESCAPE:
+            escaped = not escaped
+        elif brackets:
+            brackets = character != "]"
+        elif character == "[":
+            brackets = True
+        elif character == "(" and pattern[place + 1 : place + 2] != "?":
+            count += 1
+            named += f"(?P<g{count}>"
+            continue
+        named += character
+    return f"(?P<g0>{named})", count
+
+
+def _wrong_extract(constants: Sequence[Any]) -> str | None:
+    wrong = _wrong_regex(constants)
+    if wrong is not None:
+        return wrong
+    group = constants[1] if len(constants) > 1 else 1
+    _, groups = group_named(constants[0])
+    if "(?P<" in constants[0] or "(?<" in constants[0]:
+        return "groups go by their number, not by a name"
+    if type(group) is not int or not 0 <= group <= groups:
+        return f"the expression has no group {group!r}"
+    return _wrong_regex((group_named(constants[0])[0],))
+
+
+def _extract_column(column: Any, pattern: str, group: int = 1) -> Any:
+    found = pc.struct_field(pc.extract_regex(column, group_named(pattern)[0]), f"g{group}")
+    return pc.if_else(pc.is_null(column), pa.scalar(None, pa.string()), pc.fill_null(found, ""))
+
+
+def _extract(text: str, pattern: str, group: int = 1) -> Any:
+    return _one(_extract_column, text, pattern, group)
+
+
+def _split(text: str, pattern: str) -> Any:
+    return _one(_split_column, text, pattern)
+
+
+def _split_column(column: Any, pattern: str) -> Any:
+    return pc.split_pattern_regex(column, pattern)
+
+
+# --- parts of texts ---------------------------------------------------------------------------------------------------
+
+
+def substring(text: str, start: int, length: int | None = None) -> str:
+    """So many characters from a place on; places count from 1, negative ones from the end, as in Spark.
+
+    >>> substring("events", 2, 3), substring("events", -2), substring("events", -8, 3)
+    ('ven', 'ts', 'e')
+    """
+    begin = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    end = len(text) if length is None else begin + max(length, 0)
+    return text[max(begin, 0) : max(end, 0)]
+
+
+def _spark_substring(F: Any, text: Any, start: Any, length: Any = None) -> Any:
+    # Spark counts in 32 bits
+    if not all(isinstance(given, int) and abs(given) < 2**30 for given in (start, length) if given is not None):
+        return None
+    return F.substring(text, start, 2**30 if length is None else length)
+
+
+def _instr(text: str, part: str) -> int:
+    return text.find(part) + 1
+
+
+def _replaced(column: Any, part: str, other: str = "") -> Any:
+    return column if not part else pc.replace_substring(column, part, other)
+
+
+def _replace(text: str, part: str, other: str = "") -> str:
+    return text if not part else text.replace(part, other)
+
+
+def _wrong_texts(constants: Sequence[Any]) -> str | None:
+    return None if all(isinstance(given, str) for given in constants) else "write it as a text in quotes"
+
+
+def _wrong_whole(constants: Sequence[Any]) -> str | None:
+    return None if all(type(given) is int for given in constants) else "write it as a whole number"
+
+
+def _concatenated(*columns: Any) -> Any:
+    return pc.binary_join_element_wise(*columns, pa.scalar("", pa.string()))
+
+
+def _size(value: Any) -> int:
+    return len(value)
+
+
+def _pattern_test(name: str, call: Any, columnwise: Any, spark: Any, shown: str, says: str, wrong: Any) -> Function:
+    return Function(
+        name,
+        call,
+        2,
+        2,
+        STRING,
+        _BOOL,
+        constants=(1,),
+        columnwise=columnwise,
+        spark=spark,
+        wrong=wrong,
+        shown=shown,
+        says=says,
+    )
+
+
+def _test(name: str, call: Any, columnwise: Any, spark: str, says: str) -> Function:
+    return Function(
+        name,
+        call,
+        2,
+        2,
+        STRING,
+        _BOOL,
+        constants=(),
+        columnwise=lambda text, part: (
+            columnwise(text, part.as_py()) if isinstance(part, pa.Scalar) else _each(call, text, part)
+        ),
+        spark=lambda F, text, part: getattr(F, spark)(text, part),
+        shown=f"{name}(s, part)",
+        says=says,
+    )
+
+
+def _each(call: Any, *columns: Any) -> Any:
+    """A test of several columns, row by row."""
+    length = next(len(column) for column in columns if not isinstance(column, pa.Scalar))
+    lists = [[c.as_py()] * length if isinstance(c, pa.Scalar) else c.to_pylist() for c in columns]
+    return pa.array([None if None in row else call(*row) for row in zip(*lists, strict=True)], pa.bool_())
+
+
+def _trimming(name: str, columnwise: Any, says: str) -> Function:
+    python = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}[name]
+    return Function(
+        name,
+        lambda text: python(text, " "),
+        1,
+        1,
+        STRING,
+        _TEXT,
+        columnwise=lambda column: columnwise(column, " "),
+        spark=lambda F, text: getattr(F, name)(text),
+        shown=f"{name}(s)",
+        says=says,
+    )
+
+
+def _rlike(text: str, pattern: str) -> Any:
+    return _one(pc.match_substring_regex, text, pattern)
+
+
+def _regexes(*names: str) -> tuple[Function, ...]:
+    told = "a part of the text fits the regular expression (RE2); also written `s RLIKE '...'`"
+    return tuple(
+        _pattern_test(
+            name,
+            _rlike,
+            pc.match_substring_regex,
+            _spark_rlike,
+            f"{name}(s, regex)",
+            told if name == "rlike" else "the same",
+            _wrong_regex,
+        )
+        for name in names
+    )
+
+
+def _named_twice(first: Function, *others: str) -> tuple[Function, ...]:
+    """A function under several names."""
+    again = [
+        Function(**{**vars(first), "name": name, "shown": first.shown.replace(first.name, name), "says": "the same"})
+        for name in others
+    ]
+    return (first, *again)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function("lower", str.lower, 1, 1, STRING, _TEXT, shown="lower(s)", says="in lower case"),
+    Function("upper", str.upper, 1, 1, STRING, _TEXT, shown="upper(s)", says="in upper case"),
+    *_named_twice(
+        Function(
+            "length",
+            _size,
+            1,
+            1,
+            STRING | LISTS,
+            _WHOLE,
+            columnwise=lambda column: pc.cast(
+                pc.list_value_length(column) if pa.types.is_nested(column.type) else pc.utf8_length(column), pa.int64()
+            ),
+            spark=lambda F, text: F.char_length(text).cast("bigint"),
+            shown="length(s)",
+            says="how many characters a string has, or elements a list",
+        ),
+        "char_length",
+    ),
+    _pattern_test(
+        "like",
+        like,
+        pc.match_like,
+        lambda F, text, pattern: text.like(pattern),
+        "like(s, pattern)",
+        "the whole text fits: `%` any characters, `_` one, a backslash takes them as they are; also `s LIKE '...'`",
+        _wrong_like,
+    ),
+    _pattern_test(
+        "ilike",
+        ilike,
+        lambda column, pattern: pc.match_like(_lowered(column), pattern.lower()),
+        None,
+        "ilike(s, pattern)",
+        "the same without regard to case; also `s ILIKE '...'`",
+        _wrong_like,
+    ),
+    *_regexes("rlike", "regexp_like"),
+    Function(
+        "regexp_extract",
+        _extract,
+        2,
+        3,
+        (STRING, STRING, INT),
+        _TEXT,
+        constants=(1, 2),
+        columnwise=_extract_column,
+        wrong=_wrong_extract,
+        shown="regexp_extract(s, regex, group)",
+        says="what the group took (1 if left out, 0: the whole); an empty text where nothing fits",
+    ),
+    *_named_twice(
+        Function(
+            "substring",
+            substring,
+            2,
+            3,
+            (STRING, INT, INT),
+            _TEXT,
+            constants=(1, 2),
+            wrong=_wrong_whole,
+            spark=_spark_substring,
+            shown="substring(s, start, length)",
+            says="so many characters (all if left out) from a place on; places count from 1, from the end if negative",
+        ),
+        "substr",
+    ),
+    Function(
+        "left",
+        lambda text, length: text[: max(length, 0)],
+        2,
+        2,
+        (STRING, INT),
+        _TEXT,
+        shown="left(s, n)",
+        says="the first n characters",
+    ),
+    Function(
+        "right",
+        lambda text, length: text[-length:] if length > 0 else "",
+        2,
+        2,
+        (STRING, INT),
+        _TEXT,
+        shown="right(s, n)",
+        says="the last n characters",
+    ),
+    _trimming("trim", pc.utf8_trim, "without spaces at both ends"),
+    _trimming("ltrim", pc.utf8_ltrim, "without spaces at the start"),
+    _trimming("rtrim", pc.utf8_rtrim, "without spaces at the end"),
+    Function(
+        "concat",
+        lambda *texts: "".join(texts),
+        1,
+        MANY,
+        STRING,
+        _TEXT,
+        columnwise=_concatenated,
+        spark=lambda F, *texts: F.concat(*texts),
+        shown="concat(s, t, ...)",
+        says="one after the other; NULL if one is (`\\|\\|` is OR)",
+    ),
+    Function(
+        "replace",
+        _replace,
+        2,
+        3,
+        STRING,
+        _TEXT,
+        constants=(1, 2),
+        wrong=_wrong_texts,
+        columnwise=_replaced,
+        spark=lambda F, text, *parts: F.replace(text, *map(F.lit, parts)),
+        shown="replace(s, part, other)",
+        says="with every part replaced, or left out",
+    ),
+    *_named_twice(
+        _test("starts_with", str.startswith, pc.starts_with, "startswith", "begins the text with the part?"),
+        "startswith",
+    ),
+    *_named_twice(
+        _test("ends_with", str.endswith, pc.ends_with, "endswith", "does the text end with the part?"), "endswith"
+    ),
+    _test("contains", lambda text, part: part in text, pc.match_substring, "contains", "is the part in the text?"),
+    Function(
+        "instr",
+        _instr,
+        2,
+        2,
+        STRING,
+        _WHOLE,
+        shown="instr(s, part)",
+        says="where the part first stands, from 1 on; 0 if it does not",
+    ),
+    Function("reverse", lambda text: text[::-1], 1, 1, STRING, _TEXT, shown="reverse(s)", says="from the end"),
+    Function(
+        "split",
+        _split,
+        2,
+        2,
+        STRING,
+        DataType.TEXTS,
+        constants=(1,),
+        columnwise=_split_column,
+        wrong=_wrong_regex,
+        shown="split(s, regex)",
+        says="the parts between what fits the regular expression, as a list",
+    ),
+)

@@ -1,0 +1,311 @@
+"""Functions of timestamps, which are whole microseconds since 1970 here. Parts of dates are those in UTC, always.
+
+Spark's own functions take the session's time zone; a result must not depend on it, so what goes to Spark is written
+with arithmetic on microseconds and functions of dates, which know no zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.language.library.function import STRING, TIME, Function
+from cepheid.language.schema import DataType
+
+DAY = 86_400_000_000
+_FIXED = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": DAY,
+    "week": 7 * DAY,
+}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_UNITS = (*_FIXED, *_MONTHS)
+_THURSDAY = 3  # 1970 began on a Thursday; weeks begin on Monday
+
+
+def civil(days: Any) -> tuple[Any, Any, Any]:
+    """Year, month and day of so many days since 1970, of a number or an array (Hinnant, chrono-compatible dates).
+
+    >>> civil(0), civil(-1), civil(19782)
+    ((1970, 1, 1), (1969, 12, 31), (2024, 2, 29))
+    """
+    shifted = days + 719_468  # since 0000-03-01: leap days come last
+    era = shifted // 146_097
+    of_era = shifted - era * 146_097
+    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted_month = (5 * of_year + 2) // 153
+    day = of_year - (153 * shifted_month + 2) // 5 + 1
+    month = shifted_month + 3 - 12 * (shifted_month // 10)
+    return year_of_era + era * 400 + (month <= 2), month, day
+
+
+def days_of(year: Any, month: Any, day: Any) -> Any:
+    """Days since 1970 of a date.
+
+    >>> days_of(2024, 2, 29), days_of(1969, 12, 31)
+    (19782, -1)
+    """
+    shifted = year - (month <= 2)
+    era = shifted // 400
+    year_of_era = shifted - era * 400
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year - 719_468
+
+
+def _year(time: Any) -> Any:
+    return civil(time // DAY)[0]
+
+
+def _month(time: Any) -> Any:
+    return civil(time // DAY)[1]
+
+
+def _day(time: Any) -> Any:
+    return civil(time // DAY)[2]
+
+
+def _quarter(time: Any) -> Any:
+    return (_month(time) + 2) // 3
+
+
+def _day_of_year(time: Any) -> Any:
+    days = time // DAY
+    return days - days_of(civil(days)[0], 1, 1) + 1
+
+
+def _week_of_year(time: Any) -> Any:
+    days = time // DAY
+    thursday = days - (days + _THURSDAY) % 7 + 3  # the week belongs to the year that its Thursday is in (ISO 8601)
+    return (thursday - days_of(civil(thursday)[0], 1, 1)) // 7 + 1
+
+
+def date_trunc(unit: str, time: Any) -> Any:
+    """The time cut down to the beginning of its unit; weeks begin on Monday.
+
+    >>> date_trunc("hour", 7_200_000_001), date_trunc("year", 40 * DAY)
+    (7200000000, 0)
+    """
+    known = _unit(unit)
+    if known == "week":
+        days = time // DAY
+        return (days - (days + _THURSDAY) % 7) * DAY
+    if known in _FIXED:
+        return time - time % _FIXED[known]
+    year, month, _ = civil(time // DAY)
+    months = _MONTHS[known]
+    return days_of(year, (month - 1) // months * months + 1, 1) * DAY
+
+
+def timestampdiff(unit: str, start: int, end: int) -> int:
+    """How many whole units lie between two times; negative, if the first is the later one.
+
+    >>> timestampdiff("minute", 0, 119_000_000), timestampdiff("month", 0, -31 * DAY)
+    (1, -1)
+    """
+    known = _unit(unit)
+    if known in _FIXED:
+        size = _FIXED[known]
+        return (end - start) // size if end >= start else -((start - end) // size)
+    (year, month, day), (to_year, to_month, to_day) = civil(start // DAY), civil(end // DAY)
+    months = (to_year - year) * 12 + to_month - month
+    rest, to_rest = (day, start % DAY), (to_day, end % DAY)
+    if months > 0 and to_rest < rest:
+        months -= 1
+    elif months < 0 and to_rest > rest:
+        months += 1
+    size = _MONTHS[known]
+    return int(months // size if months >= 0 else -(-months // size))
+
+
+def _difference_source(arguments: Sequence[str], constants: Sequence[Any]) -> str | None:
+    known = _unit(constants[0])
+    if known not in _FIXED:
+        return None
+    size, (start, end) = _FIXED[known], arguments
+    return f"(({end} - {start}) // {size} if {end} >= {start} else -(({start} - {end}) // {size}))"
+
+
+def _unit(word: str) -> str:
+    """The unit that a word names, or an empty text.
+
+    >>> _unit("MINUTES"), _unit("mon"), _unit("dog")
+    ('minute', 'month', '')
+    """
+    short = {"yyyy": "year", "yy": "year", "mon": "month", "mm": "month", "dd": "day"}
+    plain = word.lower()
+    plain = short.get(plain, plain)
+    return plain if plain in _UNITS else plain.removesuffix("s") if plain.removesuffix("s") in _UNITS else ""
+
+
+def _wrong_unit(constants: Sequence[Any]) -> str | None:
+    if isinstance(constants[0], str) and _unit(constants[0]):
+        return None
+    return f"no unit of time {constants[0]!r}: it is one of {', '.join(_UNITS)}"
+
+
+# --- over columns and on Spark ----------------------------------------------------------------------------------------
+
+
+def _vectorised(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def columnwise(column: Any) -> Any:
+        if isinstance(column, pa.Scalar):
+            return pa.scalar(int(compute(column.as_py())) if column.is_valid else None, pa.int64())
+        values = np.asarray(pc.fill_null(column, 0).to_numpy())
+        mask = np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool) if column.null_count else None
+        return pa.array(compute(values), pa.int64(), mask=mask)
+
+    return columnwise
+
+
+def _divided(F: Any, x: Any, size: int) -> Any:
+    """Whole division that rounds down, without a detour over fractions."""
+    rest = F.pmod(x, F.lit(size).cast("bigint"))
+    return F.call_function("div", x - rest, F.lit(size).cast("bigint"))
+
+
+def _date(F: Any, x: Any) -> Any:
+    return F.date_from_unix_date(_divided(F, x, DAY).cast("int"))
+
+
+def _clock(size: int, many: int) -> dict[str, Any]:
+    """A part of the time of day."""
+    compute: Callable[[Any], Any] = lambda time: time // size % many  # noqa: E731
+    return {
+        "call": compute,
+        "columnwise": _vectorised(compute),
+        "inline": f"({{0}} // {size} % {many})",
+        "spark": lambda F, x: F.pmod(_divided(F, x, size), F.lit(many).cast("bigint")),
+    }
+
+
+def _weekly(first: int, counted_from: int) -> dict[str, Any]:
+    """A day of the week: which day begins it, and the number of that day."""
+    compute: Callable[[Any], Any] = lambda time: (time // DAY + first) % 7 + counted_from  # noqa: E731
+    return {
+        "call": compute,
+        "columnwise": _vectorised(compute),
+        "inline": f"(({{0}} // {DAY} + {first}) % 7 + {counted_from})",
+        "spark": lambda F, x: F.pmod(_divided(F, x, DAY) + first, F.lit(7).cast("bigint")) + counted_from,
+    }
+
+
+def _of_date(compute: Callable[[Any], Any], spark: str) -> dict[str, Any]:
+    return {
+        "call": compute,
+        "columnwise": _vectorised(compute),
+        "spark": lambda F, x: getattr(F, spark)(_date(F, x)).cast("bigint"),
+    }
+
+
+def _spark_trunc(F: Any, unit: str, x: Any) -> Any:
+    known = _unit(unit)
+    if known in _FIXED and known != "week":
+        return x - F.pmod(x, F.lit(_FIXED[known]).cast("bigint"))
+    return F.unix_date(F.trunc(_date(F, x), known)).cast("bigint") * F.lit(DAY).cast("bigint")
+
+
+def _difference_columns(unit: str, start: Any, end: Any) -> Any:
+    length = next((len(column) for column in (start, end) if not isinstance(column, pa.Scalar)), None)
+    pairs = [
+        [column.as_py()] * (length or 1) if isinstance(column, pa.Scalar) else column.to_pylist()
+        for column in (start, end)
+    ]
+    found = [None if None in row else timestampdiff(unit, *row) for row in zip(*pairs, strict=True)]
+    kept = [None if each is not None and not -(2**63) <= each < 2**63 else each for each in found]
+    result = pa.array(kept, pa.int64())
+    return result if length is not None else result[0]
+
+
+def _days_between(end: Any, start: Any) -> Any:
+    return end // DAY - start // DAY
+
+
+def _part(name: str, forms: dict[str, Any], says: str, *others: str) -> tuple[Function, ...]:
+    return tuple(
+        Function(each, least=1, most=1, accepts=TIME, result=DataType.INT, shown=f"{each}(ts)", says=says, **forms)
+        for each in (name, *others)
+    )
+
+
+def _since(name: str, size: int, says: str) -> Function:
+    return Function(
+        name,
+        lambda time: time // size,
+        1,
+        1,
+        TIME,
+        DataType.INT,
+        inline=f"({{0}} // {size})",
+        columnwise=_vectorised(lambda time: time // size),
+        spark=lambda F, x: _divided(F, x, size),
+        shown=f"{name}(ts)",
+        says=says,
+    )
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    *_part("year", _of_date(_year, "year"), "the year"),
+    *_part("quarter", _of_date(_quarter, "quarter"), "1 to 4"),
+    *_part("month", _of_date(_month, "month"), "1 to 12"),
+    *_part("day", _of_date(_day, "dayofmonth"), "the day of the month", "dayofmonth"),
+    *_part("dayofyear", _of_date(_day_of_year, "dayofyear"), "1 to 366"),
+    *_part("weekofyear", _of_date(_week_of_year, "weekofyear"), "1 to 53, as in ISO 8601"),
+    *_part("dayofweek", _weekly(4, 1), "1 for Sunday to 7 for Saturday"),
+    *_part("weekday", _weekly(_THURSDAY, 0), "0 for Monday to 6 for Sunday"),
+    *_part("hour", _clock(3_600_000_000, 24), "0 to 23"),
+    *_part("minute", _clock(60_000_000, 60), "0 to 59"),
+    *_part("second", _clock(1_000_000, 60), "0 to 59"),
+    _since("unix_seconds", 1_000_000, "whole seconds since 1970"),
+    _since("unix_millis", 1_000, "whole milliseconds since 1970"),
+    _since("unix_micros", 1, "microseconds since 1970"),
+    Function(
+        "date_trunc",
+        date_trunc,
+        2,
+        2,
+        (STRING, TIME),
+        DataType.TIME,
+        constants=(0,),
+        wrong=_wrong_unit,
+        columnwise=lambda unit, column: _vectorised(lambda time: date_trunc(unit, time))(column),
+        spark=_spark_trunc,
+        shown="date_trunc('hour', ts)",
+        says="the time cut down to its unit: microsecond to day, week (from Monday on), month, quarter, year",
+    ),
+    Function(
+        "timestampdiff",
+        timestampdiff,
+        3,
+        3,
+        (STRING, TIME, TIME),
+        DataType.INT,
+        constants=(0,),
+        wrong=_wrong_unit,
+        source=_difference_source,
+        null="difference_overflows({1}, {0})",
+        columnwise=_difference_columns,
+        shown="timestampdiff(minute, start, end)",
+        says="how many whole units lie between two times",
+    ),
+    Function(
+        "datediff",
+        _days_between,
+        2,
+        2,
+        TIME,
+        DataType.INT,
+        inline=f"({{0}} // {DAY} - {{1}} // {DAY})",
+        spark=lambda F, end, start: _divided(F, end, DAY) - _divided(F, start, DAY),
+        shown="datediff(end, start)",
+        says="how many days one date is after the other",
+    ),
+)
