@@ -14,6 +14,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.flink.pattern import Pattern as FlinkPattern
 from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("cepheid")
 
 
-AnyQuery: TypeAlias = "Query | Pattern | str"  # a text that is a MATCH_RECOGNIZE clause gives a RowQuery
+AnyQuery: TypeAlias = "Query | Pattern | FlinkPattern | str"  # a text that is a MATCH_RECOGNIZE clause gives a RowQuery
 
 
 class Explanation(str):
@@ -155,6 +156,8 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
         return Query(text.syntax, text.text, {**text.parameters, **(parameters or {})})
     if hasattr(text, "to_syntax"):
         return Query(text.to_syntax(), None, parameters)
+    if isinstance(text, FlinkPattern):
+        raise QueryError("a Flink pattern is run by cepheid.match and cepheid.live only", code="flink-pattern")
     if not isinstance(text, str):
         raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
     if is_clause(text):
@@ -221,7 +224,11 @@ def match(events: Any, query: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
-    if isinstance(query, RowQuery) or (isinstance(query, str) and is_clause(query)):
+    if isinstance(query, FlinkPattern):
+        from cepheid.runners.flink import match_pattern
+
+        result = match_pattern(events, query, {**options, "parameters": parameters})
+    elif isinstance(query, RowQuery) or (isinstance(query, str) and is_clause(query)):
         dialect = options.pop("dialect", "spark")
         rows = query if isinstance(query, RowQuery) else row_query(query, dialect)
         result = rows.match(events, **options)

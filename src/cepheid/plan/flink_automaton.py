@@ -558,6 +558,7 @@ class _Builder:
         past = self.past_negations()
         if not past or not self.current.quantifier.optional:
             return sink
+        _check_no_circle([sink])
         copy = self.create(sink.name, sink.kind)
         names = {name for _, name in past}
         for edge in list(sink.edges):
