@@ -294,6 +294,11 @@ def live(
     from cepheid.runners.live import live_query
 
     keywords: dict[str, Any] = dict(options)
+    if isinstance(query, FlinkPattern):
+        from cepheid.runners.live import as_schema
+        from cepheid.runners.live_flink import live_pattern
+
+        return live_pattern(query, as_schema(schema), delay, state, keywords)  # type: ignore[return-value]
     parameters = keywords.pop("parameters", None)
     chosen: Any
     if isinstance(query, Mapping):

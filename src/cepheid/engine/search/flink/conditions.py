@@ -69,7 +69,7 @@ def compile_conditions(automaton: FlinkAutomaton, table: pa.Table) -> m.Conditio
         np.array(code.each or [-1], np.int64),
         np.array(code.own or [-1], np.int64),
         np.array(code.constants, np.float64),
-        np.ascontiguousarray(np.array(code.values, np.float64).reshape(-1, rows)),
+        np.array(code.values, np.float64).reshape(len(code.values), rows),
     )
 
 

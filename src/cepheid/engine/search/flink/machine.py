@@ -178,5 +178,5 @@ CONDITIONS = types.NamedTuple(
     Conditions,
 )
 EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT, INT), Events)
-REPORTED = types.NamedTuple((INT64S,) * 6, Reported)
+REPORTED = types.NamedUniTuple(INT64S, 6, Reported)
 ROOM = types.NamedTuple((INT64_ROWS,) * 5 + (INT64S, INT64S, types.float64[::1], INT64S), Room)
