@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from flink.cases import events
 
 import cepheid
 from cepheid.errors import CepheidError, EngineError, QueryError
 from cepheid.flink import AfterMatchSkipStrategy, Pattern
+from flink.cases import events
 
 A = Pattern.begin("a")
 

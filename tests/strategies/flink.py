@@ -50,7 +50,9 @@ def draw_chain(rng: random.Random, steps: list[str], depth: int, simple: bool) -
         rounds = "once" if negative else rng.choice(("once", "once", "times", "one_or_more"))
         least = rng.randint(1, 2)
         most = least + rng.choice((0, 1, 2)) if rounds == "times" else least
-        inner = rng.choice(("followed_by", "followed_by", "next", "followed_by_any")) if rounds != "once" else "followed_by"
+        inner = (
+            rng.choice(("followed_by", "followed_by", "next", "followed_by_any")) if rounds != "once" else "followed_by"
+        )
         greedy = rounds != "once" and group is None and inner != "followed_by_any" and rng.random() < 0.3
         after_greedy = bool(chain) and chain[-1]["greedy"]
         part = {

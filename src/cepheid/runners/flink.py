@@ -57,7 +57,9 @@ class FlinkOptions:
             given[name] = tuple(given.get(name) or ())
         options = cls(**{**given, "parameters": given.get("parameters") or {}})
         if options.engine not in ENGINES:
-            raise EngineError(f"engine '{options.engine}' cannot run a Flink pattern", hint=f"use {' or '.join(ENGINES)}")
+            raise EngineError(
+                f"engine '{options.engine}' cannot run a Flink pattern", hint=f"use {' or '.join(ENGINES)}"
+            )
         return options
 
     def schema(self, columns: pa.Schema) -> Schema:
@@ -68,9 +70,7 @@ class FlinkOptions:
                 guess = closest(name, columns.names)
                 hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(columns.names)}"
                 raise DataError(f"no column '{name}' to partition by", hint=hint)
-        return Schema.from_arrow(
-            columns, time=self.time, type=type, time_unit=self.time_unit, tiebreak=self.tiebreak
-        )
+        return Schema.from_arrow(columns, time=self.time, type=type, time_unit=self.time_unit, tiebreak=self.tiebreak)
 
 
 def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) -> Any:
@@ -128,7 +128,9 @@ def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool) -> 
 def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
     steps = list(automaton.lists)
     names = [state.step for state in automaton.states]
-    taken = [sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found]
+    taken = [
+        sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found
+    ]
     waiting = [-1 if one.waiting_for is None else names.index(one.waiting_for) for _, one in found]
     arrays = (
         [0] * len(found),

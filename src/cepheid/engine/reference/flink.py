@@ -40,12 +40,15 @@ class Found:
     given_up: int | None = None
 
 
-def match_flink(automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int], partial: bool = False) -> list[Found]:
+def match_flink(
+    automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int], partial: bool = False
+) -> list[Found]:
     """The matches of one partition, whose events are in order; the end of the events counts as time having passed."""
     walk = _Walk(automaton, rows, times)
     found: list[Found] = []
     for number, time in enumerate(times):
-        found += walk.advance(time)
+        if not number or time > times[number - 1]:  # once for all events of an instant, as Flink's operator does
+            found += walk.advance(time)
         found += walk.process(number)
     found += walk.advance(_LAST)
     return [each for each in found if partial or each.given_up is None]

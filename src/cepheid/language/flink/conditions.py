@@ -133,7 +133,9 @@ def _resolved(node: s.Expression, scope: _Scope, aggregate: bool) -> s.Expressio
             return _aggregated(node, scope)
         case s.Call(function=function) if find_function(function) is None and function.lower() != "coalesce":
             guess = closest(function, AGGREGATES)
-            scope.fail(f"no function '{function}'", node, "unknown-function", f"did you mean {guess}?" if guess else None)
+            scope.fail(
+                f"no function '{function}'", node, "unknown-function", f"did you mean {guess}?" if guess else None
+            )
     return s.rebuild(node, lambda inner: _resolved(inner, scope, aggregate))
 
 

@@ -16,6 +16,8 @@ from cepheid.errors import QueryError
 from cepheid.language.durations import parse_length
 from cepheid.language.flink.skip import AfterMatchSkipStrategy, Skip
 
+NO_SKIP = AfterMatchSkipStrategy()
+
 
 class Contiguity(Enum):
     """How a step's event is reached from the one before it."""
@@ -96,7 +98,7 @@ class Pattern:
     quantifier: Quantifier = Quantifier()
     window: Any = None
     gap_window: Any = None  # between two events
-    skip: AfterMatchSkipStrategy = AfterMatchSkipStrategy()
+    skip: AfterMatchSkipStrategy = NO_SKIP
 
     # --- steps and groups -------------------------------------------------------------------------------------------
 
@@ -106,7 +108,7 @@ class Pattern:
         if skip is not None and not isinstance(skip, AfterMatchSkipStrategy):
             _fail(f"skip={skip!r} is no strategy", "use AfterMatchSkipStrategy.skip_past_last_event(), for example")
         name, group = _step_or_group(first)
-        return cls(name, group, skip=skip or AfterMatchSkipStrategy())
+        return cls(name, group, skip=skip or NO_SKIP)
 
     def next(self, step: str | Pattern) -> Pattern:
         """The step's event comes directly after the one before it."""

@@ -13,6 +13,7 @@ from cepheid.engine.search.flink.machine import INT
 Heap = npt.NDArray[np.int64]  # per run: its state, its last node (-1: none), the row of its first event
 STATE, NODE, BEGAN = range(3)
 
+
 @borrowing(INT(INT64_ROWS, INT, INT, INT, INT))
 def push(heap: Heap, size: int, state: int, node: int, began: int) -> int:
     """Adds a run; the new size. There must be room."""

@@ -36,6 +36,7 @@ from cepheid.engine.search.flink.machine import (
     NO_SKIP,
     NOBODY,
     NODES,
+    NOW,
     PAST_LAST,
     PENDING,
     PROCEED,
@@ -95,7 +96,14 @@ def open_edges(
 
 @borrowing(types.boolean(MACHINE, CONDITIONS, INT64_ROWS, types.float64[::1], INT64S, INT, INT, INT))
 def is_final_after(
-    machine: Machine, conditions: Conditions, nodes: Nodes, values: Floats, stack: Int64s, state: int, node: int, row: int
+    machine: Machine,
+    conditions: Conditions,
+    nodes: Nodes,
+    values: Floats,
+    stack: Int64s,
+    state: int,
+    node: int,
+    row: int,
 ) -> bool:
     """Is the end reached from a state without a further event?"""
     stack[0] = state
@@ -288,10 +296,10 @@ def extend(machine: Machine, conditions: Conditions, time: Int64s, room: Room, n
     for at in range(found):
         edge = room.edges[at]
         target = machine.target[edge]
-        if stopped and machine.kind[target] != FINAL:
-            # A run that may not go on can still be complete; what it took last is needed for that alone.
-            if machine.action[edge] != TAKE or machine.kind[target] == STOP:
-                continue
+        # A run that may not go on can still be complete; what it took last is needed for that alone.
+        passes = machine.action[edge] != TAKE or machine.kind[target] == STOP
+        if stopped and passes and machine.kind[target] != FINAL:
+            continue
         if machine.action[edge] == IGNORE:
             if not is_start:
                 keep(machine, time, room, target, node, began)
@@ -359,9 +367,11 @@ def give_up(
 def process(
     machine: Machine, conditions: Conditions, time: Int64s, room: Room, out: Reported, partition: int, row: int
 ) -> tuple[Room, Reported]:
-    """An event: time passes up to it, and all runs are extended."""
+    """An event: time passes up to it, once for all events of an instant, and all runs are extended."""
     counts = room.counts
-    while counts[NEAREST] <= time[row]:
+    is_later = time[row] > counts[NOW]
+    counts[NOW] = time[row]
+    while is_later and counts[NEAREST] <= counts[NOW]:
         room, out = give_up(machine, time, room, out, partition, counts[NEAREST])
     for number in range(counts[RUNNING]):
         if is_crowded(room):
@@ -383,6 +393,7 @@ def resumed(machine: Machine, time: Int64s, room: Room, known: Reported, low: in
     counts = room.counts
     counts[RUNNING] = counts[COMPLETE] = counts[NODES] = counts[FOLLOWING] = counts[ARRIVED] = 0
     counts[NEXT_NEAREST] = LATEST
+    counts[NOW] = -LATEST
     counts[COLLECT_AT] = COLLECT
     if low == high:
         counts[FOLLOWING] = push(room.following, 0, machine.start, -1, NOBODY)

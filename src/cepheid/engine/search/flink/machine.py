@@ -141,7 +141,8 @@ class Room(NamedTuple):
     REPORTS,
     EVENTS_REPORTED,
     COLLECT_AT,
-) = range(11)
+    NOW,
+) = range(12)
 
 
 SUMMED = 4096  # events that a sum adds up in their order; of more, backwards
@@ -153,7 +154,7 @@ def make_room(machine: Machine, depth: int) -> Room:
     heaps = [np.empty((2 * fan + 64, 3), np.int64) for _ in range(4)]
     nodes = np.empty((1024 + 2 * fan, 3), np.int64)
     edges, stack = np.empty(fan, np.int64), np.empty(fan, np.int64)
-    return Room(*heaps, nodes, edges, stack, np.empty(depth + SUMMED, np.float64), np.zeros(11, np.int64))
+    return Room(*heaps, nodes, edges, stack, np.empty(depth + SUMMED, np.float64), np.zeros(12, np.int64))
 
 
 BYTE_ROWS = types.uint8[:, ::1]

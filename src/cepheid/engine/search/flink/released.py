@@ -73,7 +73,10 @@ def _placed(runs: Reported, was: Int64s, bounds: Int64s) -> Reported:
     some = sizes > 0
     own[runs.partition[some]] = np.searchsorted(bounds, row[runs.first[:-1][some]], "right") - 1
     partition = own[runs.partition]
-    return _taken(Reported(partition, runs.first, row, runs.step, runs.waiting, runs.given_up), np.argsort(partition, kind="stable"))
+    return _taken(
+        Reported(partition, runs.first, row, runs.step, runs.waiting, runs.given_up),
+        np.argsort(partition, kind="stable"),
+    )
 
 
 def _taken(runs: Reported, which: Int64s) -> Reported:

@@ -123,7 +123,9 @@ def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, par
     for number, (step, many) in enumerate(automaton.lists.items()):
         own = found.step == number
         rows, counts = found.row[own], np.bincount(of[own], minlength=len(sizes))
-        columns[step] = _listed(events.table, rows, counts) if many else _single(events.table, rows, of[own], len(sizes))
+        columns[step] = (
+            _listed(events.table, rows, counts) if many else _single(events.table, rows, of[own], len(sizes))
+        )
     if partial:
         names = np.array([state.step for state in automaton.states], object)
         waited = found.waiting >= 0
