@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.cold import answer
 from cepheid.engine.reference.flink import Found, match_flink
 from cepheid.engine.search.flink.conditions import NotCompiled
 from cepheid.engine.search.flink.machine import Reported
@@ -20,6 +21,7 @@ from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.tables import as_local
 
+KERNEL = "search.flink.kernel"  # what is compiled
 ENGINES = ("auto", "automaton", "reference")
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
@@ -104,7 +106,7 @@ def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOption
     events = arranged(automaton, table, options.partition_by)
     if options.engine != "reference":
         try:
-            found, _ = find_matches(automaton, events, options.partial)
+            found, _ = answer(KERNEL, len(events.time), lambda: find_matches(automaton, events, options.partial))
             return assemble(automaton, events, found, options.partial)
         except NotCompiled:
             if options.engine != "auto":

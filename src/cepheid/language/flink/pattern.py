@@ -258,12 +258,6 @@ class Pattern:
             else:
                 yield part
 
-    def match(self, events: Any, **options: Any) -> Any:
-        """The matches in a table of events; see `cepheid.match`."""
-        from cepheid.api import match
-
-        return match(events, self, **options)
-
     def __str__(self) -> str:
         return "".join(_part_text(part) for part in self.chain())
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.cold import answer
 from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST, Reported
 from cepheid.engine.search.flink.released import Retained, nothing_retained, step
@@ -77,7 +78,10 @@ class FlinkStream:
         return self._known(released, None)
 
     def _known(self, released: pa.Table, end: int | None) -> pa.Table:
-        result, self.state = step(self.automaton, self.state, released, end, self.partition_by, self.partial)
+        def known() -> tuple[pa.Table, Retained]:
+            return step(self.automaton, self.state, released, end, self.partition_by, self.partial)
+
+        result, self.state = answer("search.flink.kernel", released.num_rows, known)
         return result
 
     def earliest_decision(self) -> int | None:

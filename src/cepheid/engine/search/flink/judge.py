@@ -127,7 +127,7 @@ def combined(operation: int, left: float, right: float) -> float:
     if operation == DIVIDE:
         return left / right if right != 0.0 else math.nan
     if operation == REMAINDER:
-        return math.fmod(left, right) if right != 0.0 and not math.isinf(left) else math.nan
+        return float(np.fmod(left, right)) if right != 0.0 and not math.isinf(left) else math.nan
     holds = False
     if operation == EQUAL:
         holds = left == right
