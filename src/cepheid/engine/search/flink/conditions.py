@@ -17,7 +17,7 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import HERE, Atom
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
-from cepheid.plan.flink_automaton import All, Always, FlinkAutomaton, Formula, Judged, Not, Some
+from cepheid.plan.flink_automaton import Action, All, Always, FlinkAutomaton, Formula, Judged, Not, Some, State
 
 EXACT = 2**53  # whole numbers up to here are floating numbers, too
 _BINARY = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "/": m.DIVIDE, "%": m.REMAINDER}
@@ -124,6 +124,52 @@ def over_rows(formula: Formula, holds: npt.NDArray[np.uint8]) -> npt.NDArray[np.
         case Some(left=left, right=right):
             return over_rows(left, holds) | over_rows(right, holds)
     return np.ones(len(holds), np.uint8)
+
+
+def activity(automaton: FlinkAutomaton, holds: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Per event a bit for each state in which a run may do something else with it than to wait on.
+
+    What is judged on the way counts as doing something, unless the event itself already rules it out.
+    """
+    active = np.zeros(len(holds), np.int64)
+    for state in automaton.states:
+        reached: list[tuple[State, npt.NDArray[np.bool_]]] = [(state, np.ones(len(holds), bool))]
+        does = np.zeros(len(holds), bool)
+        waits = np.full(len(holds), state.start)
+        while reached:
+            at, where = reached.pop()
+            for edge in at.edges:
+                maybe, surely = possible(edge.formula, automaton.atoms, holds)
+                if edge.action is Action.PROCEED:
+                    if (where & maybe).any():
+                        reached.append((edge.target, where & maybe))
+                elif edge.action is Action.IGNORE and (edge.target is state or state.start):
+                    waits |= surely & (at is state)
+                else:
+                    does |= where & maybe
+        active |= (does | ~waits).astype(np.int64) << min(state.number, m.BITS)
+    return active
+
+
+def possible(
+    formula: Formula, atoms: tuple[Atom, ...], holds: npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Where a formula may hold, and where it surely does."""
+    match formula:
+        case Judged(atom=atom):
+            if atoms[atom].is_simple:
+                return holds[:, atom] == 1, holds[:, atom] == 1
+            return np.ones(len(holds), bool), np.zeros(len(holds), bool)
+        case Not(inner=inner):
+            maybe, surely = possible(inner, atoms, holds)
+            return ~surely, ~maybe
+        case All(left=left, right=right):
+            one, other = possible(left, atoms, holds), possible(right, atoms, holds)
+            return one[0] & other[0], one[1] & other[1]
+        case Some(left=left, right=right):
+            one, other = possible(left, atoms, holds), possible(right, atoms, holds)
+            return one[0] | other[0], one[1] | other[1]
+    return np.ones(len(holds), bool), np.ones(len(holds), bool)
 
 
 @dataclass

@@ -19,6 +19,8 @@ from cepheid.engine.search.flink.heaps import BEGAN, NODE, STATE, drop_earlier, 
 from cepheid.engine.search.flink.judge import Nodes, formula_holds
 from cepheid.engine.search.flink.machine import (
     ARRIVED,
+    AT,
+    BITS,
     COLLECT_AT,
     COMPLETE,
     CONDITIONS,
@@ -33,12 +35,14 @@ from cepheid.engine.search.flink.machine import (
     MACHINE,
     NEAREST,
     NEXT_NEAREST,
+    NEXT_PRESENT,
     NO_SKIP,
     NOBODY,
     NODES,
     NOW,
     PAST_LAST,
     PENDING,
+    PRESENT,
     PROCEED,
     REPORTED,
     REPORTS,
@@ -223,16 +227,17 @@ def collect(room: Room) -> None:
 def enlarged(room: Room) -> Room:
     """The same with room for another run's moves."""
     counts, fan = room.counts, 2 * len(room.edges) + 2
-    following, arrived, complete, nodes = room.following, room.arrived, room.complete, room.nodes
+    runs, following = room.runs, room.following
+    arrived, complete, nodes = room.arrived, room.complete, room.nodes
     while counts[FOLLOWING] + fan > len(following):
-        following = grown_rows(following)
+        runs, following = grown_rows(runs), grown_rows(following)
     while counts[ARRIVED] + fan > len(arrived):
         arrived = grown_rows(arrived)
     while counts[NODES] + fan > len(nodes):
         nodes = grown_rows(nodes)
     while counts[COMPLETE] + counts[ARRIVED] + fan > len(complete):
         complete = grown_rows(complete)
-    return Room(room.runs, following, arrived, complete, nodes, room.edges, room.stack, room.values, counts)
+    return Room(runs, following, arrived, complete, nodes, room.edges, room.stack, room.values, counts)
 
 
 @borrowing(types.boolean(ROOM))
@@ -246,23 +251,17 @@ def is_crowded(room: Room) -> bool:
     )
 
 
-@kernel(ROOM(ROOM))
-def turned(room: Room) -> Room:
+@borrowing(types.void(ROOM))
+def turn(room: Room) -> None:
     """The runs that follow become those that run."""
     counts = room.counts
+    for number in range(counts[FOLLOWING]):
+        room.runs[number, 0] = room.following[number, 0]
+        room.runs[number, 1] = room.following[number, 1]
+        room.runs[number, 2] = room.following[number, 2]
     counts[RUNNING], counts[FOLLOWING] = counts[FOLLOWING], 0
     counts[NEAREST], counts[NEXT_NEAREST] = counts[NEXT_NEAREST], LATEST
-    return Room(
-        room.following,
-        room.runs,
-        room.arrived,
-        room.complete,
-        room.nodes,
-        room.edges,
-        room.stack,
-        room.values,
-        counts,
-    )
+    counts[PRESENT], counts[NEXT_PRESENT] = counts[NEXT_PRESENT], 0
 
 
 # --- moves ----------------------------------------------------------------------------------------------------------
@@ -278,6 +277,7 @@ def keep(machine: Machine, time: Int64s, room: Room, state: int, node: int, bega
         counts[FOLLOWING] = push(room.following, counts[FOLLOWING], state, node, began)
         deadline = deadline_of(machine, time, room.nodes, state, node, began)
         counts[NEXT_NEAREST] = min(counts[NEXT_NEAREST], deadline)
+        counts[NEXT_PRESENT] |= 1 << min(state, BITS)
 
 
 @borrowing(types.void(MACHINE, CONDITIONS, INT64S, ROOM, INT, INT))
@@ -313,7 +313,19 @@ def extend(machine: Machine, conditions: Conditions, time: Int64s, room: Room, n
         if is_final_after(machine, conditions, nodes, room.values, room.stack, target, node, row):
             keep(machine, time, room, machine.final, taken, first)
     if is_start and not stopped:
-        counts[FOLLOWING] = push(room.following, counts[FOLLOWING], state, -1, NOBODY)
+        keep(machine, time, room, state, -1, NOBODY)
+
+
+@borrowing(types.boolean(MACHINE, CONDITIONS, INT64S, ROOM, INT))
+def extend_all(machine: Machine, conditions: Conditions, time: Int64s, room: Room, row: int) -> bool:
+    """Extends the runs that are left by an event; False: the moves of the next one might not fit."""
+    counts = room.counts
+    while counts[AT] < counts[RUNNING]:
+        if is_crowded(room):
+            return False
+        extend(machine, conditions, time, room, counts[AT], row)
+        counts[AT] += 1
+    return True
 
 
 @kernel(types.Tuple((ROOM, REPORTED))(MACHINE, ROOM, REPORTED, INT))
@@ -360,28 +372,17 @@ def give_up(
         elif machine.partial:
             out = report(out, counts, room.nodes, node, partition, state, deadline)
     room, out = settle(machine, room, out, partition)
-    return turned(room), out
-
-
-@kernel(types.Tuple((ROOM, REPORTED))(MACHINE, CONDITIONS, INT64S, ROOM, REPORTED, INT, INT))
-def process(
-    machine: Machine, conditions: Conditions, time: Int64s, room: Room, out: Reported, partition: int, row: int
-) -> tuple[Room, Reported]:
-    """An event: time passes up to it, once for all events of an instant, and all runs are extended."""
-    counts = room.counts
-    is_later = time[row] > counts[NOW]
-    counts[NOW] = time[row]
-    while is_later and counts[NEAREST] <= counts[NOW]:
-        room, out = give_up(machine, time, room, out, partition, counts[NEAREST])
-    for number in range(counts[RUNNING]):
-        if is_crowded(room):
-            room = enlarged(room)
-        extend(machine, conditions, time, room, number, row)
-    room, out = settle(machine, room, out, partition)
-    room = turned(room)
-    if counts[NODES] > counts[COLLECT_AT]:
-        collect(room)
+    turn(room)
     return room, out
+
+
+@borrowing(INT(EVENTS, INT64S, INT, INT))
+def next_active(events: Events, counts: Int64s, row: int, high: int) -> int:
+    """The next event, from a row on, at which a run does something or is given up."""
+    present, nearest = counts[PRESENT], counts[NEAREST]
+    while row < high and not events.active[row] & present and events.time[row] < nearest:
+        row += 1
+    return row
 
 
 # --- all partitions -------------------------------------------------------------------------------------------------
@@ -392,11 +393,11 @@ def resumed(machine: Machine, time: Int64s, room: Room, known: Reported, low: in
     """The runs low to high of an earlier call, in the order of their heaps; without any, the one that waits."""
     counts = room.counts
     counts[RUNNING] = counts[COMPLETE] = counts[NODES] = counts[FOLLOWING] = counts[ARRIVED] = 0
-    counts[NEXT_NEAREST] = LATEST
+    counts[NEXT_NEAREST], counts[NEXT_PRESENT] = LATEST, 0
     counts[NOW] = -LATEST
     counts[COLLECT_AT] = COLLECT
     if low == high:
-        counts[FOLLOWING] = push(room.following, 0, machine.start, -1, NOBODY)
+        keep(machine, time, room, machine.start, -1, NOBODY)
     for run in range(low, high):
         while counts[NODES] + known.first[run + 1] - known.first[run] + len(room.edges) > len(room.nodes):
             room = with_nodes(room)
@@ -413,7 +414,8 @@ def resumed(machine: Machine, time: Int64s, room: Room, known: Reported, low: in
             counts[COMPLETE] = push(room.complete, counts[COMPLETE], known.waiting[run], node, began)
         else:
             keep(machine, time, room, known.waiting[run], node, began)
-    return turned(room)
+    turn(room)
+    return room
 
 
 @kernel(ROOM(ROOM))
@@ -484,10 +486,24 @@ def walk(
             high += 1
         room = resumed(machine, events.time, room, known, low, high)
         low = high
-        for row in range(events.begin[partition], events.bounds[partition + 1]):
-            room, out = process(machine, conditions, events.time, room, out, partition, row)
-            if counts[FAILURE] or (row & 1023 == 0 and stop_flag()):
+        row, last = events.begin[partition], events.bounds[partition + 1]
+        row = next_active(events, counts, row, last)
+        while row < last:
+            is_later = events.time[row] > counts[NOW]
+            counts[NOW] = events.time[row]
+            while is_later and counts[NEAREST] <= counts[NOW]:
+                room, out = give_up(machine, events.time, room, out, partition, counts[NEAREST])
+            counts[AT] = 0
+            while not extend_all(machine, conditions, events.time, room, row):
+                room = enlarged(room)
+            if counts[ARRIVED] or counts[COMPLETE]:
+                room, out = settle(machine, room, out, partition)
+            turn(room)
+            if counts[NODES] > counts[COLLECT_AT]:
+                collect(room)
+            if counts[FAILURE] or stop_flag():
                 return trimmed(out, counts), trimmed(kept, kept_counts), counts[FAILURE]
+            row = next_active(events, counts, row + 1, last)
         while counts[NEAREST] <= events.end:
             if counts[NEAREST] == LATEST:
                 break

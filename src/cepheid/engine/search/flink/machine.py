@@ -18,6 +18,7 @@ TAKE, IGNORE, PROCEED = 0, 1, 2
 NORMAL, FINAL, STOP, PENDING = 0, 1, 2, 3
 NO_SKIP, TO_NEXT, PAST_LAST, TO_FIRST, TO_LAST = range(5)
 LATEST = 2**63 - 1
+BITS = 62  # states that have a bit of their own; the others share the last
 NOBODY = 2**62  # the first event of the run that waits for one: later than all others
 
 # What formulas are made of, in postfix order: atoms are numbers from 0 on.
@@ -100,6 +101,7 @@ class Events(NamedTuple):
     bounds: Int64s
     begin: Int64s
     time: Int64s
+    active: Int64s  # per event a bit for each state in which a run does something else with it than to wait on
     end: int  # how far time has passed after the last one
     goes_on: int  # may more events come?
 
@@ -142,7 +144,10 @@ class Room(NamedTuple):
     EVENTS_REPORTED,
     COLLECT_AT,
     NOW,
-) = range(12)
+    PRESENT,  # a bit for each state in which a run waits
+    NEXT_PRESENT,
+    AT,  # the run to be extended next
+) = range(15)
 
 
 SUMMED = 4096  # events that a sum adds up in their order; of more, backwards
@@ -154,7 +159,7 @@ def make_room(machine: Machine, depth: int) -> Room:
     heaps = [np.empty((2 * fan + 64, 3), np.int64) for _ in range(4)]
     nodes = np.empty((1024 + 2 * fan, 3), np.int64)
     edges, stack = np.empty(fan, np.int64), np.empty(fan, np.int64)
-    return Room(*heaps, nodes, edges, stack, np.empty(depth + SUMMED, np.float64), np.zeros(12, np.int64))
+    return Room(*heaps, nodes, edges, stack, np.empty(depth + SUMMED, np.float64), np.zeros(15, np.int64))
 
 
 BYTE_ROWS = types.uint8[:, ::1]
@@ -178,6 +183,6 @@ CONDITIONS = types.NamedTuple(
     ),
     Conditions,
 )
-EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT, INT), Events)
+EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT, INT), Events)
 REPORTED = types.NamedUniTuple(INT64S, 6, Reported)
 ROOM = types.NamedTuple((INT64_ROWS,) * 5 + (INT64S, INT64S, types.float64[::1], INT64S), Room)

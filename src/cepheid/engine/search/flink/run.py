@@ -13,7 +13,7 @@ from cepheid.engine.data.keys import codes, combined, grouped
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import ordered
 from cepheid.engine.search.flink import machine as m
-from cepheid.engine.search.flink.conditions import compile_conditions, formulas_of
+from cepheid.engine.search.flink.conditions import activity, compile_conditions, formulas_of
 from cepheid.engine.search.flink.kernel import MISSED, OUT_OF_ROOM, walk
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
@@ -42,7 +42,8 @@ def arranged(automaton: FlinkAutomaton, table: pa.Table, keys: Sequence[str]) ->
     """The events of each key together, in the order of time; those of one instant as they came."""
     events = ordered(table, automaton.schema)
     if not keys:
-        return Arranged(events.table, np.array([0, len(events)], np.int64)[: 2 if len(events) else 1], events.time)
+        bounds = np.array([0, len(events)] if len(events) else [0], np.int64)
+        return Arranged(events.table, bounds, np.require(events.time, requirements="CW"))
     key = combined([codes(events.table.column(name)) for name in keys], len(events))
     order, starts = grouped(key)
     bounds = np.unique(starts)
@@ -96,6 +97,7 @@ def find_matches(
         events.bounds,
         np.ascontiguousarray(first),
         events.time,
+        activity(automaton, conditions.atom_holds),
         m.LATEST if end is None else end,
         int(end is not None),
     )
