@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
@@ -16,6 +17,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
 from cepheid.language.flink.pattern import Pattern as FlinkPattern
 from cepheid.language.match_recognize.parse import is_clause
+from cepheid.language.partial import partial_queries
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
@@ -236,13 +238,36 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         queries = {name: as_query(each, parameters) for name, each in query.items()}
         if any(isinstance(each, RowQuery) for each in queries.values()):
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
+        if any(each.syntax.output.mode is s.OutputMode.PARTIAL for each in queries.values()):
+            raise QueryError("OUTPUT PARTIAL is for one query at a time", hint="match it by itself", code="bad-partial")
         result = run(events, queries, **options)
     else:
-        result = run(events, as_query(query, parameters), **options)
+        asked = as_query(query, parameters)
+        if asked.syntax.output.mode is s.OutputMode.PARTIAL:
+            from cepheid.runners.partial import match_partial
+
+            result = match_partial(events, with_length(asked), parts_of(asked), options)
+        else:
+            result = run(events, asked, **options)
     if _log.isEnabledFor(logging.INFO):
         size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
         _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)
     return result
+
+
+def parts_of(query: Query) -> dict[str, Query]:
+    """The queries that one with OUTPUT PARTIAL stands for."""
+    found = partial_queries(query.syntax)
+    return {name: Query(check(part), None, query.parameters) for name, part in found.items()}
+
+
+def with_length(query: Query) -> s.QuerySyntax:
+    """The syntax with a window whose length is a number, not a parameter."""
+    within = query.syntax.within
+    if within is None or not isinstance(within.length, s.Name):
+        return query.syntax
+    length = query.parameters.get(within.length.name, within.length)
+    return replace(query.syntax, within=replace(within, length=length))
 
 
 def fit(
@@ -305,6 +330,12 @@ def live(
         chosen = {name: sase_query(each, parameters) for name, each in query.items()}
     else:
         chosen = sase_query(query, parameters)
+        if chosen.syntax.output.mode is s.OutputMode.PARTIAL:
+            from cepheid.runners.live import as_schema
+            from cepheid.runners.partial import PartialLive
+
+            inner = live_query(parts_of(chosen), schema, delay=delay, state=state, keywords=keywords)
+            return PartialLive(inner, with_length(chosen), as_schema(schema), keywords)  # type: ignore[return-value]
     return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
-from cepheid.engine.search.flink.conditions import NotCompiled
+from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
 from cepheid.errors import CepheidError, DataError, EngineError
 from cepheid.language.durations import whole_steps
 from cepheid.language.flink.pattern import Pattern
@@ -102,7 +102,7 @@ def live_pattern(
     automaton = automaton_for(pattern, schema, options)
     steps = whole_steps(delay, automaton.schema, "delay")
     stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial)
-    _compiled(stream.send, schema.empty_table())
+    _compiled(lambda: compile_conditions(automaton, schema.empty_table()))  # an error now, not at the first event
     if state is not None:
         stream.restore(state)
     return FlinkLive(stream)
@@ -119,7 +119,7 @@ def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
         raise DataError(f"the events do not have the types of the schema: {error}") from None
 
 
-def _compiled(call: Callable[..., pa.Table], *arguments: Any) -> pa.Table:
+def _compiled(call: Callable[..., Any], *arguments: Any) -> Any:
     """Runs a step of a stream, where conditions must be such that the kernel can judge them."""
     try:
         return call(*arguments)
