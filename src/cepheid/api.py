@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from cepheid.model import Model
     from cepheid.model.check import Check
     from cepheid.runners.compressed import CompressedResult
+    from cepheid.runners.flink import FlinkKeywords
     from cepheid.runners.live import Live
 
 _log = logging.getLogger("cepheid")
 
 
-AnyQuery: TypeAlias = "Query | Pattern | FlinkPattern | str"  # a text that is a MATCH_RECOGNIZE clause gives a RowQuery
+AnyQuery: TypeAlias = "Query | Pattern | str"  # a text that is a MATCH_RECOGNIZE clause gives a RowQuery
 
 
 class Explanation(str):
@@ -180,6 +181,8 @@ def sase_query(
 
 
 @overload
+def match(events: Any, query: FlinkPattern, **options: Unpack[FlinkKeywords]) -> Any: ...
+@overload
 def match(events: Any, query: AnyQuery, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
 @overload
 def match(
@@ -297,7 +300,7 @@ def fit(
 
 
 def live(
-    query: AnyQuery | Mapping[str, AnyQuery],
+    query: AnyQuery | FlinkPattern | Mapping[str, AnyQuery],
     schema: Any,
     *,
     delay: Length = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,22 @@ KERNEL = "search.flink.kernel"  # what is compiled
 ENGINES = ("auto", "automaton", "reference")
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
+
+
+class FlinkKeywords(TypedDict, total=False):
+    """The options of a Flink pattern, for type checkers; `FlinkOptions` says what they mean."""
+
+    time: str
+    type: str | None
+    time_unit: str | None
+    tiebreak: str | Sequence[str]
+    partition_by: str | Sequence[str]
+    partial: bool
+    engine: Literal["auto", "automaton", "reference"]
+    parameters: Mapping[str, Any] | None
+    partitions: int
+    delay: Any
+    shards: int
 
 
 @dataclass(frozen=True)
