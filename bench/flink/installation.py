@@ -34,9 +34,8 @@ class Installation:
 
 def prepare() -> Installation:
     """Flink's jars and the compiled driver; fetched and compiled on the first call, found again on later ones."""
-    java, javac = find_tool("java"), find_tool("javac")
-    jars = _jars()
-    return Installation(java, f"{_compile(javac, jars)}{os.pathsep}{jars / '*'}")
+    java, jars = find_tool("java"), flink_jars()
+    return Installation(java, f"{compile_driver(DRIVER.stem, jars)}{os.pathsep}{jars / '*'}")
 
 
 def find_tool(name: str) -> str:
@@ -52,7 +51,7 @@ def find_tool(name: str) -> str:
     return found
 
 
-def _jars() -> Path:
+def flink_jars() -> Path:
     """Flink's own jars. They come in a package without dependencies; Flink's Python pins would conflict with ours."""
     home = BENCH_HOME / f"flink-{FLINK_VERSION}"
     package = f"apache-flink-libraries=={FLINK_VERSION}"
@@ -68,16 +67,17 @@ def _jars() -> Path:
     return jars
 
 
-def _compile(javac: str, jars: Path) -> Path:
-    """The folder of the driver's classes; a new one for every change of the source or of Flink."""
-    state = hashlib.sha256(DRIVER.read_bytes() + FLINK_VERSION.encode()).hexdigest()[:16]
+def compile_driver(name: str, jars: Path) -> Path:
+    """The folder of a driver's classes; a new one for every change of the source or of Flink."""
+    javac, source = find_tool("javac"), DRIVER.with_name(f"{name}.java")
+    state = hashlib.sha256(source.read_bytes() + FLINK_VERSION.encode()).hexdigest()[:16]
     classes = BENCH_HOME / f"flink-classes-{state}"
 
-    def compile_driver(folder: Path) -> None:
-        command = [javac, "--release", "17", "-cp", str(jars / "*"), "-d", str(folder), str(DRIVER)]
-        _run(command, f"compile {DRIVER.name}")
+    def fill(folder: Path) -> None:
+        command = [javac, "--release", "17", "-cp", str(jars / "*"), "-d", str(folder), str(source)]
+        _run(command, f"compile {source.name}")
 
-    _make_once(classes, compile_driver)
+    _make_once(classes, fill)
     return classes
 
 

@@ -92,7 +92,7 @@ _LATER |= dict.fromkeys(
 )
 _LATER["show"] = "cepheid.report.show"
 _LATER["why"] = "cepheid.diagnose.diagnose"
-_SUBMODULES = frozenset({"build", "plot", "sql"})
+_SUBMODULES = frozenset({"build", "flink", "plot", "sql"})
 
 # A library says nothing by itself: who wants to hear what runs adds a handler to the logger `cepheid`.
 logging.getLogger("cepheid").addHandler(logging.NullHandler())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
@@ -15,7 +16,9 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.flink.pattern import Pattern as FlinkPattern
 from cepheid.language.match_recognize.parse import is_clause
+from cepheid.language.partial import partial_queries
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from cepheid.model import Model
     from cepheid.model.check import Check
     from cepheid.runners.compressed import CompressedResult
+    from cepheid.runners.flink import FlinkKeywords
     from cepheid.runners.live import Live
 
 _log = logging.getLogger("cepheid")
@@ -156,6 +160,8 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
         return Query(text.syntax, text.text, {**text.parameters, **(parameters or {})})
     if hasattr(text, "to_syntax"):
         return Query(text.to_syntax(), None, parameters)
+    if isinstance(text, FlinkPattern):
+        raise QueryError("a Flink pattern is run by cepheid.match and cepheid.live only", code="flink-pattern")
     if not isinstance(text, str):
         raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
     if is_clause(text):
@@ -181,6 +187,8 @@ def sase_query(
     return found
 
 
+@overload
+def match(events: Any, query: FlinkPattern, **options: Unpack[FlinkKeywords]) -> Any: ...
 @overload
 def match(events: Any, query: AnyQuery, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
 @overload
@@ -228,7 +236,11 @@ def match(events: Any, query: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
-    if isinstance(query, RowQuery) or (isinstance(query, str) and is_clause(query)):
+    if isinstance(query, FlinkPattern):
+        from cepheid.runners.flink import match_pattern
+
+        result = match_pattern(events, query, {**options, "parameters": parameters})
+    elif isinstance(query, RowQuery) or (isinstance(query, str) and is_clause(query)):
         dialect = options.pop("dialect", "spark")
         rows = query if isinstance(query, RowQuery) else row_query(query, dialect)
         result = rows.match(events, **options)
@@ -236,13 +248,36 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         queries = {name: as_query(each, parameters) for name, each in query.items()}
         if any(isinstance(each, RowQuery) for each in queries.values()):
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
+        if any(each.syntax.output.mode is s.OutputMode.PARTIAL for each in queries.values()):
+            raise QueryError("OUTPUT PARTIAL is for one query at a time", hint="match it by itself", code="bad-partial")
         result = run(events, queries, **options)
     else:
-        result = run(events, as_query(query, parameters), **options)
+        asked = as_query(query, parameters)
+        if asked.syntax.output.mode is s.OutputMode.PARTIAL:
+            from cepheid.runners.partial import match_partial
+
+            result = match_partial(events, with_length(asked), parts_of(asked), options)
+        else:
+            result = run(events, asked, **options)
     if _log.isEnabledFor(logging.INFO):
         size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
         _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)
     return result
+
+
+def parts_of(query: Query) -> dict[str, Query]:
+    """The queries that one with OUTPUT PARTIAL stands for."""
+    found = partial_queries(query.syntax)
+    return {name: Query(check(part), None, query.parameters) for name, part in found.items()}
+
+
+def with_length(query: Query) -> s.QuerySyntax:
+    """The syntax with a window whose length is a number, not a parameter."""
+    within = query.syntax.within
+    if within is None or not isinstance(within.length, s.Name):
+        return query.syntax
+    length = query.parameters.get(within.length.name, within.length)
+    return replace(query.syntax, within=replace(within, length=length))
 
 
 def fit(
@@ -273,7 +308,7 @@ def fit(
 
 
 def live(
-    query: AnyQuery | Mapping[str, AnyQuery],
+    query: AnyQuery | FlinkPattern | Mapping[str, AnyQuery],
     schema: Any,
     *,
     delay: Length = 0,
@@ -295,12 +330,23 @@ def live(
     from cepheid.runners.live import live_query
 
     keywords: dict[str, Any] = dict(options)
+    if isinstance(query, FlinkPattern):
+        from cepheid.runners.live import as_schema
+        from cepheid.runners.live_flink import live_pattern
+
+        return live_pattern(query, as_schema(schema), delay, state, keywords)  # type: ignore[return-value]
     parameters = keywords.pop("parameters", None)
     chosen: Any
     if isinstance(query, Mapping):
         chosen = {name: sase_query(each, parameters) for name, each in query.items()}
     else:
         chosen = sase_query(query, parameters)
+        if chosen.syntax.output.mode is s.OutputMode.PARTIAL:
+            from cepheid.runners.live import as_schema
+            from cepheid.runners.partial import PartialLive
+
+            inner = live_query(parts_of(chosen), schema, delay=delay, state=state, keywords=keywords)
+            return PartialLive(inner, with_length(chosen), as_schema(schema), keywords)  # type: ignore[return-value]
     return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
 
 

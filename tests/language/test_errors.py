@@ -51,7 +51,9 @@ def test_every_code_in_the_source_is_in_the_table() -> None:
     engine = Path(cepheid.engine.search.preferred.__path__[0])
     runners = Path(cepheid.runners.__path__[0])
     others = [*engine.glob("*.py"), *runners.glob("sql/stat*.py"), *runners.glob("spark/row*.py")]  # of row patterns
-    raised = set().union(*(_codes_in(path) for path in [*folder.rglob("*.py"), *others]))
+    # Flink's builder is a language of its own; tests/flink have its errors.
+    files = [path for path in folder.rglob("*.py") if "flink" not in path.relative_to(folder).parts]
+    raised = set().union(*(_codes_in(path) for path in [*files, *others]))
     assert len(raised) > 50
     assert raised == {kind.code for kind in KINDS}
 

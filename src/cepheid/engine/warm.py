@@ -18,6 +18,7 @@ from cepheid.engine.engines import ENGINES
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = (
     "fitting.history",
+    "search.flink.kernel",
     "search.preferred.run",
     "search.totals",
     "data.candidates",

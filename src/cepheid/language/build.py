@@ -396,6 +396,10 @@ class Pattern:
         """Reports, of matches with missing events, only those that no other one contains."""
         return self._with(output=s.Output(s.OutputMode.MAXIMAL))
 
+    def partial(self) -> Pattern:
+        """Also reports runs whose window passed before they were complete."""
+        return self._with(output=s.Output(s.OutputMode.PARTIAL))
+
     def top(self, matches: int) -> Pattern:
         """Reports the matches with the highest confidence."""
         if type(matches) is not int or not 0 < matches < 2**63:

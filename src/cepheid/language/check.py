@@ -14,6 +14,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
+from cepheid.language.partial import partial_problems
 from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, exposed, walk
 from cepheid.language.printing import expression_text
 from cepheid.language.totals import total_problems
@@ -100,6 +101,7 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
         yield from (error(*found) for found in _expression_problems(query, item.expression, returned=True))
     yield from (error(*found) for found in _return_problems(query))
     yield from (error(*found) for found in total_problems(query))
+    yield from (error(*found) for found in partial_problems(query))
     yield from (error(*found) for found in _negation_problems(query))
     try:
         yield from (error(*found) for found in _threshold_problems(query))

@@ -284,11 +284,12 @@ class OutputMode(Enum):
     NON_OVERLAP = "NON-OVERLAP"
     MAXIMAL = "MAXIMAL"
     TOP = "TOP"
+    PARTIAL = "PARTIAL"  # also runs whose window passed before they were complete
 
 
 @dataclass(frozen=True)
 class Output(Node):
-    """`OUTPUT ALL | NON-OVERLAP | MAXIMAL | TOP k BY CONFIDENCE`."""
+    """`OUTPUT ALL | NON-OVERLAP | MAXIMAL | PARTIAL | TOP k BY CONFIDENCE`."""
 
     mode: OutputMode = OutputMode.ALL
     count: int | None = None

@@ -189,7 +189,7 @@ def live_query(
         hint = "send events with the columns of their bounds, and pass lower='...' and upper='...'"
         raise CepheidError("a live query does not make bounds from one time column", hint=hint)
     refuse_output(options, "a live query")
-    columns = _schema(schema)
+    columns = as_schema(schema)
     queries = dict(query) if isinstance(query, Mapping) else {None: query}
     if isinstance(query, Mapping):
         check_names(query)
@@ -213,7 +213,7 @@ def live_query(
     return Live(resident, columns, options, next(iter(queries.values())))
 
 
-def _schema(given: Any) -> pa.Schema:
+def as_schema(given: Any) -> pa.Schema:
     """The columns as Arrow's schema: from one, from a table, or from names with Python's types."""
     if isinstance(given, pa.Schema):
         return given

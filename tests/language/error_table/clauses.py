@@ -183,7 +183,21 @@ RETURN_AND_OUTPUT = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) OUTPUT FIRST",
                 "line 1, column 40: no output mode 'FIRST'",
-                "                                       ^^^^^ one of ALL, NON-OVERLAP, MAXIMAL, TOP k BY CONFIDENCE",
+                "                                       ^^^^^ one of ALL, NON-OVERLAP, MAXIMAL, PARTIAL, TOP k BY CONFIDENCE",
+            ),
+        ),
+        Kind(
+            "bad-partial",
+            "OUTPUT PARTIAL reports runs whose window has passed, and so needs a window of time and a plain sequence.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) OUTPUT PARTIAL",
+                "line 1, column 33: OUTPUT PARTIAL needs a window of time",
+                "                                ^^^^^^^^^^^^^^ add WITHIN 1 hour, for example: a run is given up when that has passed",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WITHIN 1 hour RETURN a.id OUTPUT PARTIAL",
+                "line 1, column 59: OUTPUT PARTIAL returns events",
+                "                                                          ^^^^^^^^^^^^^^ leave RETURN and SUMMARISE out, and compute with the rows",
             ),
         ),
         Kind(

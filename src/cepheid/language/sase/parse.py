@@ -37,7 +37,7 @@ _OPERATORS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
 _STRATEGIES = {strategy.value: strategy for strategy in s.Strategy}
 _UNIT_FIRST = ("timestampdiff", "date_trunc")  # functions whose first argument may be a bare word
 _MODES = {"all": s.OutputMode.ALL, "nonoverlap": s.OutputMode.NON_OVERLAP, "nonoverlapping": s.OutputMode.NON_OVERLAP}
-_MODES |= {"maximal": s.OutputMode.MAXIMAL, "top": s.OutputMode.TOP}
+_MODES |= {"maximal": s.OutputMode.MAXIMAL, "top": s.OutputMode.TOP, "partial": s.OutputMode.PARTIAL}
 
 
 def parse(text: str) -> s.QuerySyntax:
@@ -351,7 +351,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         word, count = parts
         mode = _MODES.get(str(word).lower().replace("-", "").replace("_", "").replace(" ", ""))
         if mode is None:
-            hint = "one of ALL, NON-OVERLAP, MAXIMAL, TOP k BY CONFIDENCE"
+            hint = "one of ALL, NON-OVERLAP, MAXIMAL, PARTIAL, TOP k BY CONFIDENCE"
             self.fail(f"no output mode '{word}'", _token_span(word), "unknown-output", hint)
         if (mode is s.OutputMode.TOP) != (count is not None):
             hint = "OUTPUT TOP 5 BY CONFIDENCE"

@@ -1,0 +1,309 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.flink.api.common.state.KeyedStateStore;
+import org.apache.flink.api.common.state.MapState;
+import org.apache.flink.api.java.tuple.Tuple2;
+import org.apache.flink.cep.configuration.SharedBufferCacheConfig;
+import org.apache.flink.cep.nfa.NFA;
+import org.apache.flink.cep.nfa.NFAState;
+import org.apache.flink.cep.nfa.aftermatch.AfterMatchSkipStrategy;
+import org.apache.flink.cep.nfa.compiler.NFACompiler;
+import org.apache.flink.cep.nfa.sharedbuffer.SharedBuffer;
+import org.apache.flink.cep.nfa.sharedbuffer.SharedBufferAccessor;
+import org.apache.flink.cep.pattern.Pattern;
+import org.apache.flink.cep.pattern.WithinType;
+import org.apache.flink.cep.pattern.conditions.IterativeCondition;
+import org.apache.flink.cep.time.TimerService;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
+
+/**
+ * Flink's own NFA, without a cluster: patterns and events come in as lines of JSON, and what it finds goes out.
+ * Time advances step by step from event to event, as with a watermark for every instant.
+ */
+public final class FlinkNfa {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    public static final class Event {
+        final int number;
+        final long time;
+        final String name;
+        final double price;
+
+        Event(int number, JsonNode node) {
+            this.number = number;
+            time = node.get("ts").asLong();
+            name = node.get("name").asText();
+            price = node.get("price").asDouble();
+        }
+    }
+
+    /** What an event has to pass, as a tree of tests that both sides know. */
+    private static final class Test extends IterativeCondition<Event> {
+        private final String text;
+        private transient JsonNode node;
+
+        Test(JsonNode node) {
+            text = node.toString();
+        }
+
+        @Override
+        public boolean filter(Event event, Context<Event> context) throws Exception {
+            if (node == null) {
+                node = JSON.readTree(text);
+            }
+            return holds(node, event, context);
+        }
+
+        private static boolean holds(JsonNode test, Event event, Context<Event> context) throws Exception {
+            switch (test.get("test").asText()) {
+                case "name":
+                    return event.name.equals(test.get("value").asText());
+                case "above":
+                    return event.price > test.get("value").asDouble();
+                case "sum below": {
+                    double sum = event.price;
+                    for (Event taken : context.getEventsForPattern(test.get("step").asText())) {
+                        sum += taken.price;
+                    }
+                    return sum < test.get("value").asDouble();
+                }
+                case "count": {
+                    int count = 0;
+                    for (Event taken : context.getEventsForPattern(test.get("step").asText())) {
+                        count++;
+                    }
+                    return count == test.get("value").asInt();
+                }
+                case "above first": {
+                    Iterator<Event> taken = context.getEventsForPattern(test.get("step").asText()).iterator();
+                    return taken.hasNext() && event.price > taken.next().price;
+                }
+                default:
+                    throw new IllegalArgumentException(test.toString());
+            }
+        }
+    }
+
+    private static AfterMatchSkipStrategy skip(JsonNode node) {
+        switch (node.get("skip").asText()) {
+            case "skip_to_next":
+                return AfterMatchSkipStrategy.skipToNext();
+            case "skip_past_last_event":
+                return AfterMatchSkipStrategy.skipPastLastEvent();
+            case "skip_to_first":
+                return AfterMatchSkipStrategy.skipToFirst(node.get("step").asText());
+            case "skip_to_last":
+                return AfterMatchSkipStrategy.skipToLast(node.get("step").asText());
+            default:
+                return AfterMatchSkipStrategy.noSkip();
+        }
+    }
+
+    private static Pattern<Event, Event> pattern(JsonNode chain, AfterMatchSkipStrategy skip) {
+        Pattern<Event, Event> at = null;
+        for (JsonNode part : chain) {
+            String how = part.get("contiguity").asText();
+            if (part.hasNonNull("group")) {
+                Pattern<Event, Event> group = pattern(part.get("group"), skip);
+                if (at == null) {
+                    at = Pattern.begin(group, skip);
+                } else if (how.equals("next")) {
+                    at = at.next(group);
+                } else if (how.equals("followed_by")) {
+                    at = at.followedBy(group);
+                } else {
+                    at = at.followedByAny(group);
+                }
+            } else {
+                String name = part.get("name").asText();
+                if (at == null) {
+                    at = Pattern.begin(name, skip);
+                } else if (how.equals("next")) {
+                    at = at.next(name);
+                } else if (how.equals("followed_by")) {
+                    at = at.followedBy(name);
+                } else if (how.equals("followed_by_any")) {
+                    at = at.followedByAny(name);
+                } else if (how.equals("not_next")) {
+                    at = at.notNext(name);
+                } else {
+                    at = at.notFollowedBy(name);
+                }
+                for (JsonNode test : part.get("tests")) {
+                    at = test.get("or").asBoolean() ? at.or(new Test(test)) : at.where(new Test(test));
+                }
+            }
+            at = quantified(at, part);
+        }
+        return at;
+    }
+
+    private static Pattern<Event, Event> quantified(Pattern<Event, Event> at, JsonNode part) {
+        Duration between = part.hasNonNull("between") ? Duration.ofMillis(part.get("between").asLong()) : null;
+        switch (part.get("rounds").asText()) {
+            case "times":
+                at = at.times(part.get("least").asInt(), part.get("most").asInt(), between);
+                break;
+            case "one_or_more":
+                at = at.timesOrMore(part.get("least").asInt(), between);
+                break;
+            default:
+        }
+        switch (part.get("inner").asText()) {
+            case "next":
+                at = at.consecutive();
+                break;
+            case "followed_by_any":
+                at = at.allowCombinations();
+                break;
+            default:
+        }
+        if (part.get("greedy").asBoolean()) {
+            at = at.greedy();
+        }
+        if (part.get("optional").asBoolean()) {
+            at = at.optional();
+        }
+        if (part.hasNonNull("until")) {
+            at = at.until(new Test(part.get("until")));
+        }
+        if (part.hasNonNull("window")) {
+            at = at.within(Duration.ofMillis(part.get("window").asLong()));
+        }
+        if (part.hasNonNull("gap")) {
+            at = at.within(Duration.ofMillis(part.get("gap").asLong()), WithinType.PREVIOUS_AND_CURRENT);
+        }
+        return at;
+    }
+
+    /** State in plain maps. */
+    @SuppressWarnings("unchecked")
+    private static KeyedStateStore store() {
+        return (KeyedStateStore) Proxy.newProxyInstance(
+                FlinkNfa.class.getClassLoader(),
+                new Class<?>[] {KeyedStateStore.class},
+                (proxy, method, arguments) -> {
+                    Map<Object, Object> held = new HashMap<>();
+                    return Proxy.newProxyInstance(
+                            FlinkNfa.class.getClassLoader(),
+                            new Class<?>[] {MapState.class},
+                            (inner, called, given) -> {
+                                switch (called.getName()) {
+                                    case "get":
+                                        return held.get(given[0]);
+                                    case "put":
+                                        held.put(given[0], given[1]);
+                                        return null;
+                                    case "putAll":
+                                        held.putAll((Map<Object, Object>) given[0]);
+                                        return null;
+                                    case "remove":
+                                        held.remove(given[0]);
+                                        return null;
+                                    case "contains":
+                                        return held.containsKey(given[0]);
+                                    case "entries":
+                                        return held.entrySet();
+                                    case "keys":
+                                        return held.keySet();
+                                    case "values":
+                                        return held.values();
+                                    case "iterator":
+                                        return held.entrySet().iterator();
+                                    case "isEmpty":
+                                        return held.isEmpty();
+                                    default:
+                                        held.clear();
+                                        return null;
+                                }
+                            });
+                });
+    }
+
+    private static Map<String, List<Integer>> numbers(Map<String, List<Event>> match) {
+        Map<String, List<Integer>> found = new HashMap<>();
+        match.forEach((step, events) -> {
+            List<Integer> taken = new ArrayList<>();
+            events.forEach(event -> taken.add(event.number));
+            found.put(step, taken);
+        });
+        return found;
+    }
+
+    private static Map<String, Object> answer(JsonNode task) throws Exception {
+        AfterMatchSkipStrategy skip = skip(task);
+        Pattern<Event, Event> pattern = pattern(task.get("chain"), skip);
+        NFA<Event> nfa = NFACompiler.compileFactory(pattern, true).createNFA();
+        SharedBuffer<Event> buffer = new SharedBuffer<>(store(), null, new SharedBufferCacheConfig());
+        NFAState state = nfa.createInitialNFAState();
+        TimerService clock = () -> 0L;
+        List<Object> matches = new ArrayList<>();
+        List<Object> given = new ArrayList<>();
+        long time = 0;
+        int number = 0;
+        for (JsonNode each : task.get("events")) {
+            Event event = new Event(number++, each);
+            try (SharedBufferAccessor<Event> accessor = buffer.getAccessor()) {
+                for (; time < event.time; time++) {
+                    advance(nfa, accessor, state, time + 1, skip, matches, given);
+                }
+                for (Map<String, List<Event>> match
+                        : nfa.process(accessor, state, event, event.time, skip, clock)) {
+                    matches.add(numbers(match));
+                }
+            }
+        }
+        try (SharedBufferAccessor<Event> accessor = buffer.getAccessor()) {
+            for (long end = time + 100; time < end; time++) {
+                advance(nfa, accessor, state, time + 1, skip, matches, given);
+            }
+        }
+        Map<String, Object> found = new HashMap<>();
+        found.put("matches", matches);
+        found.put("given_up", given);
+        return found;
+    }
+
+    private static void advance(
+            NFA<Event> nfa,
+            SharedBufferAccessor<Event> accessor,
+            NFAState state,
+            long time,
+            AfterMatchSkipStrategy skip,
+            List<Object> matches,
+            List<Object> given)
+            throws Exception {
+        Tuple2<Collection<Map<String, List<Event>>>, Collection<Tuple2<Map<String, List<Event>>, Long>>> passed =
+                nfa.advanceTime(accessor, state, time, skip);
+        for (Map<String, List<Event>> match : passed.f0) {
+            matches.add(numbers(match));
+        }
+        for (Tuple2<Map<String, List<Event>>, Long> partial : passed.f1) {
+            given.add(List.of(numbers(partial.f0), partial.f1));
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            Map<String, Object> found;
+            try {
+                found = answer(JSON.readTree(line));
+            } catch (Exception | StackOverflowError problem) {
+                found = Map.of("error", problem.getClass().getSimpleName() + ": " + problem.getMessage());
+            }
+            System.out.println(JSON.writeValueAsString(found));
+            System.out.flush();
+        }
+    }
+}

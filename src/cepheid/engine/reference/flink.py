@@ -1,0 +1,451 @@
+"""Flink CEP's own way through a pattern's automaton, literally and slowly.
+
+Runs share a buffer of events, whose links carry version numbers (SASE+ section 4: "versioned shared buffer"). A run is
+a state, a place in the buffer and a version; it is extended by all edges that an event opens. Runs and matches stand in
+queues ordered by the event they began with, which are Java's binary heaps: where two are equal the heap decides which
+comes first, and with a strategy that skips, the first one wins. So the heaps are here, too.
+
+Time passes from one deadline to the next, as with watermarks that come often enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, TypeAlias
+
+from cepheid.engine.reference.values import Evaluator
+from cepheid.errors import DataError
+from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.flink.conditions import HERE, Atom
+from cepheid.language.flink.skip import AfterMatchSkipStrategy, Skip
+from cepheid.plan.flink_automaton import Action, All, Always, Edge, FlinkAutomaton, Formula, Judged, Kind, Not, State
+
+Row: TypeAlias = Mapping[str, Any]
+Version: TypeAlias = tuple[int, ...]
+Node: TypeAlias = tuple[int, str]  # an event's number and the step that took it
+Steps: TypeAlias = dict[str, list[int]]  # step -> the numbers of its events
+
+_LAST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """A match, or a run that was given up: then with the step it waited for, and when."""
+
+    steps: Steps
+    waiting_for: str | None = None
+    given_up: int | None = None
+
+
+def match_flink(
+    automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int], partial: bool = False
+) -> list[Found]:
+    """The matches of one partition, whose events are in order; the end of the events counts as time having passed."""
+    walk = _Walk(automaton, rows, times)
+    found: list[Found] = []
+    for number, time in enumerate(times):
+        if not number or time > times[number - 1]:  # once for all events of an instant, as Flink's operator does
+            found += walk.advance(time)
+        found += walk.process(number)
+    found += walk.advance(_LAST)
+    return [each for each in found if partial or each.given_up is None]
+
+
+# --- versions and the shared buffer ---------------------------------------------------------------------------------
+
+
+def increased(version: Version, by: int) -> Version:
+    """A later version of the same stage."""
+    return (*version[:-1], version[-1] + by)
+
+
+def is_compatible(version: Version, earlier: Version) -> bool:
+    """Could a run of this version have come along a link of an earlier one?"""
+    if len(version) > len(earlier):
+        return version[: len(earlier)] == earlier
+    if len(version) == len(earlier):
+        return version[:-1] == earlier[:-1] and version[-1] >= earlier[-1]
+    return False
+
+
+@dataclass
+class _Link:
+    """From an event in the buffer to the one taken before it."""
+
+    target: Node | None
+    version: Version
+    locks: int = 0
+
+
+@dataclass
+class _Entry:
+    links: list[_Link] = field(default_factory=list)
+    locks: int = 0
+
+
+class _Buffer:
+    """The events of all runs; what no run needs any more is dropped, as it could be mistaken for another's."""
+
+    def __init__(self) -> None:
+        self.entries: dict[Node, _Entry] = {}
+
+    def put(self, step: str, event: int, previous: Node | None, version: Version) -> Node:
+        if previous is not None:
+            self.lock(previous, version)
+        node = (event, step)
+        self.entries.setdefault(node, _Entry()).links.append(_Link(previous, version))
+        return node
+
+    def lock(self, node: Node | None, version: Version) -> None:
+        entry = self.entries.get(node) if node is not None else None
+        if entry is not None:
+            entry.locks += 1
+            for link in entry.links:
+                if is_compatible(version, link.version):
+                    link.locks += 1
+
+    def release(self, node: Node | None, version: Version) -> None:
+        pending = [(node, version)]
+        while pending:
+            at, of = pending.pop()
+            entry = self.entries.get(at) if at is not None else None
+            if entry is None:
+                break
+            for link in list(entry.links):
+                if is_compatible(of, link.version):
+                    link.locks -= 1
+                    if link.locks <= 0:
+                        entry.links.remove(link)
+                        if link.target is not None:
+                            pending.append((link.target, link.version))
+            entry.locks -= 1
+            if entry.locks <= 0:
+                assert at is not None
+                del self.entries[at]
+
+    def path(self, node: Node | None, version: Version) -> Steps:
+        """The events of a run, in order, by step."""
+        if node is None or node not in self.entries:
+            return {}
+        pending: list[tuple[Node | None, Version, tuple[Node, ...]]] = [(node, version, ())]
+        while pending:
+            at, of, behind = pending.pop()
+            if at is None:
+                steps: Steps = {}
+                for event, step in reversed(behind):
+                    steps.setdefault(step, []).append(event)
+                return steps
+            for link in self.entries[at].links:
+                if is_compatible(of, link.version):
+                    pending.append((link.target, link.version, (*behind, at)))
+        return {}
+
+
+# --- Java's queues --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    """A partial match, or a complete one: where it is, and what it came along."""
+
+    state: State
+    node: Node | None
+    version: Version
+    began: int = _LAST  # the number of its first event
+    start_time: int = 0
+    previous_time: int = 0
+
+
+class Heap:
+    """java.util.PriorityQueue by the first event: `items` is its array, in which Flink walks it."""
+
+    def __init__(self, items: Sequence[Run] = ()) -> None:
+        self.items: list[Run] = []
+        for item in items:
+            self.add(item)
+
+    def add(self, item: Run) -> None:
+        self.items.append(item)
+        at = len(self.items) - 1
+        while at > 0:
+            parent = (at - 1) >> 1
+            if item.began >= self.items[parent].began:
+                break
+            self.items[at] = self.items[parent]
+            at = parent
+        self.items[at] = item
+
+    def poll(self) -> Run:
+        first, last = self.items[0], self.items.pop()
+        if self.items:
+            self._sift_down(0, last)
+        return first
+
+    def remove_where(self, matches: Callable[[Run], bool]) -> None:
+        kept = [item for item in self.items if not matches(item)]
+        if len(kept) == len(self.items):
+            return
+        self.items = kept
+        for at in range((len(kept) >> 1) - 1, -1, -1):
+            self._sift_down(at, self.items[at])
+
+    def _sift_down(self, at: int, item: Run) -> None:
+        size = len(self.items)
+        while at < size >> 1:
+            child = 2 * at + 1
+            if child + 1 < size and self.items[child].began > self.items[child + 1].began:
+                child += 1
+            if item.began <= self.items[child].began:
+                break
+            self.items[at] = self.items[child]
+            at = child
+        self.items[at] = item
+
+
+# --- the walk -------------------------------------------------------------------------------------------------------
+
+
+class _Walk:
+    """The runs of one partition."""
+
+    def __init__(self, automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int]) -> None:
+        self.automaton = automaton
+        self.rows = rows
+        self.times = times
+        self.buffer = _Buffer()
+        self.runs = Heap([Run(automaton.states[automaton.start], None, (1,))])
+        self.complete = Heap()
+        self.judge = _Judge(automaton, rows)
+
+    def advance(self, time: int) -> list[Found]:
+        """Time passes up to `time`, from deadline to deadline."""
+        found: list[Found] = []
+        while True:
+            deadlines = [deadline for run in self.runs.items if (deadline := self.deadline(run)) is not None]
+            nearest = min(deadlines, default=_LAST)
+            if nearest > time or nearest == _LAST:
+                return found
+            found += self.give_up(nearest)
+
+    def deadline(self, run: Run) -> int | None:
+        """When a run is given up."""
+        if run.state.start:
+            return None
+        found = []
+        if run.state.window is not None and run.state.window > 0:
+            found.append(run.previous_time + run.state.window)
+        if self.automaton.window > 0:
+            found.append(run.start_time + self.automaton.window)
+        return min(found, default=None)
+
+    def give_up(self, time: int) -> list[Found]:
+        """Runs whose window has passed: those that only waited for that are complete."""
+        kept, waited = Heap(), Heap()
+        found: list[Found] = []
+        for run in self.runs.items:
+            deadline = self.deadline(run)
+            if deadline is None or deadline > time:
+                kept.add(run)
+            elif run.state.kind is Kind.PENDING:
+                waited.add(run)
+            else:
+                steps = self.buffer.path(run.node, run.version)
+                found.append(Found(steps, run.state.step, deadline))
+                self.buffer.release(run.node, run.version)
+        matches = self.settle(waited, kept)
+        self.runs = kept
+        return [*matches, *found]
+
+    def process(self, number: int) -> list[Found]:
+        """Extends all runs by an event."""
+        kept, complete = Heap(), Heap()
+        for run in self.runs.items:
+            retained = []
+            stopped = False
+            for extended in self.extend(run, number):
+                if extended.state.kind is Kind.FINAL:
+                    complete.add(extended)
+                elif extended.state.kind is Kind.STOP:
+                    stopped = True
+                    self.buffer.release(extended.node, extended.version)
+                else:
+                    retained.append(extended)
+            for extended in retained:
+                if stopped:
+                    self.buffer.release(extended.node, extended.version)
+                else:
+                    kept.add(extended)
+        found = self.settle(complete, kept)
+        self.runs = kept
+        return found
+
+    def settle(self, complete: Heap, runs: Heap) -> list[Found]:
+        """Reports complete matches; a strategy that skips waits until no run that began earlier could win."""
+        for run in complete.items:
+            self.complete.add(run)
+        skip = self.automaton.skip
+        found = []
+        while self.complete.items:
+            earliest = self.complete.items[0]
+            if skip.skip is not Skip.NO_SKIP and runs.items and earliest.began > runs.items[0].began:
+                break
+            self.complete.poll()
+            steps = self.buffer.path(earliest.node, earliest.version)
+            self.prune(runs, steps)
+            self.prune(self.complete, steps)
+            found.append(Found(steps))
+            self.buffer.release(earliest.node, earliest.version)
+        return found
+
+    def prune(self, heap: Heap, steps: Steps) -> None:
+        """Drops what the strategy skips after a match."""
+        limit = skipped_before(self.automaton.skip, steps)
+        if limit is None:
+            return
+
+        def dropped(run: Run) -> bool:
+            return run.began < limit
+
+        for run in heap.items:
+            if dropped(run):
+                self.buffer.release(run.node, run.version)
+        heap.remove_where(dropped)
+
+    def extend(self, run: Run, number: int) -> list[Run]:
+        """What a run becomes with an event."""
+        looked_back = self.buffer.path(run.node, run.version)
+        edges = self.open_edges(run.state, looked_back, number)
+        takes = sum(edge.action is Action.TAKE for edge in edges)
+        ignores = sum(edge.action is Action.IGNORE and edge.target is not run.state for edge in edges)
+        onwards = 0 if takes == ignores == 0 else ignores + max(1, takes)
+        takes_left, ignores_left, skipped = max(0, takes - 1), ignores, max(0, takes - 1)
+        found = []
+        for edge in edges:
+            if edge.action is Action.IGNORE:
+                if run.state.start:
+                    continue
+                if edge.target is run.state:
+                    version = increased(run.version, onwards)
+                else:
+                    version = (*increased(run.version, skipped + ignores_left), 0)
+                    ignores_left -= 1
+                extended = Run(edge.target, run.node, version, run.began, run.start_time, run.previous_time)
+                found.append(self.locked(extended))
+                continue
+            current = increased(run.version, takes_left)
+            takes_left -= 1
+            node = self.buffer.put(edge.source.step, number, run.node, current)
+            time = self.times[number]
+            began, start_time = (number, time) if run.state.start else (run.began, run.start_time)
+            version = (*current, 0)
+            found.append(self.locked(Run(edge.target, node, version, began, start_time, time)))
+            final = self.final_after(edge.target, looked_back, number)
+            if final is not None:
+                found.append(self.locked(Run(final, node, version, began, start_time, time)))
+        if run.state.start:
+            found.append(Run(run.state, None, increased(run.version, onwards)))
+        if run.node is not None:
+            self.buffer.release(run.node, run.version)
+        return found
+
+    def locked(self, run: Run) -> Run:
+        self.buffer.lock(run.node, run.version)
+        return run
+
+    def open_edges(self, state: State, looked_back: Steps, number: int) -> list[Edge]:
+        """The edges that take or ignore an event, from a state and those it proceeds to."""
+        found = []
+        states = [state]
+        while states:
+            for edge in states.pop().edges:
+                if self.judge.holds(edge.formula, looked_back, number):
+                    if edge.action is Action.PROCEED:
+                        states.append(edge.target)
+                    else:
+                        found.append(edge)
+        return found
+
+    def final_after(self, state: State, looked_back: Steps, number: int) -> State | None:
+        """The final state, if one is reached from here without a further event."""
+        states = [state]
+        while states:
+            for edge in states.pop().edges:
+                if edge.action is Action.PROCEED and self.judge.holds(edge.formula, looked_back, number):
+                    if edge.target.kind is Kind.FINAL:
+                        return edge.target
+                    states.append(edge.target)
+        return None
+
+
+def skipped_before(skip: AfterMatchSkipStrategy, steps: Steps) -> int | None:
+    """Runs that began before this event's number are dropped after a match; None: none are."""
+    events = [event for taken in steps.values() for event in taken]
+    match skip.skip:
+        case Skip.NO_SKIP:
+            return None
+        case Skip.TO_NEXT:
+            return min(events) + 1
+        case Skip.PAST_LAST_EVENT:
+            return max(events) + 1
+    taken = steps.get(skip.step or "", [])
+    limit = None if not taken else taken[0] if skip.skip is Skip.TO_FIRST else taken[-1]
+    if skip.strict and limit is None:
+        raise DataError(f"{skip.skip.value}: a match has no event of step '{skip.step}'")
+    if skip.strict and limit == min(events):
+        raise DataError(f"{skip.skip.value}: a match begins with step '{skip.step}', and would be found again")
+    return limit
+
+
+class _Judge:
+    """Judges conditions for an event at hand and what a run took before."""
+
+    def __init__(self, automaton: FlinkAutomaton, rows: Sequence[Row]) -> None:
+        self.atoms = automaton.atoms
+        self.rows = rows
+        self.evaluator = Evaluator(frozenset(), automaton.schema)
+
+    def holds(self, formula: Formula, looked_back: Steps, number: int) -> bool:
+        match formula:
+            case Always():
+                return True
+            case Judged(atom=atom):
+                return self.atom(self.atoms[atom], looked_back, number)
+            case Not(inner=inner):
+                return not self.holds(inner, looked_back, number)
+            case All(left=left, right=right):
+                return self.holds(left, looked_back, number) and self.holds(right, looked_back, number)
+        return self.holds(formula.left, looked_back, number) or self.holds(formula.right, looked_back, number)
+
+    def atom(self, atom: Atom, looked_back: Steps, number: int) -> bool:
+        if atom.from_second and not looked_back.get(atom.own or ""):
+            return True
+        binding = {step: [self.rows[event] for event in looked_back.get(step, ())] for step in atom.steps()}
+        expression = _known(atom.expression, binding)
+        each = [[(step, at) for at in range(len(binding[step]))] for step in sorted(set(_each(expression)))]
+        binding[HERE] = [self.rows[number]]
+        return all(self.evaluator.condition(expression, binding, dict(chosen)) for chosen in product(*each))
+
+
+def _known(node: s.Expression, binding: Mapping[str, Sequence[Row]]) -> s.Expression:
+    """The expression with what steps that took nothing are worth."""
+    match node:
+        case s.Call(function=function) if function.lower() in AGGREGATES:
+            if any(not binding[step] for step in s.variables_of(node)):
+                return s.Literal(0 if function.lower() in ("sum", "count") else None)
+            return node
+        case s.Attribute(of=of) if of.variable != HERE and not binding[of.variable]:
+            return s.Literal(None)
+    return s.rebuild(node, lambda inner: _known(inner, binding))
+
+
+def _each(node: s.Expression) -> Iterator[str]:
+    """The steps that the expression is to hold for each event of."""
+    if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
+        return
+    if isinstance(node, s.Reference) and node.variable != HERE and node.element is s.Element.SINGLE:
+        yield node.variable
+    for inner in s.children(node):
+        yield from _each(inner)

@@ -1,0 +1,1 @@
+"""Flink CEP's way of writing patterns, the third dialect beside SASE and MATCH_RECOGNIZE."""

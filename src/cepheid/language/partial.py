@@ -1,0 +1,132 @@
+"""OUTPUT PARTIAL: matches, and runs whose window passed before they were complete.
+
+A run that took p1 to pk and waited for p(k+1) until its window had passed is a match of SEQ(p1, ..., pk, !(p(k+1))):
+absence at the end says just that. So the query stands for several: itself, and one for each step that a run may wait
+for. A group that is still open is one that has reached any of its lengths, as groups at the end of a pattern do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
+
+COMPLETE = "complete"
+WAITING = "waiting for "
+COLUMNS = ("timed_out", "waiting_for", "given_up")
+_OF_ONE = frozenset({s.Element.SINGLE, s.Element.FIRST, s.Element.CURRENT})
+_OF_CLOSED = frozenset({s.Element.ALL, s.Element.LAST})
+
+
+def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
+    """The queries that one with OUTPUT PARTIAL stands for, by name.
+
+    >>> from cepheid.language.printing import to_text
+    >>> from cepheid.language.sase.parse import parse
+    >>> queries = partial_queries(parse("PATTERN SEQ(Order a, Ship b) WHERE [id] WITHIN 9 OUTPUT PARTIAL"))
+    >>> print(to_text(queries["waiting for b"]))
+    PATTERN SEQ(Order a, !(Ship b))
+    WHERE [id]
+    WITHIN 9
+    """
+    found = {COMPLETE: replace(query, output=s.Output())}
+    places = [place for place, component in enumerate(query.components) if not component.negative]
+    for before, place in pairwise(places):
+        awaited = query.components[place]
+        found[WAITING + awaited.variable] = _waiting(query, before, place)
+    return found
+
+
+def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, str | None]]:
+    """What OUTPUT PARTIAL cannot mean in a query, or not yet."""
+    output = query.output
+    if output.mode is not s.OutputMode.PARTIAL:
+        return
+    if query.within is None or query.within.unit == "events":
+        hint = "add WITHIN 1 hour, for example: a run is given up when that has passed"
+        yield "OUTPUT PARTIAL needs a window of time", output, "bad-partial", hint
+    if query.pattern is not None:
+        hint = "write one query for each alternative, or use cepheid.flink"
+        yield "OUTPUT PARTIAL is for sequences", output, "bad-partial", hint
+    if query.threshold is not None or query.confidence is not None:
+        hint = "leave THRESHOLD and CONFIDENCE out"
+        yield "OUTPUT PARTIAL is for events that are certain", output, "bad-partial", hint
+    if query.returns is not None or query.summary is not None:
+        hint = "leave RETURN and SUMMARISE out, and compute with the rows"
+        yield "OUTPUT PARTIAL returns events", output, "bad-partial", hint
+    if query.selection is not None and query.selection.strategy in s.CONTIGUOUS:
+        hint = "use skip_till_next_match, or cepheid.flink"
+        yield "under contiguity a run ends at the next event, not with its window", output, "bad-partial", hint
+    for component in query.components:
+        if component.variable in COLUMNS:
+            hint = "choose another variable"
+            yield f"'{component.variable}' is a column of this result", component, "bad-partial", hint
+        if component.gap is not None:
+            hint = "leave the gap out, or use cepheid.flink"
+            yield "OUTPUT PARTIAL with a gap between two steps", component, "bad-partial", hint
+
+
+def _waiting(query: s.QuerySyntax, before: int, place: int) -> s.QuerySyntax:
+    """The runs that took everything up to one place, and waited for the next until the window had passed."""
+    awaited = query.components[place]
+    absent = replace(awaited, negative=True, kleene=False)
+    components = (*query.components[:place], absent)
+    open_group = query.components[before].variable if query.components[before].kleene else None
+    known = frozenset(component.variable for component in components)
+    kept = [
+        _of_one(part, awaited.variable) if awaited.kleene else part
+        for part in _conjuncts(query.where)
+        if _is_known(part, known) and not _speaks_of_closed(part, open_group) and not _is_later(part, awaited)
+    ]
+    where = None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept))
+    selection = query.selection
+    if selection is not None:
+        variables = tuple(name for name in selection.variables if name in known)
+        selection = replace(selection, variables=variables)
+    return replace(query, components=components, sequence=True, where=where, selection=selection, output=s.Output())
+
+
+def _conjuncts(where: s.Expression | None) -> tuple[s.Expression, ...]:
+    if where is None:
+        return ()
+    return where.operands if isinstance(where, s.And) else (where,)
+
+
+def _is_known(part: s.Expression, known: frozenset[str]) -> bool:
+    return isinstance(part, s.Equivalence) or s.variables_of(part) <= known
+
+
+def _speaks_of_closed(part: s.Expression, group: str | None) -> bool:
+    """Does it speak of a group as a whole, which a group that is open is not yet?"""
+    for node in s.walk(part):
+        if isinstance(node, s.Length) and node.variable == group:
+            return True
+        if isinstance(node, s.Reference) and node.variable == group and node.element in _OF_CLOSED:
+            return True
+        if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
+            plain = [inner for inner in s.walk(node) if isinstance(inner, s.Reference) and inner.variable == group]
+            if any(inner.element is s.Element.SINGLE for inner in plain):
+                return True
+    return False
+
+
+def _is_later(part: s.Expression, awaited: s.Component) -> bool:
+    """Does it speak of further events of a group that has not begun?"""
+    if not awaited.kleene:
+        return False
+    for node in s.walk(part):
+        if isinstance(node, s.Length) and node.variable == awaited.variable:
+            return True
+        if isinstance(node, s.Reference) and node.variable == awaited.variable and node.element not in _OF_ONE:
+            return True
+    return _speaks_of_closed(part, awaited.variable)
+
+
+def _of_one(part: s.Expression, variable: str) -> s.Expression:
+    """`b[1].x` and `b[i].x` of a group that has not begun are those of its first event."""
+    if isinstance(part, s.Reference) and part.variable == variable:
+        return replace(part, element=s.Element.SINGLE)
+    return s.rebuild(part, lambda inner: _of_one(inner, variable))

@@ -1,0 +1,182 @@
+"""Flink patterns over tables: pyarrow, pandas and polars in memory, and PySpark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.engine.cold import answer
+from cepheid.engine.reference.flink import Found, match_flink
+from cepheid.engine.search.flink.conditions import NotCompiled
+from cepheid.engine.search.flink.machine import Reported
+from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
+from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
+from cepheid.language.flink.pattern import Pattern
+from cepheid.language.schema import Schema
+from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
+from cepheid.runners.dispatch import is_spark
+from cepheid.runners.tables import as_local
+
+KERNEL = "search.flink.kernel"  # what is compiled
+ENGINES = ("auto", "automaton", "reference")
+_OWN_COLUMNS = ("match_start", "match_end")
+_PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
+
+
+class FlinkKeywords(TypedDict, total=False):
+    """The options of a Flink pattern, for type checkers; `FlinkOptions` says what they mean."""
+
+    time: str
+    type: str | None
+    time_unit: str | None
+    tiebreak: str | Sequence[str]
+    partition_by: str | Sequence[str]
+    partial: bool
+    engine: Literal["auto", "automaton", "reference"]
+    parameters: Mapping[str, Any] | None
+    partitions: int
+    delay: Any
+    shards: int
+
+
+@dataclass(frozen=True)
+class FlinkOptions:
+    """What a call can say about the events of a Flink pattern, and what it wants of them."""
+
+    time: str = "ts"
+    type: str | None = "type"
+    time_unit: str | None = None
+    tiebreak: tuple[str, ...] = ()
+    partition_by: tuple[str, ...] = ()  # Flink's keyBy
+    partial: bool = False  # also runs that were given up: Flink's side output of timed-out matches
+    engine: str = "auto"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    partitions: int | None = None  # Spark: into how many partitions a table is spread
+    delay: Any = None  # streams: how much older than the newest event others may be
+    shards: int | None = None
+
+    @classmethod
+    def from_keywords(cls, keywords: Mapping[str, Any]) -> FlinkOptions:
+        """Checks names and the simplest mistakes."""
+        known = [each.name for each in fields(cls)]
+        for name in keywords:
+            if name not in known:
+                guess = closest(name, known)
+                hint = f"did you mean {guess}?" if guess else f"there are {', '.join(known)}"
+                raise CepheidError(f"no option '{name}' for a Flink pattern", hint=hint)
+        given = dict(keywords)
+        for name in ("tiebreak", "partition_by"):
+            if isinstance(given.get(name), str):
+                given[name] = (given[name],)
+            given[name] = tuple(given.get(name) or ())
+        options = cls(**{**given, "parameters": given.get("parameters") or {}})
+        if options.engine not in ENGINES:
+            raise EngineError(
+                f"engine '{options.engine}' cannot run a Flink pattern", hint=f"use {' or '.join(ENGINES)}"
+            )
+        return options
+
+    def schema(self, columns: pa.Schema) -> Schema:
+        """The events as conditions see them. A column for types is needed only where a step asks for one."""
+        type = self.type if self.type in columns.names or self.type != "type" else None
+        for name in self.partition_by:
+            if name not in columns.names:
+                guess = closest(name, columns.names)
+                hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(columns.names)}"
+                raise DataError(f"no column '{name}' to partition by", hint=hint)
+        return Schema.from_arrow(columns, time=self.time, type=type, time_unit=self.time_unit, tiebreak=self.tiebreak)
+
+
+def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) -> Any:
+    """The matches of a Flink pattern, as a table of the kind that came."""
+    options = FlinkOptions.from_keywords(keywords)
+    if is_spark(events):
+        from cepheid.runners.spark.flink import match_spark_flink
+
+        return match_spark_flink(events, pattern, options)
+    for name in ("partitions", "delay", "shards"):
+        if getattr(options, name) is not None:
+            raise CepheidError(f"{name} is for Spark", hint="leave it out")
+    local = as_local(events)
+    if local is None:
+        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+    return local.back(run_pattern(automaton_for(pattern, local.arrow.schema, options), local.arrow, options))
+
+
+def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:
+    """The automaton of a pattern over the columns of a table."""
+    automaton = compile_pattern(pattern, options.schema(columns), options.parameters)
+    taken = (*_OWN_COLUMNS, *(_PARTIAL_COLUMNS if options.partial else ()))
+    for step in automaton.lists:
+        if step in taken:
+            raise QueryError(f"a step is called '{step}', as a column of the result", code="flink-pattern")
+    return automaton
+
+
+def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> pa.Table:
+    """The result over a table in memory."""
+    events = arranged(automaton, table, options.partition_by)
+    if options.engine != "reference":
+        try:
+            found, _ = answer(KERNEL, len(events.time), lambda: find_matches(automaton, events, options.partial))
+            return assemble(automaton, events, found, options.partial)
+        except NotCompiled:
+            if options.engine != "auto":
+                raise EngineError(
+                    "a condition is beyond the compiled automaton", hint="use engine='auto' or engine='reference'"
+                ) from None
+    return assemble(automaton, events, by_reference(automaton, events, options.partial), options.partial)
+
+
+def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool) -> Reported:
+    """The same by the reference."""
+    rows, times = events.table.to_pylist(), events.time.tolist()
+    found: list[tuple[int, Found]] = []
+    for partition in range(len(events.bounds) - 1):
+        low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
+        each = match_flink(automaton, rows[low:high], times[low:high], partial)
+        found += [(low, one) for one in each]
+    return _as_arrays(automaton, found)
+
+
+def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
+    steps = list(automaton.lists)
+    names = [state.step for state in automaton.states]
+    taken = [
+        sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found
+    ]
+    waiting = [-1 if one.waiting_for is None else names.index(one.waiting_for) for _, one in found]
+    arrays = (
+        [0] * len(found),
+        np.concatenate([[0], np.cumsum([len(each) for each in taken])]),
+        [row for each in taken for row, _ in each],
+        [step for each in taken for _, step in each],
+        waiting,
+        [one.given_up or 0 for _, one in found],
+    )
+    return Reported(*(np.array(each, np.int64) for each in arrays))
+
+
+def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) -> str:
+    """How a pattern is run: its automaton, and what judges its conditions."""
+    options = FlinkOptions.from_keywords(keywords)
+    local = as_local(events)
+    if local is None:
+        from cepheid.runners.spark.session import arrow_schema
+
+        columns = arrow_schema(events)
+    else:
+        columns = local.arrow.schema
+    automaton = automaton_for(pattern, columns, options)
+    try:
+        find_matches(automaton, arranged(automaton, columns.empty_table(), options.partition_by), options.partial)
+        engine = "automaton: every run is extended by every event, in a compiled kernel"
+    except NotCompiled:
+        engine = "reference: a condition is beyond the compiled automaton, so runs are extended in Python, slowly"
+    judged = [f"  {atom.text}: {'over whole columns' if atom.is_simple else 'on the way'}" for atom in automaton.atoms]
+    lines = ["Pattern", f"  {pattern}", "", "Automaton", *(f"  {line}" for line in automaton.describe().splitlines())]
+    return "\n".join([*lines, "", "Conditions", *judged, "", "Engine", f"  {engine}"])

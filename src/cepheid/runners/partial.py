@@ -1,0 +1,150 @@
+"""Results of OUTPUT PARTIAL: the rows of several queries as one table; a column tells matches from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.data.table import times_of
+from cepheid.language.durations import whole_steps
+from cepheid.language.partial import COMPLETE, WAITING
+from cepheid.language.schema import Schema
+from cepheid.language.syntax import QuerySyntax
+from cepheid.runners.dispatch import is_spark, run
+from cepheid.runners.live import Live
+from cepheid.runners.many import QUERY
+from cepheid.runners.options import Options
+from cepheid.runners.tables import as_local
+
+
+def match_partial(events: Any, query: QuerySyntax, queries: Mapping[str, Any], keywords: Mapping[str, Any]) -> Any:
+    """The matches, and the runs that were given up, as a table of the kind that came."""
+    if not is_spark(events):
+        local = as_local(events)
+        if local is not None:
+            found = run(local.arrow, queries, **keywords)
+            return local.back(finished(found, query, local.arrow.schema, keywords))
+        return run(events, queries, **keywords)
+    from cepheid.runners.spark.session import arrow_schema
+
+    return finished_frame(run(events, queries, **keywords), query, arrow_schema(events), keywords)
+
+
+def finished(found: pa.Table, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> pa.Table:
+    """The common result of the queries as one table: a column for each variable, and three for what was given up."""
+    variables = [component.variable for component in query.components if not component.negative]
+    time, length = _window(query, columns, keywords)
+    whole = found.schema.field(COMPLETE).type
+    parts = []
+    for name in dict.fromkeys([COMPLETE, *(each for each in found.column_names if each.startswith(WAITING))]):
+        rows = found.filter(pc.equal(found.column(QUERY), name))
+        own = found.schema.field(name).type
+        made = {each: rows.column(each) for each in ("match_start", "match_end")}
+        for variable in variables:
+            kind = whole.field(variable).type
+            has = own.get_field_index(variable) >= 0
+            made[variable] = pc.struct_field(rows.column(name), variable) if has else pa.nulls(len(rows), kind)
+        waited = name != COMPLETE
+        made["timed_out"] = pa.array([waited] * len(rows), pa.bool_())
+        made["waiting_for"] = pa.array([name.removeprefix(WAITING) if waited else None] * len(rows), pa.string())
+        made["given_up"] = _later(rows.column("match_start"), length, columns.field(time).type, waited)
+        parts.append(pa.table(made))
+    return pa.concat_tables(parts).combine_chunks()
+
+
+def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> Any:
+    """The same on Spark."""
+    from pyspark.sql import functions as F
+
+    variables = [component.variable for component in query.components if not component.negative]
+    time, length = _window(query, columns, keywords)
+    waited = F.col(QUERY) != COMPLETE
+    made = [F.col("match_start"), F.col("match_end")]
+    for variable in variables:
+        having = [
+            F.col(f"`{name}`.`{variable}`")
+            for name in found.columns
+            if name == COMPLETE or (name.startswith(WAITING) and variable in found.schema[name].dataType.names)
+        ]
+        made.append(F.coalesce(*having).alias(variable))
+    made.append(waited.alias("timed_out"))
+    made.append(F.when(waited, F.substring(F.col(QUERY), len(WAITING) + 1, 10_000)).alias("waiting_for"))
+    later = F.col("match_start") + length
+    if pa.types.is_timestamp(columns.field(time).type):
+        later = F.timestamp_add("MICROSECOND", F.lit(length), F.col("match_start"))
+    return found.select(*made, F.when(waited, later).alias("given_up"))
+
+
+class PartialLive:
+    """A live query with OUTPUT PARTIAL: the same as `Live`, its results as one table."""
+
+    def __init__(self, live: Live, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> None:
+        self._live, self._query, self._columns, self._keywords = live, query, columns, keywords
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the results."""
+        return self._table(self._live.schema.empty_table()).schema
+
+    @property
+    def numbers(self) -> Any:
+        """How many events, late events and matches there were."""
+        return self._live.numbers
+
+    def send(self, events: Any) -> Any:
+        """Takes in events and returns what is known now, as a table of the same kind."""
+        return self._made(self._live.send(events))
+
+    def advance(self, time: Any) -> Any:
+        """Says that nothing at or before a time will come any more, and returns what that decides."""
+        return self._made(self._live.advance(time))
+
+    def finish(self) -> Any:
+        """Says that nothing will come any more, and returns what that decides."""
+        return self._made(self._live.finish())
+
+    def save(self) -> bytes:
+        """All that is needed to go on later or elsewhere."""
+        return self._live.save()
+
+    async def matches(self, source: AsyncIterable[Any]) -> AsyncIterator[Any]:
+        """What becomes known of an asynchronous source of events; its end is the end of time."""
+        async for found in self._live.matches(source):
+            yield self._made(found)
+
+    def _made(self, found: Any) -> Any:
+        if isinstance(found, Sequence):
+            return self._table(pa.Table.from_pylist(list(found), self._live.schema)).to_pylist()
+        local = as_local(found)
+        assert local is not None
+        return local.back(self._table(local.arrow.cast(self._live.schema)))
+
+    def _table(self, found: pa.Table) -> pa.Table:
+        return finished(found, self._query, self._columns, self._keywords)
+
+
+def _window(query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> tuple[str, int]:
+    """The time column, and the window in its steps; its length is a number, parameters are filled in."""
+    options = Options.from_keywords({name: value for name, value in keywords.items() if name in _ROLES})
+    schema = Schema.from_arrow(columns, **options.roles())
+    assert query.within is not None
+    unit, length = query.within.unit, query.within.length
+    return schema.time, whole_steps(f"{length} {unit}" if unit else length, schema, "WITHIN")
+
+
+_ROLES = ("time", "type", "time_unit", "tiebreak", "lower", "upper", "lacks", "existence")
+
+
+def _later(start: pa.ChunkedArray, length: int, kind: pa.DataType, waited: bool) -> pa.Array:
+    """When a run that began at these times was given up; NULL for matches."""
+    if not waited:
+        return pa.nulls(len(start), start.type)
+    times = times_of(pa.table({"at": start}), "at") if len(start) else np.empty(0, np.int64)
+    column = pa.array(times + length)
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", kind.tz)).cast(start.type)
+    return column.cast(start.type)

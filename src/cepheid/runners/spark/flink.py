@@ -1,0 +1,67 @@
+"""Flink patterns on Spark: the events of a key go to one task; a stream keeps a FlinkStream per shard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from cepheid.engine.search.flink.run import result_schema
+from cepheid.errors import DataError
+from cepheid.language.flink.pattern import Pattern
+from cepheid.plan.flink_automaton import FlinkAutomaton
+from cepheid.runners.flink import automaton_for, run_pattern
+from cepheid.runners.spark.pushdown import quoted
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+
+if TYPE_CHECKING:
+    from cepheid.runners.flink import FlinkOptions
+
+BATCH = 100_000  # rows of the result that go back to Spark at a time
+
+
+def match_spark_flink(df: DataFrame, pattern: Pattern, options: FlinkOptions) -> DataFrame:
+    """The matches of a pattern in a Spark table. Spark keeps no order of arrival: `tiebreak` orders equal times."""
+    columns = arrow_schema(df)
+    automaton = automaton_for(pattern, columns, options)
+    if df.isStreaming:
+        from cepheid.runners.spark.flink_stream import match_flink_stream
+
+        return match_flink_stream(df, automaton, columns, _delay(df, options), options)
+    if options.delay is not None or options.shards is not None:
+        raise DataError("delay and shards are for streams", hint="leave them out")
+    keys = [quoted(name) for name in options.partition_by]
+    if not keys:
+        rows = df.coalesce(1)
+    else:
+        rows = df.repartition(*keys) if options.partitions is None else df.repartition(options.partitions, *keys)
+    result = result_schema(automaton, columns, options.partial)
+    numbered = rows.toDF(*[f"_{number}" for number in range(len(columns))])  # names that mapInArrow can resolve
+    return numbered.mapInArrow(_worker(automaton, columns, result, options), spark_schema(result))
+
+
+def _worker(
+    automaton: FlinkAutomaton, columns: pa.Schema, result: pa.Schema, options: FlinkOptions
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a Python worker does with its events."""
+
+    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held).rename_columns(columns.names).cast(columns)
+        yield from run_pattern(automaton, table, options).cast(result).to_batches(max_chunksize=BATCH)
+
+    return work
+
+
+def _delay(df: DataFrame, options: FlinkOptions) -> str:
+    """How late events may come: as was passed, or as the stream's own withWatermark says."""
+    if options.delay is not None:
+        return str(options.delay)
+    told = df.schema[options.time].metadata.get("spark.watermarkDelayMs")
+    if told is None:
+        hint = f"pass delay='10 seconds', for example, or call withWatermark('{options.time}', ...) before"
+        raise DataError("how much later than the newest event may others come?", hint=hint)
+    return f"{told} milliseconds"

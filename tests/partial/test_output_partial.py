@@ -1,0 +1,126 @@
+"""OUTPUT PARTIAL: runs that began and whose window passed before they were complete."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid.build import event, seq
+from cepheid.errors import QueryError
+
+ORDERED = "PATTERN SEQ(Ordered a, Paid b, Shipped c) WHERE skip_till_next_match { [id] } WITHIN 10 OUTPUT PARTIAL"
+
+
+def table(words: str) -> pa.Table:
+    rows = [word.split(":") for word in words.split()]
+    return pa.table(
+        {
+            "ts": [int(ts) for _, ts, _ in rows],
+            "type": [kind for kind, _, _ in rows],
+            "id": [int(key) for *_, key in rows],
+        }
+    )
+
+
+def test_ordered_paid_never_shipped() -> None:
+    events = table("Ordered:1:1 Ordered:2:2 Ordered:3:3 Paid:4:1 Paid:5:2 Shipped:6:1 Ordered:40:9")
+    rows = cepheid.match(events, ORDERED).to_pylist()
+    told = [
+        (row["a"]["id"], row["b"] is not None, row["timed_out"], row["waiting_for"], row["given_up"]) for row in rows
+    ]
+    assert sorted(told, key=str) == [
+        (1, True, False, None, None),
+        (2, True, True, "c", 12),
+        (3, False, True, "b", 13),
+        (9, False, True, "b", 50),
+    ]
+
+
+def runs(events: list[dict[str, Any]], window: int) -> list[tuple[Any, ...]]:
+    """By definition, for SEQ(A a, B b, C c) with any match: what could not be extended within its window."""
+    by_type = {kind: [each for each in events if each["type"] == kind] for kind in "ABC"}
+    found: list[tuple[Any, ...]] = []
+    for length in (1, 2, 3):
+        for chosen in product(*(by_type[kind] for kind in "ABC"[:length])):
+            times = [each["ts"] for each in chosen]
+            if (
+                times != sorted(set(times))
+                or times[-1] - times[0] >= window
+                or len({each["id"] for each in chosen}) > 1
+            ):
+                continue
+            awaited = by_type["ABC"[length]] if length < 3 else []
+            extended = any(
+                times[-1] < each["ts"] < times[0] + window and each["id"] == chosen[0]["id"] for each in awaited
+            )
+            if not extended:
+                found.append((*times, *[None] * (3 - length), length < 3))
+    return found
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_it_is_what_could_not_be_extended(engine: str) -> None:
+    for seed in range(30):
+        rng = random.Random(seed)
+        events = [{"ts": ts, "type": rng.choice("ABCX"), "id": rng.randint(0, 1)} for ts in range(rng.randint(1, 12))]
+        query = "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 5 OUTPUT PARTIAL"
+        found = cepheid.match(pa.Table.from_pylist(events), query, engine=engine).to_pylist()
+        told = [(*(row[name] and row[name]["ts"] for name in "abc"), row["timed_out"]) for row in found]
+        assert sorted(told, key=str) == sorted(runs(events, 5), key=str)
+
+
+def test_groups_and_negations() -> None:
+    where = "WHERE skip_till_next_match { [id] AND b.LEN = 2 }"
+    query = f"PATTERN SEQ(A a, B+ b[], !(N n), C c) {where} WITHIN 9 OUTPUT PARTIAL"
+    rows = cepheid.match(table("A:1:1 B:2:1 B:3:1 A:20:1 B:21:1 N:22:1"), query).to_pylist()
+    told = sorted((row["a"]["ts"], len(row["b"] or []), row["waiting_for"]) for row in rows)
+    assert told == [(1, 1, "c"), (1, 2, "c")]  # the other run met an N
+
+
+def test_in_the_builder_and_in_print() -> None:
+    pattern = seq(event("A"), event("B")).within(5).partial()
+    assert str(cepheid.query(pattern)).endswith("OUTPUT PARTIAL")
+    assert cepheid.query(str(cepheid.query(pattern))) == cepheid.query(pattern)
+    assert cepheid.match(table("A:1:1"), pattern)["waiting_for"].to_pylist() == ["B"]
+
+
+def test_times_and_parameters() -> None:
+    noon = datetime(2026, 5, 1, 12)
+    events = pa.table({"ts": [noon], "type": ["A"]})
+    query = "PATTERN SEQ(A a, B b) WITHIN T minutes OUTPUT PARTIAL"
+    (row,) = cepheid.match(events, query, parameters={"T": 3}).to_pylist()
+    assert row["given_up"] == noon + timedelta(minutes=3)
+
+
+def test_live() -> None:
+    events = table("Ordered:1:1 Ordered:2:2 Ordered:3:3 Paid:4:1 Paid:5:2 Shipped:6:1 Ordered:40:9")
+    live = cepheid.live(ORDERED, events.schema)
+    found = [row for at in range(len(events)) for row in live.send(events.slice(at, 1)).to_pylist()]
+    found += live.finish().to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, cepheid.match(events, ORDERED).to_pylist()))
+    assert live.schema == cepheid.match(events, ORDERED).schema
+    mapping = cepheid.live(ORDERED, events.schema)
+    assert mapping.send({"ts": 1, "type": "Ordered", "id": 1}) == []
+    assert [row["waiting_for"] for row in mapping.advance(30)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("PATTERN SEQ(A a, B b) OUTPUT PARTIAL", "needs a window"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 EVENTS OUTPUT PARTIAL", "needs a window of time"),
+        ("PATTERN SEQ(A a, B? b, C c) WITHIN 5 OUTPUT PARTIAL", "is for sequences"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.id OUTPUT PARTIAL", "returns events"),
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity { } WITHIN 5 OUTPUT PARTIAL", "under contiguity"),
+        ("PATTERN SEQ(A timed_out, B b) WITHIN 5 OUTPUT PARTIAL", "choose another variable"),
+    ],
+)
+def test_what_it_cannot_mean(query: str, told: str) -> None:
+    with pytest.raises(QueryError, match=told):
+        cepheid.match(table("A:1:1"), query)

@@ -1,0 +1,24 @@
+"""OUTPUT PARTIAL on Spark gives what it gives on a table in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cepheid
+
+pytestmark = pytest.mark.spark
+
+QUERY = "PATTERN SEQ(O a, P b, S c) WHERE skip_till_next_match { [id] } WITHIN 1 minute OUTPUT PARTIAL"
+
+
+def test_a_table(spark: Any) -> None:
+    made = "SELECT timestamp_seconds(id * 7) AS ts, element_at(array('O', 'P', 'S', 'X'), id * 5 % 4 + 1) AS type"
+    df = spark.sql(f"{made}, id % 3 AS id FROM (SELECT CAST(id AS INT) AS id FROM range(120))")
+    expected = cepheid.match(df.toPandas(), QUERY)
+    found = cepheid.match(df, QUERY).toPandas()
+    assert list(found.columns) == list(expected.columns)
+    names = ["match_start", "timed_out", "waiting_for", "given_up"]
+    assert sorted(map(str, found[names].values.tolist())) == sorted(map(str, expected[names].values.tolist()))
+    assert found["timed_out"].nunique() == 2
