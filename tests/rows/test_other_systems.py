@@ -139,6 +139,13 @@ def test_sums_of_labels_with_unknown_values() -> None:
     assert matched(clause, table, "flink") == [(29, 7, 5, 8, 6, 8)]
 
 
+def test_averages_of_whole_numbers_in_flink() -> None:
+    clause = "ORDER BY id MEASURES avg(A.value) AS a, count(*) AS n PATTERN (A+ B) DEFINE A AS avg(A.value) < 3"
+    assert matched(clause, values(1, 4, 2, 6, 9), "flink") == [(2, 4)]
+    assert matched(clause, values(1, 4, 2, 6, 9), "trino") == [(pytest.approx(7 / 3), 4)]
+    assert matched(clause, values(1.0, 4.5), "flink") == [(1.0, 2)]
+
+
 def test_what_bigquery_writes() -> None:
     clause = """ORDER BY id MEASURES min(id) began, max(id) ended, MATCH_ROW_NUMBER() AS n
     PATTERN (low+ | mid+ any_+) DEFINE low AS value < 3, mid AS value = 1, any_ AS value IS NOT NULL

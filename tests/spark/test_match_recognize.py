@@ -156,7 +156,7 @@ def test_the_moves_of_the_how_to_page(spark: Any, tmp_path: Path, monkeypatch: p
     """Each statement of the page with the three lines below it, over small files."""
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "match-recognize-on-spark.md").read_text(encoding="utf-8")
     statements = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    moves = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    moves = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     day = [datetime(2026, 1, 1, hour) for hour in range(5)]
     quarters = [datetime(2026, 1, 1, 0, minute) for minute in (0, 10, 20, 30, 40)]

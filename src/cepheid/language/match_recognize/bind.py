@@ -235,19 +235,19 @@ class _Binder:
         """The one label that the columns of a call are of."""
         return next((label for part in call.arguments for label in labels_used(part) if label is not None), None)
 
-    def aggregate(self, call: Call) -> Aggregated:
+    def aggregate(self, call: Call) -> Bound:
         labels = self.labels(self.label_in(call))
         rows = not call.arguments or isinstance(call.arguments[0], Star)
         arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
-        leaves_out = call.name == "array_agg" and self.clause.dialect in NO_NULLS_IN_ARRAYS
-        return Aggregated(
-            "collect_list" if leaves_out else call.name,
-            arguments,
-            labels,
-            call.mode is Mode.FINAL,
-            call.distinct,
-            call.span,
-        )
+
+        def over(function: str) -> Aggregated:
+            return Aggregated(function, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
+
+        if call.name == "array_agg" and self.clause.dialect in NO_NULLS_IN_ARRAYS:
+            return over("collect_list")
+        if call.name == "avg" and self.clause.dialect == "flink":  # of whole numbers it is a whole number there
+            return Apply("whole /", (over("sum"), over("count")), None, call.span)
+        return over(call.name)
 
     def at_row(self, expression: Expression) -> Bound:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""

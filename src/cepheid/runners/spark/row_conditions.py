@@ -1,7 +1,7 @@
 """Conditions of one row, judged by Spark before the shuffle: a flag travels instead of the strings it was made of.
 
-Only conditions on strings are moved, and only where nothing else needs their columns: that spares the shuffle and the way
-to Python. What Spark and the engine might compute differently (numbers, times) stays with the engine.
+Only conditions on strings are moved, and only where nothing else needs their columns: that spares the shuffle and the
+way to Python. What Spark and the engine might compute differently (numbers, times) stays with the engine.
 """
 
 from __future__ import annotations

@@ -148,6 +148,30 @@ def settle(program: Program, scratch: Scratch, length: int, longest: int) -> Non
             scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
 
 
+@borrowing(types.boolean(ROWS, MODE, INT))
+def is_open_ended(rows: Rows, mode: Mode, start: int) -> bool:
+    """May rows still come that a match could take? None if its window has passed."""
+    return mode.open != 0 and (mode.within == 0 or mode.horizon < rows.time[start] + mode.within - 1)
+
+
+@borrowing(INT(SCRATCH, INT, INT))
+def longer(scratch: Scratch, best: int, length: int) -> int:
+    """The length of the longest path so far; the path is kept if it is longer."""
+    if length <= best:
+        return best
+    for position in range(length):
+        scratch.best[position] = scratch.path[position]
+    return length
+
+
+@borrowing(INT(SCRATCH, INT))
+def longest_path(scratch: Scratch, best: int) -> int:
+    """Puts the longest path where paths are expected; its length."""
+    for position in range(best):
+        scratch.path[position] = scratch.best[position]
+    return best
+
+
 @borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH, INT, INT, INT))
 def attempt(
     program: Program,
@@ -168,10 +192,9 @@ def attempt(
         failed = False
         if kind == TAKE:
             if row >= high:
-                if mode.open:  # no row that this match could take is missing if its window has passed
-                    if mode.within == 0 or mode.horizon < rows.time[start] + mode.within - 1:
-                        return UNSETTLED
-                    scratch.state[CUT] = 1
+                if is_open_ended(rows, mode, start):
+                    return UNSETTLED
+                scratch.state[CUT] |= mode.open
                 failed = True
             elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
                 failed = True
@@ -217,19 +240,13 @@ def attempt(
         elif kind == DONE:
             if not mode.longest:
                 return row - start
-            if row - start > best:
-                best = row - start
-                for position in range(best):
-                    scratch.best[position] = scratch.path[position]
-            failed = True
+            best, failed = longer(scratch, best, row - start), True
         else:
             failed = row != (low if kind == AT_START else high) or (kind == AT_START and not rows.whole[partition])
             step += 1
         if failed:
             if depth == 0:
-                for position in range(best):
-                    scratch.path[position] = scratch.best[position]
-                return best
+                return longest_path(scratch, best)
             depth -= 1
             step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
             scratch.state[TRAIL] = scratch.choices[depth, 2]
