@@ -28,7 +28,7 @@ from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.drift import look_now_and_then
+from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.many import events_of_each
 from cepheid.runners.spark.shipment import Shipment, result_batches
 from cepheid.runners.stream.idle_keys import Codes, any_awake, key_codes, packed_codes, parting_attributes
@@ -159,6 +159,7 @@ class Step:
         tables = self.read(store, awake if moved else joined)
         if arrived is not None and arrived.num_rows:
             tables[FRESH] = arrived
+            look_at_arrivals(self.plans, arrived)
         busy = self.busy_keys(tables, clock.until) if moved else None
         if moved and until is not None:
             woken = [chunk for chunk in clock.chunks if chunk.asleep and self.wakes(store, chunk, busy)]
@@ -253,7 +254,6 @@ class Step:
             ended = None
             if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
                 ended = read_ended(store.ended(number))
-            look_now_and_then(plan, own)
             matches = find(plan, own, after, until, ended)
             if ended is not None:
                 store.end(number, write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until))
