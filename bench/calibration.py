@@ -28,10 +28,12 @@ from cepheid.simulate.gaps import Gap
 
 BINS = 10
 LEAST = 0.01
-# A history to fit on and another one to judge by. Seeds 1 and 2 were used while the fit was made: never here.
-SEEDS = ((7001, 7002), (7003, 7004), (7005, 7006))
-# How much longer than the judged stream the history is. What loss and what absence is, is told from lengths of trips
-# alone: with half as many trips as are judged, that alone put said and true up to 0.025 apart.
+# A history to fit on and another one to judge by. Seeds 1, 2 and 7001 to 7006 were looked at while the fit was made and
+# the length of the histories was chosen, so they are not used here.
+SEEDS = ((8001, 8002), (8003, 8004), (8005, 8006))
+# How much longer than the judged stream the history is. What is loss and what absence is told from lengths of trips
+# alone: with a quarter of this history (half as many trips as are judged) the worst of three was off by 0.025 where the
+# assumptions hold and by 0.060 where they do not.
 HISTORY = 2
 MOST_OFF = {True: 0.02, False: 0.05}  # where the model's assumptions hold, and where they do not
 

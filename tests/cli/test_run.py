@@ -106,3 +106,11 @@ def test_bad_records(cepheid_command: Cepheid, tmp_path: Path) -> None:
     aside = ("--aside", tmp_path / "bad.csv", "--dedupe", "ts", "--dedupe", "type")
     assert len(cepheid_command("run", pair, *flags, *aside).out.splitlines()) == 1
     assert "soon" in (tmp_path / "bad.csv").read_text()
+
+
+def test_events_that_may_not_be_true(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("ts,type,id,p\n1,Shelf,razor,0.5\n5,Exit,razor,0.8\n")
+    ran = cepheid_command("run", THEFT, "-i", path, "--existence", "p")
+    assert json.loads(ran.out)["probability"] == pytest.approx(0.4)
+    assert "may not have happened" in cepheid_command("explain", THEFT, "-i", path, "--existence", "p").out

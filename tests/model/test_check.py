@@ -89,6 +89,9 @@ def test_losses_by_the_hour_are_fitted() -> None:
     assert model.loss_of("v3", hour=20) > 0.3
     later = world(25_000, 5, **more).events
     assert model.check(later, QUERY, time_unit="s").fits
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cepheid.match(later, QUERY + " THRESHOLD 0.4", model=model, time_unit="s")
     with pytest.raises(cepheid.ModelError, match="time_unit"):
         cepheid.fit(later, QUERY, loss_by_hour=True, happens={"v0": 1.0})
     with pytest.raises(cepheid.ModelError, match="not both"):
@@ -122,15 +125,16 @@ def test_match_warns_of_a_stream_that_changed() -> None:
         cepheid.match(world(loss=0.5).events, QUERY + " THRESHOLD 0.3", model=model)
 
 
-def test_a_stream_in_small_batches_is_looked_at_too() -> None:
-    events = world(loss=0.5).events
-    changed = dataclasses.replace(fitted(), unit=None)  # a model that no batch was looked at with
-    flow = cepheid.live(QUERY + " THRESHOLD 0.3", events.schema, model=changed)
+@pytest.mark.parametrize(("loss", "warned"), [(0.15, []), (0.5, [True])])
+def test_a_stream_in_small_batches_is_looked_at_too(loss: float, warned: list[bool]) -> None:
+    events = world(16_000, loss=loss).events
+    unused = dataclasses.replace(fitted())  # a model that no batch was looked at with
+    flow = cepheid.live(QUERY + " THRESHOLD 0.3", events.schema, model=unused)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        for begin in range(0, 12_000, 4_000):
+        for begin in range(0, len(events), 4_000):
             flow.send(events.slice(begin, 4_000))
-    assert ["does not look like what the model was made for" in str(each.message) for each in told] == [True]
+    assert ["does not look like what the model was made for" in str(each.message) for each in told] == warned
 
 
 def test_workers_of_a_batch_look_too() -> None:

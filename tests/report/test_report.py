@@ -10,6 +10,7 @@ import pytest
 import cepheid
 from cepheid.cli import exit_code
 from cepheid.errors import CepheidError
+from cepheid.model.check import Check, Comparison
 from cepheid.report.matches import Shown
 from cepheid.report.report import Run, report_html, write_report
 
@@ -94,3 +95,14 @@ def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*arguments, *truth, "stole"]) == 1
     assert "did you mean stolen?" in capfd.readouterr().err
     assert exit_code([*arguments, "--truth", "x"]) == 1
+
+
+def test_the_page_says_whether_the_model_fits() -> None:
+    fits = Comparison("share seen", "v1", 0.6, 0.61, 900, 0.01, 0.5)
+    off = Comparison("share seen", "v2", 0.8, 0.3, 900, 0.5, 1e-9)
+    result = cepheid.match(EVENTS, QUERY)
+    assert "nothing deviates" in html(result, check=Check((fits,)))
+    page = html(result, check=Check((fits, off)))
+    assert "1 of 2 comparisons deviate" in page
+    assert page.index("&#x27;v2&#x27;: 30.0% seen") < page.index("&#x27;v1&#x27;: 61.0% seen")
+    assert "The model" not in html(result)

@@ -1,5 +1,7 @@
 """Missing events and imprecise times on Spark: batch, slices of time, streams and SQL."""
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -100,6 +102,9 @@ MODEL = cepheid.Model(
 )
 MISSING = "PATTERN SEQ(A a, !(B b), C c) WHERE [id] WITHIN 60 THRESHOLD 0.3"
 MISSING_KEYLESS = "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x WITHIN 40 THRESHOLD 0.02"
+# As AYAC prints it: what is hashed by id in a worker is not parted by it among workers, since a missing a frees b.
+PRINTED = "PATTERN SEQ(A a, !(B b), C c) WHERE a.id[b.id] = b.id AND a.id[c.id] = c.id WITHIN 60 THRESHOLD 0.02"
+BY_HOUR = dataclasses.replace(MODEL, loss=cepheid.ByHour({0: 0.1, 4: 0.4, 9: 0.2}))
 BETWEEN = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 12 CONFIDENCE 0.2"
 UNTRUE = "PATTERN SEQ(A a, !(B b), C c) WHERE skip_till_next_match { [id] } WITHIN 12 CONFIDENCE 0.2"
 BETWEEN_KEYLESS = "PATTERN SEQ(A a, B b) WHERE a.x <= b.x AND a.x > 30 WITHIN 12"
@@ -133,6 +138,8 @@ OFF = {"uncertainty": {"A": 2, "B": 3.5}}  # a half-width for each type; others 
 CASES = [
     (MISSING, {"model": MODEL}, {"hot_keys": [3], "slices": 3}),
     (MISSING_KEYLESS, {"model": MODEL}, {"slices": 3}),
+    (PRINTED, {"model": MODEL}, {"slices": 3}),
+    (MISSING, {"model": BY_HOUR, "time_unit": "minutes"}, {"partitions": 3}),
     (BETWEEN, {"lower": "ts", "upper": "upper"}, {"hot_keys": "auto", "slices": 3}),
     (BETWEEN_KEYLESS, {"lower": "ts", "upper": "upper"}, {"slices": 3}),
     (BETWEEN, {"uncertainty": 2}, {"partitions": 7}),

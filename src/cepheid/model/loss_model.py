@@ -127,6 +127,11 @@ class Model:
         losses = self.loss.values() if isinstance(self.loss, Mapping) else [self.loss]
         return tuple(sorted({hour for each in losses if isinstance(each, ByHour) for hour in each.losses}))
 
+    @property
+    def is_fitted(self) -> bool:
+        """Was it learned from a history? Then it has intervals."""
+        return bool(self.loss_intervals or self.happens_intervals)
+
     def for_component(
         self,
         name: str,

@@ -101,7 +101,7 @@ def seed_breaks(kinks: Iterable[float], features: Iterable[float], window: float
     """
     kept: list[float] = []
     for kink in sorted(kinks):
-        if 0.0 < kink < window and (not kept or kink - kept[-1] > NARROWEST * window):
+        if kink < window and kink - (kept[-1] if kept else 0.0) > NARROWEST * window:
             kept.append(kink)
     hard = np.array([*kept, window])
     for feature in sorted(features):

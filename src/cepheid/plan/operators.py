@@ -86,12 +86,12 @@ class Hashed:
     """Queues of missing events that are hashed by attributes which equalities compare (AYAC section 5.2).
 
     What was seen is tied together by them, whatever is missing; but for the sets of missing components in `untied`,
-    which are searched for among all events. `simpler` is the query without the equalities on these attributes: what
-    queues of one value each are searched for, where no event is without a value.
+    which are searched for among all events. The `equalities` need no test in queues of one value each,
+    where no event is without a value.
     """
 
     attributes: tuple[str, ...]
-    simpler: BoundQuery
+    equalities: frozenset[s.Expression]
     untied: tuple[frozenset[str], ...] = ()
 
 

@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from cepheid.engine.data.table import EventTable
+import pyarrow as pa
+
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.errors import CepheidError
+from cepheid.model import Model
 from cepheid.plan.physical import Plan
+from cepheid.runners.many import events_of_each
 
+LOOKED_AT = 20_000  # events of a stream that are looked at together
 _EVENTS_BETWEEN_LOOKS = 400_000
-
-# By the identity of a model, which is kept beside it: how many more events are matched before the next look.
-_waiting: dict[int, tuple[Any, int]] = {}
+_MANY_TABLES = 64
 
 
-def look_for_drift(plan: Plan, events: EventTable) -> None:
+@dataclass
+class _Watched:
+    """What a process has seen with a model since its last look."""
+
+    model: Any  # kept, so that no other one gets its identity
+    arrived: list[pa.Table] = field(default_factory=list)
+    rows: int = 0
+    waiting: int = 0  # how many more events are matched before the next look
+
+
+_watched: dict[int, _Watched] = {}
+
+
+def look_for_drift(plan: Plan, events: EventTable, most: int | None = None) -> None:
     """Warns of a drift; a model that one has stated oneself is not judged.
 
     A look that fails must not keep anyone from matching: what it cannot judge it does not warn of.
     """
-    if plan.model is None:
+    if not _is_fitted(plan):
         return
     from cepheid.engine.fitting.drift import drift_warning  # it brings kernels of its own
 
     try:
-        found = drift_warning(plan.bound, plan.model, events)
+        found = drift_warning(plan.bound, plan.model, events, most)
     except CepheidError:
         return
     if found is not None:
@@ -33,15 +51,40 @@ def look_for_drift(plan: Plan, events: EventTable) -> None:
 
 
 def look_now_and_then(plan: Plan, events: EventTable) -> None:
-    """The same in a worker, which sees one batch after another: at the first one, and again after many events.
+    """The same in a worker, which gets all events of some keys, piece by piece: at the first one, and now and then.
 
     What a worker warns of is in its log, and on the terminal where Spark runs locally.
     """
-    if plan.model is None:
+    if not _is_fitted(plan):
         return
-    _, left = _waiting.get(id(plan.model), (None, 0))
-    if left > 0:
-        _waiting[id(plan.model)] = plan.model, left - len(events)
-        return
-    _waiting[id(plan.model)] = plan.model, _EVENTS_BETWEEN_LOOKS
-    look_for_drift(plan, events)
+    watched = _watched.setdefault(id(plan.model), _Watched(plan.model))
+    watched.waiting -= len(events)
+    if watched.waiting < 0:
+        watched.waiting = _EVENTS_BETWEEN_LOOKS
+        look_for_drift(plan, events)
+
+
+def look_at_arrivals(plans: Sequence[Plan], arrived: pa.Table) -> None:
+    """The same in a stream: at what arrives, since what is searched at a time are the keys at which something happened.
+
+    Tables are kept until there are enough events in them, and dropped after a look.
+    """
+    for plan in plans:
+        if not _is_fitted(plan):
+            continue
+        watched = _watched.setdefault(id(plan.model), _Watched(plan.model))
+        watched.waiting -= arrived.num_rows
+        if watched.waiting >= 0:
+            continue
+        watched.arrived.append(arrived)
+        if len(watched.arrived) > _MANY_TABLES:
+            watched.arrived = [pa.concat_tables(watched.arrived).combine_chunks()]
+        watched.rows += arrived.num_rows
+        if watched.rows >= LOOKED_AT:
+            events = ordered(pa.concat_tables(watched.arrived), plan.bound.schema)
+            _watched[id(plan.model)] = _Watched(plan.model, waiting=_EVENTS_BETWEEN_LOOKS)
+            look_for_drift(plan, next(iter(events_of_each([plan.bound], events))), LOOKED_AT)
+
+
+def _is_fitted(plan: Plan) -> bool:
+    return isinstance(plan.model, Model) and plan.model.is_fitted

@@ -32,16 +32,15 @@ _SHARE_LOOKED_AT = 20  # one event in so many, else
 _HARDLY_ANY_LONGER = 0.999
 
 
-def is_fitted(model: Any) -> bool:
-    """Was a model learned from a history? Then it has intervals; what one states oneself is not compared."""
-    return bool(getattr(model, "loss_intervals", None) or getattr(model, "happens_intervals", None))
+def drift_warning(bound: BoundQuery, model: Model, events: EventTable, most: int | None = None) -> str | None:
+    """A warning with numbers if the beginning of a stream does not look like the history the model is from.
 
-
-def drift_warning(bound: BoundQuery, model: Model, events: EventTable) -> str | None:
-    """A warning with numbers if the beginning of a stream does not look like the history the model is from."""
-    if not is_fitted(model) or bound.has_kleene or bound.pattern is not None or not bound.schema.is_timed_exactly:
+    `most` is how many events are looked at, unless they are a small share of a table.
+    """
+    if not model.is_fitted or bound.has_kleene or bound.pattern is not None or not bound.schema.is_timed_exactly:
         return None
-    most = min(max(len(events) // _SHARE_LOOKED_AT, LEAST_LOOKED_AT), MOST_LOOKED_AT)
+    if most is None:
+        most = min(max(len(events) // _SHARE_LOOKED_AT, LEAST_LOOKED_AT), MOST_LOOKED_AT)
     first = EventTable(events.table.slice(0, most), events.time[:most], events.instant[:most])
     worst = quick_check(bound, model, first).worst
     if worst is None:
@@ -95,7 +94,8 @@ def _compared(
     waits, _, never, _, before, _, unseen, seen_at, unseen_at = observe(
         *arrays, source, target, next_one, others, False, False, reach, ends
     )
-    times = np.concatenate([seen_at, unseen_at])
+    began = prepared.time[(mask >> source) & 1 == 1]
+    times = began if behind is None else np.concatenate([seen_at, unseen_at])
     share = gap.happens * (1.0 - _loss(bound, model, component, times))
     seen, not_seen = (len(waits), never) if behind is None else (len(before), len(unseen))
     lengths = (waits if behind is None else before) * scale

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from cepheid.plan.physical import Plan
 CLOSED, CERTAIN = -2, -1  # no such edge; nothing to skip, so the score is 1
 FALLS, RISES, NEITHER = 0, 1, 2  # how a score changes with the span: monotone ones give tighter bounds (AYAC 5.1)
 TOLERANCE = 1e-7
+NEVER_HAPPENS = SegmentItem("missing", 0.0, Exponential(mean=1.0))
 
 Tabulate = Callable[[Sequence[SegmentItem], Ends], ScoreTable]
 
@@ -91,7 +92,7 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
                 edges = []
                 for each in by_hour:
                     ends = _ends(plan, model, source, target, [(c.variable, each[c.variable]) for c in skipped])
-                    edges.append(_edge(plan, source, target, skipped, each, ends, tabulate))
+                    edges.append(_edge(plan, source, target, skipped, each, ends, window, tabulate))
                 found.append(edges[0] if len(edges) == 1 else _all_day(edges, threshold))
     last = () if plan.options.get("missing_last", False) else (bound.positives[-1].variable,)
     for each in by_hour:
@@ -157,19 +158,16 @@ def _edge(
     skipped: tuple[s.Component, ...],
     items: dict[str, SegmentItem],
     ends: Ends,
+    window: float,
     tabulate: Tabulate,
 ) -> Edge:
     if not skipped:
         return Edge(source, target, skipped, None, kept=True)
-    bound = plan.bound
-    assert bound.window is not None
-    window = bound.window.length * gap_scale(bound, check_missing(bound, plan.model))
-    threshold = bound.syntax.threshold or 0.0
+    threshold = plan.bound.syntax.threshold or 0.0
     parts = [items[component.variable] for component in skipped]
     if score_limit(parts, window, plan.scoring) < threshold:  # type: ignore[arg-type]
-        # A table of one missing event that never comes: nothing is computed for an edge that is dropped anyway.
-        nothing = score_table([SegmentItem("missing", 0.0, Exponential(mean=1.0))], window)
-        return Edge(source, target, skipped, nothing, kept=False)
+        # Nothing is computed for an edge that is dropped anyway.
+        return Edge(source, target, skipped, score_table([NEVER_HAPPENS], window), kept=False)
     table = tabulate(parts, ends)
     return Edge(source, target, skipped, table, kept=table.highest >= threshold)
 
@@ -206,8 +204,14 @@ def _arrays(edges: tuple[Edge, ...], count: int, scale: float, hours: npt.NDArra
         monotone[at] = FALLS if edge.table.falls else RISES if edge.table.rises else NEITHER
         tables += [edge.table, *edge.by_hour]
     if not tables:
-        tables.append(score_table([SegmentItem("missing", 0.0, Exponential(mean=1.0))], 1.0))
-    return Edges(edges, number, highest, monotone, join_tables(tables), scale, hours, day)
+        tables.append(score_table([NEVER_HAPPENS], 1.0))
+    return Edges(edges, number, highest, monotone, _joined(tuple(tables)), scale, hours, day)
+
+
+@lru_cache(maxsize=64)
+def _joined(tables: tuple[ScoreTable, ...]) -> TableArrays:
+    """One after the other. Tables are kept from call to call, so that what they are joined to can be, too."""
+    return join_tables(tables)
 
 
 def describe_edges(plan: Plan) -> str:

@@ -16,7 +16,6 @@ from cepheid.plan.rules.recognise_equivalence import (
     equated_attribute,
     sets_of_missing,
     ties_all,
-    without_equalities,
 )
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ def hash_queues(plan: Plan) -> Plan:
         return plan
     least = min(untied.values(), key=len)
     names = tuple(name for name, apart in untied.items() if apart == least)
-    gone = {part for part, name in equalities.items() if name in names}
-    hashed = Hashed(names, without_equalities(bound, gone, ()), least)
+    hashed = Hashed(names, frozenset(part for part, name in equalities.items() if name in names), least)
     return replace(plan, match=replace(plan.match, hashed=hashed))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -149,7 +149,7 @@ def ties_all(bound: BoundQuery, edges: list[Edge], absent: frozenset[str], keyed
     return tied_up and all(negation.component.variable in negated for negation in bound.negations)
 
 
-def without_equalities(bound: BoundQuery, gone: set[s.Expression], names: tuple[str, ...]) -> BoundQuery:
+def without_equalities(bound: BoundQuery, gone: Set[s.Expression], names: tuple[str, ...]) -> BoundQuery:
     """The query without some equalities, and with an equivalence test of some names instead."""
 
     def kept(parts: tuple[s.Expression, ...]) -> tuple[s.Expression, ...]:

@@ -23,6 +23,7 @@ from cepheid.engine.retention import retained
 from cepheid.errors import DataError
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.stream.idle_keys import key_codes
 from cepheid.runners.stream.state import Chunk, Clock, Outcome, Step
 
@@ -79,6 +80,7 @@ class Resident:
                 late, fresh, begins = fresh.filter(pa.array(behind)), fresh.filter(pa.array(~behind)), begins[~behind]
             self.newest = latest if self.newest is None else max(self.newest, latest)
             self._append(fresh, begins)
+            look_at_arrivals(self.step.plans, fresh)
         if self.newest is not None:
             seen = self.newest - self.step.delay - 1
             until = seen if until is None else max(seen, until)

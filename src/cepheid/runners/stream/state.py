@@ -28,7 +28,7 @@ from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.drift import look_now_and_then
+from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.many import events_of_each
 from cepheid.runners.spark.shipment import Shipment, result_batches
 from cepheid.runners.stream import totals
@@ -155,6 +155,7 @@ class Step:
         tables = self.read(store, awake if moved else joined)
         if arrived is not None and arrived.num_rows:
             tables[FRESH] = arrived
+            look_at_arrivals(self.plans, arrived)
         busy = self.busy_keys(tables, clock.until) if moved else None
         if moved and until is not None:
             woken = [chunk for chunk in clock.chunks if chunk.asleep and self.wakes(store, chunk, busy)]
@@ -262,7 +263,6 @@ class Step:
             elif plan.bound.summary is not None:
                 totals.carry(store, number, plan, find_parts(plan, own, after, until))
                 continue
-            look_now_and_then(plan, own)
             matches = find(plan, own, after, until, ended)
             if ended is not None:
                 store.end(number, write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until))

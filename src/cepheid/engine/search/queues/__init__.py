@@ -39,6 +39,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.operators import Hashed
 from cepheid.plan.physical import Plan
+from cepheid.plan.rules.recognise_equivalence import without_equalities
 
 __all__ = ["describe_edges", "run"]
 
@@ -52,7 +53,7 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
         return _search(plan, plan.bound, events, edges, prepared, _anything(), (after, until))
     # What is tied together by equal values is searched for value by value, the rest among all events.
     parted, valued = regrouped(prepared, events.table, hashed.attributes)
-    simpler = hashed.simpler if valued else plan.bound
+    simpler = without_equalities(plan.bound, hashed.equalities, ()) if valued else plan.bound
     apart = _untied(plan.bound, hashed)
     found = _search(plan, simpler, events, edges, parted, _allowed(plan.bound, apart, False), (after, until))
     apart = {absent for absent in apart if _reachable(plan.bound, edges, absent)}
