@@ -7,6 +7,8 @@ python -m bench smoke                             does everything work? Seconds 
 python -m bench report                            bench/RESULTS.md anew from the result files
 python -m bench compare --before A --after B      two checkouts in one interleaved run
 python -m bench rivals                            sets up the rivals under build/rivals (make bench-rivals)
+python -m bench cliffs                            queries a step beside the road, with their growth (bench/cliffs.py)
+python -m bench search --minutes 10               drawn queries, the slowest for what they give (bench/search.py)
 python -m bench missing --size quick              scorings, recall and cost of missing events (bench/missing.py)
 python -m bench calibration                       what was said beside what was true (bench/calibration.py)
 """
@@ -60,6 +62,14 @@ def main() -> None:
     cost = commands.add_parser("cost", help="what a cluster would need, from the result files")
     cost.add_argument("--size", default="full", choices=SIZES)
     cost.set_defaults(call=call_cost)
+    cliffs = commands.add_parser("cliffs", help="queries a step beside the road, with their growth")
+    cliffs.add_argument("names", nargs="*", help="equalities, construction, imprecise, outputs (default: all)")
+    cliffs.set_defaults(call=call_cliffs)
+    search = commands.add_parser("search", help="drawn queries, the slowest for what they give")
+    search.add_argument("--minutes", type=float, default=5.0)
+    search.add_argument("--seed", type=int, default=0)
+    search.add_argument("--draws", type=int, default=1_000_000)
+    search.set_defaults(call=call_search)
     missing = commands.add_parser("missing", help="missing events: calibration, recall, cost")
     missing.add_argument("--size", default="full", choices=("quick", "full"))
     missing.set_defaults(call=call_missing)
@@ -183,6 +193,18 @@ def call_cost(arguments: argparse.Namespace) -> None:
     from bench.cost_model import main as cost
 
     cost(folder_for(arguments.size))
+
+
+def call_cliffs(arguments: argparse.Namespace) -> None:
+    from bench import cliffs
+
+    cliffs.main(arguments.names)
+
+
+def call_search(arguments: argparse.Namespace) -> None:
+    from bench import search
+
+    search.main(arguments.minutes, arguments.seed, arguments.draws)
 
 
 def call_missing(arguments: argparse.Namespace) -> None:

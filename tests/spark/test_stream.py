@@ -104,6 +104,20 @@ def check_stream(spark, folder, plans, table, cuts, delay):
     assert found == {name: expected(plan, table) for name, plan in plans.items()}
 
 
+@pytest.mark.slow
+def test_non_overlapping_matches_of_a_stream_in_three_files_are_those_of_the_batch(spark, tmp_path):
+    """30 A before a B have 2**30 matches: in every interval only the reported ones may be built."""
+    kinds = ["A"] * 30 + ["B"] + ["A"] * 8 + ["B"]
+    table = pa.table({"ts": range(40), "type": kinds, "id": [1] * 40, "x": [0] * 40})
+    cut(tmp_path / "in", table, 3, 0)
+    text = "PATTERN SEQ(A+ a[], B b) WITHIN 1000 OUTPUT NON-OVERLAP"
+    stream = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    run(cepheid.match(stream, text, delay=0), tmp_path)
+    found = spark.read.parquet(str(tmp_path / "out")).toArrow().select(["match_start", "match_end"])
+    assert rows(found) == rows(cepheid.match(table, text).select(["match_start", "match_end"]))
+    assert found.num_rows == 2
+
+
 def in_an_order_allowed(table: pa.Table, delay: int, seed=0) -> pa.Table:
     """The events in an order in which none is more than `delay` behind the newest."""
     jitter = np.random.default_rng(seed).integers(0, delay + 1, table.num_rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, NEVER_CHOSEN, Engine
-from cepheid.engine.statistics import measure
+from cepheid.engine.statistics import measure, split_by_most_selective
 from cepheid.errors import EngineError, closest
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.checks import check_meaning, check_options
@@ -51,6 +51,8 @@ def make_plan(
     check_meaning(bound)
     check_options(bound, options)
     plan = _rewritten(bound, options)
+    if events is not None:
+        plan = split_by_most_selective(plan, events)
     order = given_order(bound, options.order)
     engines = candidates_for(plan, options.engine, given_options(options.part(EngineOptions)))
     statistics = None

@@ -21,6 +21,7 @@ from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
+from cepheid.engine.statistics import split_by_most_selective
 from cepheid.errors import LimitError, TimeoutReached
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -42,6 +43,7 @@ def find(
     OUTPUT NON-OVERLAP looks back: `ended` says where the last match of each partition ended that was reported up to
     `after` (`last_ends` of what was found, on top of what was carried before). Without it, that is found again.
     """
+    plan = split_by_most_selective(plan, events)
     if plan.engine == AUTO:
         plan = decide(plan, events)
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
@@ -93,8 +95,23 @@ def _with_count(error: LimitError, plan: Plan, events: EventTable, after: int, u
         return error
     near = float(found.near[:, 0].sum())
     number = f"{sum(row[0] for row in found.exact):,}" if near < EXACT_BELOW else f"about {near:.2g}"
-    hint = f"{error.hint}; SUMMARISE adds them up without listing them" if error.hint else None
+    hint = f"{error.hint}; {_tamed_by(plan.bound)}; SUMMARISE adds them up without listing them"
     return LimitError(f"{error.message}; there are {number} matches", hint=hint)
+
+
+def _tamed_by(bound: BoundQuery) -> str:
+    """The clause that would leave few of very many matches."""
+    if bound.strategy is s.Strategy.SKIP_TILL_ANY and bound.has_kleene:
+        group = next(component.variable for component in bound.positives if component.kleene)
+        return (
+            f"under skip_till_any_match every part of {group}[] is a match of its own: skip_till_next_match, "
+            "OUTPUT MAXIMAL or OUTPUT NON-OVERLAP keeps one of them"
+        )
+    if bound.window is None:
+        return "WITHIN bounds how far apart events may be"
+    if not bound.equivalence and len(bound.positives) > 1:
+        return "an equivalence test such as [id] or a shorter WITHIN leaves fewer"
+    return "OUTPUT NON-OVERLAP or a shorter WITHIN leaves fewer"
 
 
 def automaton_text(plan: Plan) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.engine.data.candidates import Candidates, candidates
+from cepheid.engine.data.keys import codes
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.values.columnwise import condition, value_column
 from cepheid.language.bound import BoundQuery
@@ -43,6 +45,26 @@ def measure(plan: Plan, events: EventTable, seed: int = 0) -> Statistics:
         tuple(round(count * scale) for count in passing),
         _selectivities(bound, sample, prepared, np.random.default_rng(seed)),
     )
+
+
+def split_by_most_selective(plan: Plan, events: EventTable) -> Plan:
+    """Of equivalence tests that part the events or wait for construction, the one with most values parts them.
+
+    Written first or last, the test that tells events apart best leaves the fewest to be compared (SASE section 4.2.2).
+    """
+    match = plan.match
+    if len(match.partition) != 1 or not match.compared or plan.match.compared_at_the_end:
+        return plan
+    names = (*match.partition, *match.compared)
+    begin = max(0, (len(events) - SAMPLE) // 2)
+    sample = events.table.select(names).slice(begin, SAMPLE)
+    values = {name: len(np.unique(codes(sample.column(name)))) for name in names}
+    most = max(names, key=lambda name: values[name])
+    if values[most] <= values[names[0]]:
+        return plan
+    rest = tuple(name for name in names if name != most)
+    reason = f"{most} has the most values ({values[most]:,}), so it parts the events"
+    return replace(plan, match=replace(match, partition=(most,), compared=rest), reasons=(*plan.reasons, reason))
 
 
 def _window_share(bound: BoundQuery, sample: EventTable, partitions: int) -> float:

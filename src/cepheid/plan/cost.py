@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from cepheid.language.bound import BoundQuery, Conjunct
+from cepheid.plan.equalities import indexable
 from cepheid.plan.statistics import DEFAULT_SELECTIVITY, Statistics
 
 MAX_ORDERS = 5040  # up to seven components every order is priced; beyond that, rarest first
@@ -16,18 +17,24 @@ def considered(bound: BoundQuery, statistics: Statistics, order: Sequence[int]) 
 
     Filling a component multiplies by how many of its events lie in the window; each condition that becomes
     testable keeps its share. The order of time between events halves the choices at every step after the first.
+    Where an equality finds events by value, only those that it keeps are looked at: of several, by the most selective.
     """
     total, alive = 0.0, 1.0
     chosen: set[str] = set()
+    by_value = frozenset(indexable(bound))
     for step, place in enumerate(order):
         rate = statistics.per_window[place]
         alive *= rate * (0.5 if step else 1.0)
-        total += alive
         before = set(chosen)
         chosen.add(bound.positives[place].variable)
+        kept, looked_at = 1.0, 1.0
         for number, conjunct in enumerate(bound.conjuncts):
             if _testable(conjunct, chosen) and not _testable(conjunct, before):
-                alive *= statistics.selectivity.get(number, DEFAULT_SELECTIVITY)
+                share = statistics.selectivity.get(number, DEFAULT_SELECTIVITY)
+                kept *= share
+                looked_at = min(looked_at, share) if conjunct in by_value else looked_at
+        total += alive * looked_at
+        alive *= kept
     return total
 
 

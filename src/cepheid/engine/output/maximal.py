@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
+from numba import types
 
 from cepheid.engine.data.candidates import partitions as by_equivalence
 from cepheid.engine.data.candidates import passed_at, rank_within
+from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
 from cepheid.engine.data.table import EventTable, times_of
+from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
+
+Rows = npt.NDArray[np.int64]
 
 BEGINNING = np.iinfo(np.int64).min
 
@@ -93,19 +97,82 @@ def _keys(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
 
 
 def _maximal_groups(matches: Matches) -> npt.NDArray[np.bool_]:
-    """Kleene groups: compared as sets, among matches that share the first event that was seen last."""
-    groups = [tuple(frozenset(group) for group in match) for match in matches.groups()]
-    holding: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for number, match in enumerate(groups):
-        for place, group in enumerate(match):
-            for event in group:
-                holding[place, event].append(number)
-    kept = np.ones(len(groups), bool)
-    for number, match in enumerate(groups):
-        place = max(index for index, group in enumerate(match) if group)
-        for other in holding[place, min(match[place])]:
-            larger = groups[other]
-            if larger != match and all(small <= large for small, large in zip(match, larger, strict=True)):
-                kept[number] = False
+    """Kleene groups: compared as sets of events, place by place."""
+    number, places = len(matches), len(matches.chosen)
+    sizes = np.zeros((number, places), np.int64)
+    members: list[Int64s] = []
+    for place, group in enumerate(matches.chosen):
+        if group.offsets is None:
+            sizes[:, place] = group.rows != MISSING
+        else:
+            sizes[:, place] = np.diff(group.offsets)
+        here = group.rows[group.rows != MISSING]
+        members += [np.repeat(np.arange(number), sizes[:, place]), np.full(len(here), place), here]
+    of_match, of_place, rows = (np.concatenate(members[kind::3]) for kind in range(3))
+    order = np.lexsort((rows, of_place, of_match))
+    begins = np.concatenate([[0], np.cumsum(sizes.ravel())]).astype(np.int64)
+    kept: npt.NDArray[np.bool_] = largest(
+        np.ascontiguousarray(rows[order]),
+        np.ascontiguousarray(begins[np.arange(number)[:, None] * places + np.arange(places + 1)]),
+        np.argsort(-sizes.sum(axis=1), kind="stable"),
+        int(rows.max(initial=0)) + 1,
+    )
+    return kept
+
+
+@borrowing(types.boolean(INT64S, INT64_ROWS, types.int64, types.int64))
+def contains(rows: Int64s, begins: Rows, large: int, small: int) -> bool:
+    """Does a match hold all events of another, place by place? The events of a place are in order."""
+    for place in range(begins.shape[1] - 1):
+        at, end = begins[large, place], begins[large, place + 1]
+        for index in range(begins[small, place], begins[small, place + 1]):
+            while at < end and rows[at] < rows[index]:
+                at += 1
+            if at == end or rows[at] != rows[index]:
+                return False
+            at += 1
+    return True
+
+
+@kernel(types.Array(types.boolean, 1, "C")(INT64S, INT64_ROWS, INT64S, types.int64))
+def largest(rows: Int64s, begins: Rows, by_size: Int64s, events: int) -> npt.NDArray[np.bool_]:
+    """Which matches no other one contains.
+
+    `rows` are the events of match after match, place after place, and begins[m, p] says where those of a place begin.
+    A match that contains another holds the first event of each of its places, so only those are looked at that hold the
+    one that fewest do, the largest first (`by_size`): most often the first of them contains it.
+    """
+    number, places = len(begins), begins.shape[1] - 1
+    starts = np.zeros(places * events + 1, np.int64)  # by place and event: where the matches that hold it begin
+    for match in range(number):
+        for place in range(places):
+            for index in range(begins[match, place], begins[match, place + 1]):
+                starts[place * events + rows[index] + 1] += 1
+    for code in range(places * events):
+        starts[code + 1] += starts[code]
+    holding, free = np.empty(len(rows), np.int64), starts.copy()
+    for match in by_size:
+        for place in range(places):
+            for index in range(begins[match, place], begins[match, place + 1]):
+                code = place * events + rows[index]
+                holding[free[code]] = match
+                free[code] += 1
+    kept = np.ones(number, np.bool_)
+    for match in range(number):
+        size = begins[match, places] - begins[match, 0]
+        rarest = -1
+        for place in range(places):
+            if begins[match, place] < begins[match, place + 1]:
+                code = place * events + rows[begins[match, place]]
+                if rarest < 0 or starts[code + 1] - starts[code] < starts[rarest + 1] - starts[rarest]:
+                    rarest = code
+        if rarest < 0:
+            continue
+        for index in range(starts[rarest], starts[rarest + 1]):
+            other = holding[index]
+            if begins[other, places] - begins[other, 0] <= size:
+                break
+            if contains(rows, begins, other, match):
+                kept[match] = False
                 break
     return kept

@@ -18,6 +18,17 @@ from cepheid.engine.kernels.conditions import EVENT, FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, standing
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.worth.confidence.alternatives import alternatives
+from cepheid.engine.worth.confidence.memory import (
+    CONFIDENCE,
+    EARLIEST,
+    LATEST,
+    UNKNOWN,
+    fits_decide,
+    is_known,
+    place_in_memory,
+    remember,
+    shape_of,
+)
 from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within
 from cepheid.engine.worth.confidence.rivals import RIVALS, Rivals, has_rivals, rivals
 from cepheid.engine.worth.confidence.shared_rivals import Weighing, unweighed
@@ -109,6 +120,15 @@ def judge(
         chosen[index] = nodes.entries[chain[index], EVENT]
         holes |= timed.holes[chosen[index]]
         exist *= timed.exists[chosen[index]]  # independently of all else
+    memory, slot, size = room.memory, UNKNOWN, 0
+    if missing == 0 and not worth.scored and fits_decide(program, timed.compared):
+        size = shape_of(timed, stacks, memory, part, chosen, low, high)
+    if size > 0:
+        slot = place_in_memory(memory, size)
+        if is_known(memory, slot, size):
+            earliest = low[0] + int(memory.values[slot, EARLIEST])
+            latest = low[0] + int(memory.values[slot, LATEST])
+            return 1.0, memory.values[slot, CONFIDENCE] * exist, earliest, latest, 0.0
     ordered = ordered_within(timed, chosen, low, high, length, worth.window, room)
     if ordered * exist < worth.least[0]:
         return 0.0, 0.0, 0, 0, 0.0
@@ -130,4 +150,6 @@ def judge(
     confidence, earliest, latest, cost = alternatives(
         timed, chosen, low, high, worth.window, found, stand, unweighed(), worth.budget
     )
+    if size > 0 and cost == 0.0:
+        remember(memory, slot, size, low[0], confidence, earliest, latest)
     return 1.0, confidence * exist, earliest, latest, cost

@@ -119,7 +119,7 @@ class Sources(NamedTuple):
     """Where candidates come from, and in which order."""
 
     buffer: Buffer
-    index: ValueIndex
+    by_value: ValueIndex
     order: Int64s
 
 

@@ -43,10 +43,11 @@ from cepheid.engine.program.tables import (
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, LEFT, MATCHES, RIGHT, Rows
 
 # Facts of a run: the place it has filled, the latest event it began with, whether its group may close, its counts by
-# beginning, its hash and the next run of the same hash, the next run of its list and the one before, where a postponed
-# run resumes.
-PLACE, BEGAN, CLOSED, TALLY, HASH, CHAIN, NEXT, PREVIOUS, RESUME = range(9)
-FACTS = 9
+# beginning, its hash and the next run of the same hash, the next run of its list and the one before. Runs that are
+# followed one at a time have no list, and note where they resume instead.
+PLACE, BEGAN, CLOSED, TALLY, HASH, CHAIN, NEXT, PREVIOUS = range(8)
+RESUME = PREVIOUS
+FACTS = 8
 
 # What the kernels count and where their lists begin.
 (

@@ -17,6 +17,7 @@ from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT6
 from cepheid.engine.data.timed import TIMED, Timed, at_instant, between
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW
+from cepheid.engine.worth.confidence.memory import MEMORY, Memory, new_memory
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -31,9 +32,12 @@ class Workspace(NamedTuple):
     left: npt.NDArray[np.float64]  # a row for each instant, a column for each event
     words: npt.NDArray[np.float64]  # events x events
     more: npt.NDArray[np.float64]
+    memory: Memory  # of matches that were judged before
 
 
-WORKSPACE = types.NamedTuple((FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS), Workspace)
+WORKSPACE = types.NamedTuple(
+    (FLOAT64S, FLOAT64S, FLOAT64S, FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64_ROWS, MEMORY), Workspace
+)
 
 
 @kernel(WORKSPACE(types.int64, types.int64))
@@ -46,6 +50,7 @@ def workspace(width: int, length: int) -> Workspace:
         np.empty((width + 1, length + 1)),
         np.empty((length, length + 1)),
         np.empty((length, length + 1)),
+        new_memory(),
     )
 
 

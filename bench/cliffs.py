@@ -1,0 +1,244 @@
+"""Cliffs: queries a step beside the smooth road, each with its growth, and the smooth query measured in the same run.
+
+`python -m bench cliffs` measures every row, from light to heavy.
+What is shown is the ratio to the smooth query: times alone say what the machine does, ratios what the query does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import cepheid
+from bench.measure import on_one_core, print_table, save
+from cepheid.simulate.imprecise import imprecise_query, imprecise_series
+
+BUDGET = 20.0  # seconds for one call
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size of a row: the query beside the road and the smooth one over the same events."""
+
+    axis: str
+    size: float
+    events: int
+    cliff: Call
+    smooth: Call | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: its points from light to heavy."""
+
+    name: str
+    points: Sequence[Point]
+
+
+def keyed_events(events: int, keys: int, seed: int = 1) -> pa.Table:
+    """Events of three types with two attributes that have as many values as there are keys."""
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": np.arange(events),
+            "type": np.array(["A", "B", "C"])[random.integers(0, 3, events)],
+            "id": random.integers(0, keys, events),
+            "ref": random.integers(0, keys, events),
+            "x": random.random(events),
+        }
+    )
+
+
+def match(table: pa.Table, text: str, **options: Any) -> Call:
+    """A call of the public interface."""
+    query = cepheid.query(text)
+    return lambda: query.match(table, **options)
+
+
+EQUALITIES = {
+    "a.id = b.id AND b.ref = c.ref": ("SEQ(A a, B b, C c)", "any", "SEQ(A a, B b, C c)"),
+    "a.id = c.id AND b.ref = a.ref": ("SEQ(A a, B b, C c)", "any", "SEQ(A a, B b, C c)"),
+    "a.id = b[i].id": ("SEQ(A a, B+ b[])", "next", "SEQ(A a, B+ b[])"),
+    "a.ref = b[1].id AND b[i].id = b[i-1].ref": ("SEQ(A a, B+ b[])", "next", "SEQ(A a, B+ b[])"),
+}
+
+
+def equalities() -> Iterator[Row]:
+    """Equality that is no full equivalence test, beside [id]: by events, keys and window."""
+    for condition, (pattern, strategy, smooth) in EQUALITIES.items():
+        points = []
+        sizes = [
+            ("events", 10_000, 2_000, 10_000),
+            ("events", 30_000, 2_000, 10_000),
+            ("events", 100_000, 2_000, 10_000),
+        ]
+        sizes += [("keys", 30_000, keys, 10_000) for keys in (200, 20_000)]
+        sizes += [("window", 30_000, 2_000, window) for window in (1_000, 30_000)]
+        for axis, events, keys, window in sizes:
+            table = keyed_events(events, keys)
+            texts = [
+                f"PATTERN {shape} WHERE skip_till_{strategy}_match {{ {test} }} WITHIN {window}"
+                for shape, test in ((pattern, condition), (smooth, "[id]"))
+            ]
+            size = {"events": events, "keys": keys, "window": window}[axis]
+            points.append(Point(axis, size, events, match(table, texts[0]), match(table, texts[1])))
+        yield Row(condition, points)
+
+
+def construction() -> Iterator[Row]:
+    """Two equivalence tests, compared while matches are built: the coarse one first, beside the fine one first."""
+    points = []
+    for events in (10_000, 30_000, 100_000):
+        random = np.random.default_rng(1)
+        types = np.array(["A", "B", "C"])[random.integers(0, 3, events)]
+        table = pa.table(
+            {
+                "ts": np.arange(events),
+                "type": types,
+                "lo": random.integers(0, 3, events),
+                "hi": random.integers(0, 2_000, events),
+            }
+        )
+        calls = [
+            match(table, f"PATTERN SEQ(A a, B b, C c) WHERE [{keys}] WITHIN 10000", equivalence="construction")
+            for keys in ("lo, hi", "hi, lo")
+        ]
+        points.append(Point("events", events, events, *calls))
+    yield Row("[lo, hi] by construction", points)
+
+
+def imprecise() -> Iterator[Row]:
+    """Imprecise times, next match, one event fits several places: by how far times may be off; smooth: one place."""
+    points = []
+    for delta, events in ((5, 20_000), (10, 20_000), (20, 20_000), (30, 10_000), (40, 10_000)):
+        table = imprecise_series(events, half_width=delta).events
+        calls = []
+        for divisors in ((10, 10, 10), (32, 37, 41)):
+            text = imprecise_query(divisors=divisors, window=100)
+            text = text.replace(" WITHIN", " AND skip_till_next_match(e1, e2, e3) WITHIN")
+            calls.append(match(table, text, lower="lower", upper="upper"))
+        points.append(Point("delta", delta, events, *calls))
+    yield Row("imprecise, several places", points)
+    points = []
+    for samples in (20, 40, 80):
+        random = np.random.default_rng(1)
+        table = pa.table(
+            {
+                "ts": np.arange(samples) * 50,
+                "type": ["CPU"] * samples,
+                "node": [1] * samples,
+                "value": random.random(samples),
+            }
+        )
+        texts = [
+            "PATTERN SEQ(CPU a, CPU b, CPU c) "
+            f"WHERE skip_till_{how}_match {{ [node] AND a.value < b.value }} WITHIN 400"
+            for how in ("next", "any")
+        ]
+        points.append(Point("samples", samples, samples, *(match(table, text, uncertainty=75) for text in texts)))
+    yield Row("CPU, 50 apart, off by 75", points)
+
+
+def outputs() -> Iterator[Row]:
+    """MAXIMAL and NON-OVERLAP beside all matches, or counted."""
+    points = []
+    for length in (10, 30, 60):
+        table = pa.table({"ts": range(length + 1), "type": ["A"] * length + ["B"]})
+        text = "PATTERN SEQ(A+ a[], B b)"
+        points.append(
+            Point(
+                "length", length, length + 1, match(table, text + " OUTPUT MAXIMAL"), match(table, text, output="count")
+            )
+        )
+    yield Row("n times A, B: MAXIMAL beside counting", points)
+    points = []
+    for events in (4_000, 16_000, 64_000):
+        random = np.random.default_rng(1)
+        table = pa.table(
+            {
+                "ts": np.arange(events),
+                "type": np.array(list("ABCDEFGHIJ"))[random.integers(0, 10, events)],
+                "x": random.random(events),
+            }
+        )
+        text = "PATTERN SEQ(A+ a[], B b) WHERE skip_till_next_match { } WITHIN 200"
+        points.append(Point("events", events, events, match(table, text + " OUTPUT MAXIMAL"), match(table, text)))
+    yield Row("Kleene, next match, MAXIMAL beside ALL", points)
+    points = []
+    for events in (500, 2_000, 8_000):
+        random = np.random.default_rng(1)
+        kinds = np.where(np.arange(events) % 100 == 99, "B", "A")
+        table = pa.table({"ts": np.arange(events), "type": kinds, "x": random.random(events)})
+        text = "PATTERN SEQ(A+ a[], B b) WHERE a[i].x > a[i-1].x WITHIN 100000"
+        smooth = "PATTERN SEQ(A a, B b) WITHIN 100000"
+        calls = match(table, text, output="count"), match(table, smooth, output="count")
+        points.append(Point("events", events, events, *calls))
+    yield Row("rising A+, B, counted", points)
+
+
+ROWS = (equalities, construction, imprecise, outputs)
+
+
+def timed(call: Call | None) -> tuple[float, int]:
+    """The better of two runs, and how many matches there are; the first run may have compiled something."""
+    if call is None:
+        return float("nan"), 0
+    best, found = float("inf"), 0
+    for _ in range(2):
+        begin = time.perf_counter()
+        result = call()
+        best = min(best, time.perf_counter() - begin)
+        found = result if isinstance(result, int) else result.num_rows
+        if best > BUDGET:
+            break
+    return best, found
+
+
+def measure(row: Row) -> list[dict[str, Any]]:
+    """Every point of a row, as far as the budget goes."""
+    found: list[dict[str, Any]] = []
+    for point in row.points:
+        try:
+            seconds, matches = timed(point.cliff)
+        except cepheid.CepheidError as error:
+            found.append({"row": row.name, "axis": point.axis, "size": point.size, "error": str(error)[:100]})
+            continue
+        smooth, _ = timed(point.smooth)
+        found.append(
+            {
+                "row": row.name,
+                "axis": point.axis,
+                "size": point.size,
+                "events/s": round(point.events / seconds),
+                "smooth events/s": round(point.events / smooth),
+                "times slower": round(seconds / smooth, 2),
+                "matches": matches,
+            }
+        )
+    return found
+
+
+def main(names: Sequence[str] = ()) -> None:
+    """Measures the rows whose function is named (all, if none is), prints and saves them."""
+    on_one_core()
+    results = []
+    for rows in ROWS:
+        if names and rows.__name__ not in names:
+            continue
+        for row in rows():
+            found = measure(row)
+            results += found
+            columns = ["axis", "size", "events/s", "smooth events/s", "times slower", "matches", "error"]
+            print_table(row.name, columns, [[point.get(column, "") for column in columns] for point in found])
+    save("cliffs", {"points": results})
+
+
+if __name__ == "__main__":
+    main()

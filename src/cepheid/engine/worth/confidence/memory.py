@@ -1,0 +1,131 @@
+"""What was judged before: matches that look alike, wherever in the stream they lie, have the same confidence.
+
+Confidence depends on nothing but how the intervals of a match and of its rivals lie to each other. Readings that come
+at regular distances repeat the same few shapes for ever, so that a shape is judged once and looked up from then on:
+exactly the same numbers. Where every event that fits a place is a rival, whatever was chosen before, the shape is known
+before the rivals are; then even those need not be looked for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond, first_reaching
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program
+
+Int64s = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+
+SHAPES = 4096  # that are remembered; a new one takes the place of one that hashes alike
+LONGEST = 192  # numbers that describe a shape; what needs more is judged every time
+UNKNOWN = -1
+CONFIDENCE, EARLIEST, LATEST = range(3)  # the last two are counted from the first valid instant
+
+
+class Memory(NamedTuple):
+    """Shapes and what they are worth."""
+
+    shapes: Rows  # a row for each: its numbers
+    sizes: Int64s  # how many numbers; 0: nothing is remembered here
+    values: npt.NDArray[np.float64]
+    shape: Int64s  # room for the shape at hand
+
+
+MEMORY = types.NamedTuple((INT64_ROWS, INT64S, FLOAT64_ROWS, INT64S), Memory)
+
+
+@kernel(MEMORY())
+def new_memory() -> Memory:
+    """Nothing is remembered yet."""
+    return Memory(
+        np.empty((SHAPES, LONGEST), np.int64),
+        np.zeros(SHAPES, np.int64),
+        np.empty((SHAPES, 3)),
+        np.empty(LONGEST, np.int64),
+    )
+
+
+@borrowing(types.boolean(PROGRAM, INT64_ROWS))
+def fits_decide(program: Program, compared: Rows) -> bool:
+    """Is whoever fits a place a rival there, whatever was chosen before?"""
+    if program.strategy != SKIP_NEXT or program.negatives > 0 or compared.shape[0] > 0 or program.judged:
+        return False
+    for place in range(program.places):
+        if program.place[place, KLEENE] == 1 or program.moments[3 * place] < program.moments[3 * place + 1]:
+            return False
+    return True
+
+
+@borrowing(types.int64(TIMED, STACKS, MEMORY, types.int64, INT64S, INT64S, INT64S))
+def shape_of(timed: Timed, stacks: Stacks, memory: Memory, part: int, chosen: Int64s, low: Int64s, high: Int64s) -> int:
+    """Writes down how a match and all that fits its places lie to each other; how many numbers that are, 0: too many.
+
+    Only for times that are uniform in their intervals, and events that surely happened.
+    """
+    shape, start, size = memory.shape, low[0], 0
+    if len(timed.point) > 0 or 6 * len(chosen) > LONGEST:
+        return 0
+    for place in range(len(chosen)):
+        event = chosen[place]
+        shape[size], shape[size + 1] = timed.lower[event] - start, timed.upper[event] - start
+        shape[size + 2], shape[size + 3] = low[place] - start, high[place] - start
+        size += 4
+    for place in range(1, len(chosen)):
+        after, before = low[place - 1] + 1, high[place] - 1
+        end = first_beyond(stacks, timed.lower, stacks.begin[place, part], stacks.begin[place, part + 1], before)
+        for index in range(first_reaching(stacks, stacks.begin[place, part], end, after), end):
+            event = stacks.member[index]
+            if timed.upper[event] < after:
+                continue
+            taken = 0
+            for other in range(len(chosen)):
+                if chosen[other] == event:
+                    taken = 1
+            if taken == 1:
+                continue
+            if timed.exists[event] < 1.0 or size + 4 > LONGEST:
+                return 0
+            # Who can disturb one gap only and who either is told apart by where the event stands in the stack.
+            shape[size], shape[size + 1] = timed.lower[event] - start, timed.upper[event] - start
+            shape[size + 2] = event - chosen[0]
+            size += 3
+        shape[size] = -1 - place
+        size += 1
+    return size
+
+
+@borrowing(types.int64(MEMORY, types.int64))
+def place_in_memory(memory: Memory, size: int) -> int:
+    """Where the shape at hand is remembered, or would be."""
+    mixed = np.int64(size)
+    for index in range(size):
+        mixed = (mixed * 31 + memory.shape[index]) & 0x3FFFFFFFFFFFFF
+        mixed ^= mixed >> 17
+    return int(mixed & (SHAPES - 1))
+
+
+@borrowing(types.boolean(MEMORY, types.int64, types.int64))
+def is_known(memory: Memory, slot: int, size: int) -> bool:
+    """Is it the shape at hand that is remembered there?"""
+    if memory.sizes[slot] != size:
+        return False
+    for index in range(size):
+        if memory.shapes[slot, index] != memory.shape[index]:
+            return False
+    return True
+
+
+@borrowing(types.void(MEMORY, *(types.int64,) * 3, types.float64, types.int64, types.int64))
+def remember(memory: Memory, slot: int, size: int, start: int, confidence: float, earliest: int, latest: int) -> None:
+    """Remembers what the shape at hand is worth."""
+    memory.sizes[slot] = size
+    for index in range(size):
+        memory.shapes[slot, index] = memory.shape[index]
+    memory.values[slot, CONFIDENCE] = confidence
+    memory.values[slot, EARLIEST], memory.values[slot, LATEST] = earliest - start, latest - start
