@@ -177,3 +177,53 @@ def test_a_pattern_has_at_most_63_components() -> None:
         assert cepheid.match(events, text(63), engine=engine).num_rows == 1
     with pytest.raises(cepheid.QueryError, match="at most 63"):
         cepheid.match(events, text(64))
+
+
+KINDS = {
+    pa.int8(): [1, 1],
+    pa.uint64(): [1, 1],
+    pa.float32(): [1, 1],
+    pa.decimal128(20, 2): [1, 1],
+    pa.decimal256(50, 2): [1, 1],
+    pa.bool_(): [True, True],
+    pa.string(): ["a", "a"],
+    pa.large_string(): ["a", "a"],
+    pa.string_view(): ["a", "a"],
+    pa.binary(): [b"a", b"a"],
+    pa.date32(): [1, 1],
+    pa.date64(): [86_400_000, 86_400_000],
+    pa.time64("us"): [1, 1],
+    pa.timestamp("s"): [1, 1],
+    pa.timestamp("ns", "Europe/Berlin"): [1, 1],
+    pa.duration("s"): [1, 1],
+    pa.list_(pa.int8()): [[1], [1]],
+    pa.list_(pa.string()): [["a"], ["a"]],
+    pa.large_list(pa.float32()): [[1], [1]],
+    pa.map_(pa.string(), pa.int8()): [[("k", 1)], [("k", 1)]],
+    pa.struct([("q", pa.int8())]): [{"q": 1}, {"q": 1}],
+    pa.null(): [None, None],
+    pa.dictionary(pa.int8(), pa.string()): ["a", "a"],
+    pa.dictionary(pa.int8(), pa.int64()): [1, 1],
+}
+OF_ANY_KIND = [
+    "a.c = b.c",
+    "[c]",
+    "a.c IS NOT NULL",
+    "coalesce(a.c, b.c) = b.c",
+    "CAST(a.c AS string) = 'a'",
+    "a.c[0] = 1",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_every_kind_of_column_gives_the_right_answer_or_a_clear_error(kind: pa.DataType) -> None:
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "c": pa.array(KINDS[kind], kind)})
+
+    def answer(condition: str, engine: str) -> Any:
+        try:
+            return cepheid.match(events, PAIR.format(condition), engine=engine).num_rows
+        except cepheid.CepheidError as error:
+            return str(error)
+
+    for condition in OF_ANY_KIND:
+        assert answer(condition, "sequence") == answer(condition, "reference"), condition

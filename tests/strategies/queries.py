@@ -321,6 +321,11 @@ class _Conditions:
             operand = self.number(component, reference)
             return s.Between(operand, s.Literal(low), s.Literal(high), negated=draw(st.booleans()))
         if kind == 3:
+            if self.functions and draw(st.booleans()):
+                like = s.Call(
+                    "like", (s.Attribute(reference, "s"), s.Literal(draw(st.sampled_from(STRINGS))[:1] + "%"))
+                )
+                return s.Not(like) if draw(st.booleans()) else like
             sign = draw(st.sampled_from(("=", "!=", "<", ">=")))
             return s.Comparison(sign, s.Attribute(reference, "s"), s.Literal(draw(st.sampled_from(STRINGS))))
         return self.compared(self.number(component, reference), self.constant())
@@ -386,8 +391,11 @@ class _Conditions:
         if kind == 10 and self.arithmetic:
             return s.Negative(attribute)
         if kind == 11 and self.functions:
-            name = draw(st.sampled_from(("abs", "coalesce", "least", "greatest")))
-            return s.Call(name, (attribute,) if name == "abs" else (attribute, s.Literal(draw(st.integers(-1, 1)))))
+            name = draw(st.sampled_from(("abs", "coalesce", "least", "greatest", "sign", "round", "case")))
+            number = s.Literal(draw(st.integers(-1, 1)))
+            if name == "case":
+                return s.Call(name, (s.Comparison("<", attribute, number), attribute, number))
+            return s.Call(name, (attribute,) if name in ("abs", "sign") else (attribute, number))
         return attribute
 
     def default(self, component: s.Component) -> s.Expression:

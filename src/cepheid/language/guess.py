@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cepheid.language import syntax as s
+from cepheid.language.functions import find_function
 from cepheid.language.schema import DataType, Schema
 
 
@@ -13,7 +14,9 @@ def guessed_schema(query: s.QuerySyntax) -> Schema:
     >>> dict(guessed_schema(parse("PATTERN SEQ(A a, B b) WHERE [id = 'x'] AND a.n < b.n WITHIN 1 hour")).columns)["id"]
     <DataType.STRING: 'string'>
     """
-    expressions = [*([query.where] if query.where is not None else []), *query.values()]
+    where = [query.where] if query.where is not None else []
+    defined = [_of_an_event(definition.condition) for definition in query.definitions]
+    expressions = [*where, *defined, *query.values()]
     nodes = [node for expression in expressions for node in s.walk(expression)]
     known: dict[str, DataType] = {}
     pairs: list[tuple[str, str]] = []
@@ -31,9 +34,11 @@ def guessed_schema(query: s.QuerySyntax) -> Schema:
             case s.Membership(operand=operand, values=tuple() as values):
                 for value in values:
                     _note(known, pairs, operand, value)
-            case s.Call(function=function, arguments=arguments) if function.lower() in ("corr", "lower", "upper"):
-                kind = DataType.LIST if function.lower() == "corr" else DataType.STRING
-                known |= {inner.name: kind for inner in arguments if isinstance(inner, s.Attribute)}
+            case s.Call(function=function, arguments=arguments) if (called := find_function(function)) is not None:
+                for place, inner in enumerate(arguments):
+                    accepted = called.accepted(place)
+                    if isinstance(inner, s.Attribute) and len(accepted) == 1:
+                        known |= {inner.name: next(iter(accepted))}
     for _ in pairs:
         for left_name, right_name in pairs:
             if DataType.STRING in (known.get(left_name), known.get(right_name)):
@@ -43,12 +48,21 @@ def guessed_schema(query: s.QuerySyntax) -> Schema:
     timed = query.within is not None and query.within.unit not in (None, "events")
     every = query.summary.every if query.summary is not None else None
     timed = timed or (every is not None and every.unit is not None)
-    timed = timed or known.get("ts") is DataType.STRING  # compared with a date in quotes
+    timed = timed or known.get("ts") in (DataType.STRING, DataType.TIME)  # compared with a date, or asked for its hour
+    timed = timed or any(isinstance(node, s.Duration) for node in nodes)
     known.pop("type", None)
     known["ts"] = DataType.TIME if timed else DataType.INT
-    typed = any(component.types is not None for component in query.components)
+    names = {definition.name for definition in query.definitions}
+    typed = any(not names >= set(component.types) for component in query.components if component.types is not None)
     columns = (*known.items(), *((("type", DataType.STRING),) if typed else ()))
     return Schema(columns, "ts", "type" if typed else None, "microseconds" if timed else None)
+
+
+def _of_an_event(node: s.Expression) -> s.Expression:
+    """A definition with its bare words as attributes."""
+    if isinstance(node, s.Name):
+        return s.Attribute(s.Reference(""), node.name, span=node.span)
+    return s.rebuild(node, _of_an_event)
 
 
 def _note(

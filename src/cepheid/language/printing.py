@@ -281,10 +281,10 @@ def _text(node: s.Expression) -> tuple[str, int]:
             return f"{length!r} {unit}", _ATOM
         case s.Star(of=of):
             return "*" if of is None else f"{_reference_text(of)}.*", _ATOM
-        case s.Call(function="like" | "ilike" | "rlike" as word, arguments=(operand, pattern)):
-            return f"{_inside(operand, _SUM)} {word.upper()} {_inside(pattern, _SUM)}", _PREDICATE
-        case s.Call(function="cast" | "try_cast" as word, arguments=(operand, s.Literal(value=str() as kind), *_)):
-            return f"{word.upper()}({expression_text(operand)} AS {kind})", _ATOM
+        case s.Call(function="like" | "ilike" | "rlike" as name, arguments=(operand, pattern)):
+            return f"{_inside(operand, _SUM)} {name.upper()} {_inside(pattern, _SUM)}", _PREDICATE
+        case s.Call(function="cast" | "try_cast" as name, arguments=(operand, s.Literal(value=str() as kind), *_)):
+            return f"{name.upper()}({expression_text(operand)} AS {kind})", _ATOM
         case s.Call(function="case", arguments=arguments) if len(arguments) > 2:
             return _case_text(arguments), _ATOM
         case s.Call(function=function, arguments=arguments):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
@@ -51,9 +51,18 @@ class Schema:
     upper: str | None = None
     lacks: tuple[tuple[str, tuple[str, ...]], ...] = ()  # attributes that events of a type do not have
     existence: str | None = None  # the probability that the event happened at all
-    ignore_case: bool = False  # are types the same whatever their case?
-    nested: tuple[str, ...] = ()  # columns that were made of fields of structs, which a query names: `user.id`
-    elements: tuple[tuple[str, DataType], ...] = ()  # of columns of lists and maps: the type of what is in them
+    # Not in the representation, which checkpoints of earlier versions know (see __str__).
+    ignore_case: bool = field(default=False, repr=False)  # are types the same whatever their case?
+    nested: tuple[str, ...] = field(
+        default=(), repr=False
+    )  # columns that were made of fields of structs, which a query names: `user.id`
+    elements: tuple[tuple[str, DataType], ...] = field(
+        default=(), repr=False
+    )  # of columns of lists and maps: the type of what is in them
+
+    def __str__(self) -> str:
+        """What decides results, as checkpoints keep it."""
+        return f"{self!r}{', ignoring case' if self.ignore_case else ''}"
 
     @cached_property
     def _by_name(self) -> dict[str, DataType]:
@@ -107,7 +116,7 @@ class Schema:
         ignore_case: bool = False,
     ) -> Schema:
         """The schema of an Arrow table, with its roles checked."""
-        columns = tuple((field.name, data_type(field.type)) for field in schema)
+        columns = tuple((column.name, data_type(column.type)) for column in schema)
         if len(set(schema.names)) < len(schema.names):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
             raise DataError(f"two columns are called '{twice}'")
@@ -150,7 +159,7 @@ class Schema:
             if lower is None:  # a time that is certain is an interval of one instant
                 lower = upper = clock
         clock = clock if lower is not None else time
-        elements = tuple((field.name, inner) for field in schema if (inner := _element(field.type)) is not None)
+        elements = tuple((column.name, of) for column in schema if (of := _element(column.type)) is not None)
         cased = ignore_case and type is not None
         known = (columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
         nested = tuple(name for name in schema.names if field_of(schema, name) is not None)
@@ -166,12 +175,12 @@ def field_of(schema: pa.Schema, path: str) -> pa.Field | None:
     first, *rest = path.split(".")
     if not rest or first not in schema.names:
         return None
-    field = schema.field(first)
+    found = schema.field(first)
     for name in rest:
-        if not pa.types.is_struct(field.type) or field.type.get_field_index(name) < 0:
+        if not pa.types.is_struct(found.type) or found.type.get_field_index(name) < 0:
             return None
-        field = field.type.field(name)
-    return field
+        found = found.type.field(name)
+    return found
 
 
 def data_type(arrow: pa.DataType) -> DataType:

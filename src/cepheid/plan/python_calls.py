@@ -27,10 +27,14 @@ def run_as_python(bound: BoundQuery) -> list[str]:
         parts += [*branch.positive, *(each for _, tests in branch.negative for each in tests)]
     found: dict[str, None] = {}
     for part in parts:
-        for node in s.walk(part):
+        pending = [part]
+        while pending:
+            node = pending.pop()
             why = _why(node, bound) if isinstance(node, s.Call) and node.function.lower() not in AGGREGATES else None
             if why is not None:
                 found[f"{expression_text(node)}: {why}"] = None
+            else:  # what is inside of a call that runs as Python does, too
+                pending.extend(reversed(s.children(node)))
     return list(found)
 
 

@@ -181,7 +181,7 @@ def ordered_texts(query: s.QuerySyntax) -> frozenset[str]:
 
 
 def _nodes(query: s.QuerySyntax) -> Iterator[s.Expression]:
-    roots = ([query.where] if query.where is not None else []) + [r.expression for r in query.returns or ()]
+    roots = [*query.conditions(), *(returned.expression for returned in query.returns or ())]
     for root in roots:
         yield from s.walk(root)
 

@@ -43,6 +43,7 @@ class Function:
     null: str | None = None  # where it is NULL although its arguments are not, as source over them
     columnwise: Callable[..., Any] | None = None  # over Arrow columns
     spark: Callable[..., Any] | None = None  # Spark's functions module and columns -> a column of the same values
+    ascii: Callable[..., Any] | None = None  # the same for text of ASCII alone, where Spark knows other rare letters
     strict: bool = True
     constants: tuple[int, ...] = ()  # arguments that must be written as constants; other forms get them as they are
     wrong: Callable[[Sequence[Any]], str | None] | None = None  # what is wrong with the constants

@@ -203,7 +203,8 @@ def _sign_column(column: Any) -> Any:
 def _spark_floor(rounded: str) -> Callable[..., Any]:
     def spark(F: Any, x: Any) -> Any:
         fits = (x >= F.lit(-(2.0**63))) & (x < F.lit(2.0**63))
-        return F.when(fits, getattr(F, rounded)(x)).cast("bigint")
+        # As doubles, the largest whole numbers would not fit.
+        return F.when((F.typeof(x) == "bigint") | fits, getattr(F, rounded)(x)).cast("bigint")
 
     return spark
 

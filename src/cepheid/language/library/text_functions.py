@@ -240,7 +240,9 @@ def _size(value: Any) -> int:
     return len(value)
 
 
-def _pattern_test(name: str, call: Any, columnwise: Any, spark: Any, shown: str, says: str, wrong: Any) -> Function:
+def _pattern_test(
+    name: str, call: Any, columnwise: Any, spark: Any, shown: str, says: str, wrong: Any, ascii: Any = None
+) -> Function:
     return Function(
         name,
         call,
@@ -251,6 +253,7 @@ def _pattern_test(name: str, call: Any, columnwise: Any, spark: Any, shown: str,
         constants=(1,),
         columnwise=columnwise,
         spark=spark,
+        ascii=ascii,
         wrong=wrong,
         shown=shown,
         says=says,
@@ -298,6 +301,20 @@ def _trimming(name: str, columnwise: Any, says: str) -> Function:
     )
 
 
+def _cased(name: str, call: Any, says: str) -> Function:
+    return Function(
+        name,
+        call,
+        1,
+        1,
+        STRING,
+        _TEXT,
+        ascii=lambda F, text: getattr(F, name)(text),
+        shown=f"{name}(s)",
+        says=says,
+    )
+
+
 def _rlike(text: str, pattern: str) -> Any:
     return _one(pc.match_substring_regex, text, pattern)
 
@@ -328,8 +345,8 @@ def _named_twice(first: Function, *others: str) -> tuple[Function, ...]:
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function("lower", str.lower, 1, 1, STRING, _TEXT, shown="lower(s)", says="in lower case"),
-    Function("upper", str.upper, 1, 1, STRING, _TEXT, shown="upper(s)", says="in upper case"),
+    _cased("lower", str.lower, "in lower case"),
+    _cased("upper", str.upper, "in upper case"),
     *_named_twice(
         Function(
             "length",
@@ -364,6 +381,7 @@ FUNCTIONS: tuple[Function, ...] = (
         "ilike(s, pattern)",
         "the same without regard to case; also `s ILIKE '...'`",
         _wrong_like,
+        ascii=lambda F, text, pattern: F.lower(text).like(pattern.lower()),
     ),
     *_regexes("rlike", "regexp_like"),
     Function(

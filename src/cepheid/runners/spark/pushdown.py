@@ -68,10 +68,12 @@ def conditions(
     writer = _Writer(bound, types, any_null)
     found = []
     for expression in expressions:
-        try:
-            found.append(writer.condition(expression))
-        except _Unknown:
-            continue
+        for written in (writer.condition, writer.in_ascii):
+            try:
+                found.append(written(expression))
+                break
+            except _Unknown:
+                continue
     return found
 
 
@@ -91,6 +93,7 @@ class _Writer:
         from pyspark.sql import functions
 
         self.F, self.bound, self.types, self.any_null = functions, bound, types, any_null
+        self.ascii = False  # may forms be used that are right for ASCII only?
 
     def condition(self, node: s.Expression) -> Column:
         match node:
@@ -117,6 +120,20 @@ class _Writer:
             case s.Call() | s.Not() if not self.any_null:
                 return self.exact(node)
         raise _Unknown  # "keeps too much" under NOT would be "keeps too little"
+
+    def in_ascii(self, node: s.Expression) -> Column:
+        """True where the engine says true if all text is ASCII, and wherever it is not."""
+        if self.any_null:
+            raise _Unknown
+        self.ascii = True
+        try:
+            known = self.exact(node)
+        finally:
+            self.ascii = False
+        names = sorted({inner.name for inner in s.walk(node) if isinstance(inner, s.Attribute)})
+        texts = [name for name in names if self.bound.schema.type_of(name) is DataType.STRING]
+        others = [self.F.rlike(self.attribute(name), self.F.lit(r"[^\x00-\x7F]")) for name in texts]
+        return reduce(lambda left, right: left | right, others, known)
 
     def testable(self, operands: Iterable[s.Expression]) -> list[Column]:
         """Those of several conditions that can be tested: fewer of them keep more."""
@@ -274,13 +291,14 @@ class _Writer:
 
     def call(self, node: s.Call) -> Column:
         function = find_function(node.function)
-        if function is None or function.spark is None:
+        form = None if function is None else function.spark or (function.ascii if self.ascii else None)
+        if function is None or form is None:
             raise _Unknown
         given = [
             argument.value if place in function.constants and isinstance(argument, s.Literal) else self.exact(argument)
             for place, argument in enumerate(node.arguments)
         ]
-        column = function.spark(self.F, *given)
+        column = form(self.F, *given)
         if column is None:
             raise _Unknown
         return column
