@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
@@ -18,7 +17,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
 from cepheid.language.flink.pattern import Pattern as FlinkPattern
 from cepheid.language.match_recognize.parse import is_clause
-from cepheid.language.partial import partial_queries
+from cepheid.language.partial import partial_queries, with_length
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
@@ -256,7 +255,7 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         if asked.syntax.output.mode is s.OutputMode.PARTIAL:
             from cepheid.runners.partial import match_partial
 
-            result = match_partial(events, with_length(asked), parts_of(asked), options)
+            result = match_partial(events, with_length(asked.syntax, asked.parameters), parts_of(asked), options)
         else:
             result = run(events, asked, **options)
     if _log.isEnabledFor(logging.INFO):
@@ -269,15 +268,6 @@ def parts_of(query: Query) -> dict[str, Query]:
     """The queries that one with OUTPUT PARTIAL stands for."""
     found = partial_queries(query.syntax)
     return {name: Query(check(part), None, query.parameters) for name, part in found.items()}
-
-
-def with_length(query: Query) -> s.QuerySyntax:
-    """The syntax with a window whose length is a number, not a parameter."""
-    within = query.syntax.within
-    if within is None or not isinstance(within.length, s.Name):
-        return query.syntax
-    length = query.parameters.get(within.length.name, within.length)
-    return replace(query.syntax, within=replace(within, length=length))
 
 
 def fit(
@@ -346,7 +336,7 @@ def live(
             from cepheid.runners.partial import PartialLive
 
             inner = live_query(parts_of(chosen), schema, delay=delay, state=state, keywords=keywords)
-            return PartialLive(inner, with_length(chosen), as_schema(schema), keywords)  # type: ignore[return-value]
+            return PartialLive(inner, with_length(chosen.syntax, chosen.parameters), as_schema(schema), keywords)  # type: ignore[return-value]
     return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
 
 

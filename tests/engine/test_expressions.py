@@ -36,6 +36,7 @@ def events(text: str) -> pa.Table:
             [(None, (1, 2), 3), (None, (2,), 3)],
         ),
         ("PATTERN SEQ(A a, B* b[]) WHERE count(b[]) = 0", "a1 b1", [(1, ())]),
+        ("PATTERN SEQ(A a, B? b, C c) WITHIN 9 OUTPUT MAXIMAL", "a1 b1 c1 a1 c1", [(1, 2, 3), (1, 2, 5), (4, None, 5)]),
     ],
 )
 def test_examples(engine: str, query: str, stream: str, found: list[tuple[object, ...]]) -> None:

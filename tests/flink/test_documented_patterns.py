@@ -185,3 +185,52 @@ def test_keys_and_types() -> None:
     pattern = Pattern.begin("s").subtype("a").next("e").subtype("b")
     result = cepheid.match(table, pattern, type="name", partition_by="key")
     assert sorted((row["s"]["id"], row["e"]["id"]) for row in result.to_pylist()) == [(0, 3), (1, 2)]
+
+
+def test_a_loop_whose_sum_is_bounded() -> None:
+    """Every prefix whose prices add up to less than 5; with combinations, every choice."""
+    middle = named("start", "s").followed_by("middle").where("name = 'f'").one_or_more()
+    bounded = "sum(middle[..i-1].price) + middle[i].price < 5"
+    stream = "s1 f1 f2 s2 f3 f1@5 n e"
+    eager = middle.where(bounded).followed_by("end").where("name = 'e'")
+    assert len(found(stream, eager)) == 5
+    any_choice = middle.where(bounded).allow_combinations().followed_by("end").where("name = 'e'")
+    assert len(found(stream, any_choice)) == 7
+    first = Pattern.begin("start").where("name = 's' AND sum(start[].price) + price < 5").one_or_more().optional()
+    assert found("s1 s2 s3 e", first.followed_by("end").where("name = 'e'")) == ["e", "s1 e", "s1 s2 e", "s2 e", "s3 e"]
+    later = named("start", "s").one_or_more().followed_by("end").where("name = 'e' AND sum(start[].price) >= 2")
+    assert found("s1 s2 e", later) == ["s1 s2 e", "s2 e"]
+
+
+def test_absence_at_the_end_with_other_steps() -> None:
+    stream = "a1 b1@2 a2@4 c@5 b2@10 a3@11 b3@13"
+    for between in (False, True):
+        alone = named("a", "a").not_followed_by("b").where("name = 'b'").within(3, between_events=between)
+        assert found(stream, alone) == ["a2"]
+    some = named("a", "a").not_followed_by("b").where("name = 'b'").followed_by("c").where("name = 'c'").times(0, 2)
+    stream = "a1 b1 a2@10 c1 c2 a3@20 c3 c4@24"
+    assert found(stream, some.within(3)) == ["a1", "a2", "a2 c1", "a2 c1 c2", "a3", "a3 c3"]
+    past = named("a", "a", AfterMatchSkipStrategy.skip_past_last_event()).one_or_more().allow_combinations()
+    past = past.followed_by("c").where("name = 'c'").not_followed_by("b").where("name = 'b'").within(5)
+    assert found("a1 a2 a3 c1 c2@10", past) == ["a1 a2 a3 c1"]
+
+
+@pytest.mark.parametrize("how", ["followed_by", "followed_by_any"])
+def test_a_negation_before_zero_or_more(how: str) -> None:
+    start = named("a", "a").not_followed_by("not c").where("name = 'c'")
+    loop = getattr(start, how)("b*").where("name = 'b'").one_or_more().optional()
+    expected = ["a b1 b4 b5 b6 d", "a b1 b4 b5 d", "a b1 b4 d", "a b1 d"]
+    assert found("a b1 c b4 b5 b6 d", loop.followed_by("d").where("name = 'd'")) == expected
+
+
+def test_skipping_waits_for_matches_that_began_earlier() -> None:
+    to_c = AfterMatchSkipStrategy.skip_to_first("c")
+    pattern = named("a", "a", to_c).followed_by("c").where("name = 'c'")
+    pattern = pattern.followed_by("b").where("name = 'b' AND price = a.price")
+    assert found("a0 c0 a1 c0 b1 b0", pattern) == ["a0 c0 b0", "a1 c0 b1"]
+    greedy = named("a", "a", AfterMatchSkipStrategy.skip_to_last("a")).one_or_more().consecutive().greedy()
+    assert found("a1 a2 a3 b1", greedy.next("b").where("name = 'b'")) == ["a1 a2 a3 b1", "a3 b1"]
+    odd = Pattern.begin("a or c", skip=AfterMatchSkipStrategy.skip_to_first("c*")).where("name IN ('a', 'c')")
+    odd = odd.followed_by("b or c").where("name IN ('b', 'c')").followed_by("c*").where("name = 'c'").one_or_more()
+    odd = odd.greedy().followed_by("d").where("name = 'd' AND count(`c*`[]) > 0")
+    assert found("a b c1 c2 c3 d", odd) == ["a b c1 c2 c3 d", "c1 c2 c3 d"]

@@ -14,8 +14,8 @@ QUERY = "PATTERN SEQ(O a, P b, S c) WHERE skip_till_next_match { [id] } WITHIN 1
 
 
 def test_a_table(spark: Any) -> None:
-    made = "SELECT timestamp_seconds(id * 7) AS ts, element_at(array('O', 'P', 'S', 'X'), id * 5 % 4 + 1) AS type"
-    df = spark.sql(f"{made}, id % 3 AS id FROM (SELECT CAST(id AS INT) AS id FROM range(120))")
+    kind = "element_at(array('O', 'P', 'S', 'X'), CAST(id * 7 DIV 4 % 4 AS INT) + 1) AS type"
+    df = spark.sql(f"SELECT timestamp_seconds(id * 7) AS ts, {kind}, id % 3 AS id FROM range(120)")
     expected = cepheid.match(df.toPandas(), QUERY)
     found = cepheid.match(df, QUERY).toPandas()
     assert list(found.columns) == list(expected.columns)

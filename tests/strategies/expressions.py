@@ -64,7 +64,7 @@ def expression_queries(
     if window or (window is None and draw(st.booleans())):
         text += f" WITHIN {draw(st.integers(2, 9))}{draw(st.sampled_from(('', '', ' EVENTS')))}"
     if output and draw(st.integers(0, 3)) == 0:
-        text += " OUTPUT NON-OVERLAP"
+        text += draw(st.sampled_from((" OUTPUT NON-OVERLAP", " OUTPUT MAXIMAL")))
     try:
         query = check(parse(text), text)
     except QueryError:

@@ -7,13 +7,17 @@ without end is run with one round more at a time, until nothing in the events be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import BEGINNING, find
+from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -31,12 +35,15 @@ from cepheid.language.linear import (
 )
 from cepheid.plan.options import Limits, PlanOptions
 from cepheid.plan.physical import Plan
+from cepheid.plan.rules.scan_every_event import looks_at_all_events
 
+MOST = 0.8  # a pattern whose types are more than this share of the events looks at all of them
 EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_matches, truncate=True)
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The matches with after < completion <= until."""
+    events, rows = _of_its_types(plan.bound, events)
     queries = _queries(plan, events)
     # An assignment that one pattern knows at once and another one only at the end of its window is known at once.
     mixed = len({query.bound.postponed for query in queries}) > 1
@@ -46,7 +53,32 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
         found.append((query, part))
     matches = _together(plan.bound, found)
     matches = matches.take(_first_of_each(found, matches))
+    if rows is not None:
+        matches = replace(matches, chosen=tuple(_at_rows(group, rows) for group in matches.chosen))
     return matches.take(np.flatnonzero(matches.completion > after)) if mixed else matches
+
+
+def _of_its_types(bound: BoundQuery, events: EventTable) -> tuple[EventTable, Int64s | None]:
+    """The events of the types that the pattern names, and their rows: all its linear queries look at no others."""
+    name, wanted = bound.schema.type, [component.types for component in bound.components]
+    if name is None or looks_at_all_events(bound) or any(types is None for types in wanted):
+        return events, None
+    kinds = value_column(events.table.column(name))
+    named = sorted({kind for types in wanted for kind in types or ()})
+    rows = np.flatnonzero(pc.is_in(kinds, value_set=pa.array(named, kinds.type)).to_numpy())
+    if len(rows) > MOST * len(events):
+        return events, None
+    instant = events.instant[rows]
+    ranks = np.cumsum(np.diff(instant, prepend=instant[:1]) != 0)  # instants of other events do not count
+    return EventTable(events.table.take(pa.array(rows)), events.time[rows], ranks), rows
+
+
+def _at_rows(chosen: Chosen, rows: Int64s) -> Chosen:
+    """The same events in the whole table."""
+    known = chosen.rows != MISSING
+    found = chosen.rows.copy()
+    found[known] = rows[chosen.rows[known]]
+    return Chosen(found, chosen.offsets)
 
 
 def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:

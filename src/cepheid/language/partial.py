@@ -7,9 +7,10 @@ for. A group that is still open is one that has reached any of its lengths, as g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -38,6 +39,14 @@ def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
         awaited = query.components[place]
         found[WAITING + awaited.variable] = _waiting(query, before, place)
     return found
+
+
+def with_length(query: s.QuerySyntax, parameters: Mapping[str, Any]) -> s.QuerySyntax:
+    """The query with a window whose length is a number, not a parameter."""
+    within = query.within
+    if within is None or not isinstance(within.length, s.Name):
+        return query
+    return replace(query, within=replace(within, length=parameters.get(within.length.name, within.length)))
 
 
 def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, str | None]]:

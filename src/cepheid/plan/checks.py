@@ -42,8 +42,6 @@ def _check_expression(bound: BoundQuery) -> None:
         )
     if bound.syntax.threshold is not None:
         raise QueryError("THRESHOLD needs a pattern that is a plain sequence", hint=hint, code="expression-threshold")
-    if bound.syntax.output.mode is s.OutputMode.MAXIMAL:
-        raise QueryError("MAXIMAL needs a pattern that is a plain sequence", hint=hint, code="expression-maximal")
 
 
 def check_options(bound: BoundQuery, options: PlanOptions) -> None:

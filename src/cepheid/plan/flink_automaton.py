@@ -380,6 +380,7 @@ class _Builder:
             else:
                 sink = self.convert(sink)
             self.following = part
+            assert part.previous is not None
             self.current = part.previous
             shorter = self.steps(self.current.window)
             if shorter is not None and (self.window is None or shorter < self.window):

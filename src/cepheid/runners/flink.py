@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -16,7 +16,7 @@ from cepheid.engine.search.flink.machine import Reported
 from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language.flink.pattern import Pattern
-from cepheid.language.schema import Schema
+from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.tables import as_local
@@ -88,7 +88,11 @@ class FlinkOptions:
                 guess = closest(name, columns.names)
                 hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(columns.names)}"
                 raise DataError(f"no column '{name}' to partition by", hint=hint)
-        return Schema.from_arrow(columns, time=self.time, type=type, time_unit=self.time_unit, tiebreak=self.tiebreak)
+        found = Schema.from_arrow(columns, time=self.time, type=type, time_unit=self.time_unit, tiebreak=self.tiebreak)
+        # A column of nothing but NULL, as empty pandas frames have them, can be compared with anything.
+        empty = {field.name for field in columns if pa.types.is_null(field.type)}
+        kinds = tuple((name, DataType.NULL if name in empty else kind) for name, kind in found.columns)
+        return replace(found, columns=kinds)
 
 
 def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) -> Any:

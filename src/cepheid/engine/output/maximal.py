@@ -30,7 +30,8 @@ def find_maximal(
     """The maximal ones of what an engine's `run` finds, with after < completion <= until.
 
     A match that contains another one is known within a window of it, and may have been known before. A group at the
-    end of the pattern may grow as long as the window is open, so that its match is known only then.
+    end of the pattern may grow as long as the window is open, so that its match is known only then; and a pattern that
+    is an expression may have more to come after any of its ends.
     """
     window = plan.bound.window
     earlier = BEGINNING
@@ -38,13 +39,17 @@ def find_maximal(
     if precise and window is not None and not window.events and after > BEGINNING + window.length:
         earlier = after - window.length
     matches = maximal(run(plan, events, earlier, until))
-    if plan.bound.positives[-1].kleene:
-        matches = replace(matches, completion=deadlines(plan.bound, events, _first_rows(matches)))
+    if plan.bound.positives[-1].kleene or plan.bound.pattern is not None:
+        first = _first_rows(matches, any_order=plan.bound.pattern is not None)
+        matches = replace(matches, completion=deadlines(plan.bound, events, first))
     return matches.take(np.flatnonzero((matches.completion > after) & (matches.completion <= until)))
 
 
-def _first_rows(matches: Matches) -> Int64s:
-    """The first event of each match that was seen."""
+def _first_rows(matches: Matches, any_order: bool) -> Int64s:
+    """The first event of each match that was seen; rows are in the order of time, variables may be in any."""
+    if any_order:
+        rows = np.stack([group.first() for group in matches.chosen])
+        return np.asarray(np.where(rows == MISSING, NEVER, rows).min(axis=0))
     first = np.full(len(matches), MISSING, np.int64)
     for group in matches.chosen:
         first = np.where(first == MISSING, group.first(), first)

@@ -293,6 +293,8 @@ class ExpansionSearch:
         """The instant from which the match is known."""
         if self.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP and self.bound.postponed:
             return self.search.deadline(taken[-1])
+        if self.bound.syntax.output.mode is s.OutputMode.MAXIMAL:
+            return self.search.deadline(taken[0])  # a larger one may still be found
         if any(before == len(judged.positive) for _, before in judged.negative):
             return self.search.deadline(taken[0])
         return self.stream.times[taken[-1]]

@@ -34,7 +34,8 @@ def bound_retention(plan: Plan) -> Plan:
 
 def _decides_late(plan: Plan) -> bool:
     """Are matches known only when their window has passed?"""
-    growing = plan.output.mode is s.OutputMode.MAXIMAL and plan.bound.positives[-1].kleene
+    open_ended = plan.bound.positives[-1].kleene or plan.bound.pattern is not None
+    growing = plan.output.mode is s.OutputMode.MAXIMAL and open_ended
     return plan.bound.postponed or growing or plan.options.missing_last
 
 

@@ -303,12 +303,13 @@ class _Code:
 
     def texts(self, left: s.Expression, right: s.Expression) -> None:
         """Two texts of different events: their ranks among all texts of both."""
-        sides = []
+        sides: list[tuple[s.Expression, s.Reference]] = []
         for side in (left, right):
             references = {inner for inner in s.walk(side) if isinstance(inner, s.Reference)}
             if len(references) != 1 or not all(isinstance(inner, _STRICT) for inner in s.walk(side)):
                 raise NotCompiled
-            sides.append((side, *references))
+            (reference,) = references
+            sides.append((side, reference))
         columns = [_whole(self.computed(_at_hand(side))) for side, _ in sides]
         together = pa.concat_arrays([column.cast(pa.string()) for column in columns])
         ranks = _floats(pc.rank(together, sort_keys="ascending", tiebreaker="dense"), len(together))

@@ -147,7 +147,7 @@ def skipped_before(machine: Machine, nodes: Nodes, node: int, began: int) -> int
     if machine.skip == TO_NEXT:
         return began + 1
     if machine.skip == PAST_LAST:
-        return nodes[node, 0] + 1
+        return int(nodes[node, 0]) + 1
     limit = -1
     while node >= 0:
         if nodes[node, 1] == machine.skip_step:

@@ -156,10 +156,11 @@ SUMMED = 4096  # events that a sum adds up in their order; of more, backwards
 def make_room(machine: Machine, depth: int) -> Room:
     """Room to begin with; `depth` is how many values a condition holds at a time."""
     fan = 4 * len(machine.action) + 16
-    heaps = [np.empty((2 * fan + 64, 3), np.int64) for _ in range(4)]
+    runs, following, arrived, complete = (np.empty((2 * fan + 64, 3), np.int64) for _ in range(4))
     nodes = np.empty((1024 + 2 * fan, 3), np.int64)
     edges, stack = np.empty(fan, np.int64), np.empty(fan, np.int64)
-    return Room(*heaps, nodes, edges, stack, np.empty(depth + SUMMED, np.float64), np.zeros(15, np.int64))
+    values, counts = np.empty(depth + SUMMED, np.float64), np.zeros(15, np.int64)
+    return Room(runs, following, arrived, complete, nodes, edges, stack, values, counts)
 
 
 BYTE_ROWS = types.uint8[:, ::1]

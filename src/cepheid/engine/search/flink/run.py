@@ -43,7 +43,7 @@ def arranged(automaton: FlinkAutomaton, table: pa.Table, keys: Sequence[str]) ->
     events = ordered(table, automaton.schema)
     if not keys:
         bounds = np.array([0, len(events)] if len(events) else [0], np.int64)
-        return Arranged(events.table, bounds, np.require(events.time, requirements="CW"))
+        return Arranged(events.table, bounds, np.require(events.time, requirements=["C", "W"]))
     key = combined([codes(events.table.column(name)) for name in keys], len(events))
     order, starts = grouped(key)
     bounds = np.unique(starts)
@@ -55,29 +55,30 @@ def machine_of(automaton: FlinkAutomaton, partial: bool) -> m.Machine:
     formulas = {formula: number for number, formula in enumerate(formulas_of(automaton))}
     edges = [edge for state in automaton.states for edge in state.edges]
     counts = [len(state.edges) for state in automaton.states]
-    steps = list(automaton.lists)
-    numbers = [
-        [edge.action.value for edge in edges],
-        [edge.source.number for edge in edges],
-        [edge.target.number for edge in edges],
-        [formulas[edge.formula] for edge in edges],
-        [state.kind.value for state in automaton.states],
-        [steps.index(state.step) if state.step in automaton.lists else -1 for state in automaton.states],
-        [state.window or 0 for state in automaton.states],
-    ]
     final = next(state.number for state in automaton.states if state.kind.value == m.FINAL)
     skip = automaton.skip
     return m.Machine(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        *(np.array(each, np.int64) for each in numbers),
+        np.array([edge.action.value for edge in edges], np.int64),
+        np.array([edge.source.number for edge in edges], np.int64),
+        np.array([edge.target.number for edge in edges], np.int64),
+        np.array([formulas[edge.formula] for edge in edges], np.int64),
+        np.array([state.kind.value for state in automaton.states], np.int64),
+        np.array([_step(automaton, state.step) for state in automaton.states], np.int64),
+        np.array([state.window or 0 for state in automaton.states], np.int64),
         automaton.start,
         final,
         automaton.window,
         _SKIPS[skip.skip],
-        steps.index(skip.step) if skip.step in automaton.lists else -1,
+        _step(automaton, skip.step),
         int(skip.strict),
         int(partial),
     )
+
+
+def _step(automaton: FlinkAutomaton, name: str | None) -> int:
+    """The number of a step; -1 for one that holds no events."""
+    return list(automaton.lists).index(name) if name is not None and name in automaton.lists else -1
 
 
 def find_matches(
