@@ -152,6 +152,9 @@ def _need_comparable(
         return
     hint = None
     kinds = {left, right}
+    if DataType.OTHER in kinds:
+        node = left_node if left is DataType.OTHER else right_node
+        hint = f"if it is a struct, name one of its fields, such as {expression_text(node)}.id"
     if DataType.STRING in kinds and kinds & NUMBERS:
         literal = next((node for node in (left_node, right_node) if isinstance(node, s.Literal) and node.value), None)
         if literal is not None and isinstance(literal.value, str):
