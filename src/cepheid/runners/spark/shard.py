@@ -5,6 +5,7 @@ Imported only when a stream is matched: it needs PySpark.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -53,8 +54,7 @@ class StateChunks:
 
     def ended(self, query: int) -> bytes | None:
         """Where the last matches of a query ended."""
-        found = self.ends.getValue((query,))
-        return None if found is None else bytes(found[0])
+        return bytes(self.ends.getValue((query,))[0]) if self.ends.containsKey((query,)) else None
 
     def end(self, query: int, ended: bytes) -> None:
         """Puts down where the last matches of a query ended."""
@@ -67,6 +67,10 @@ class Shard(StatefulProcessor):
     def __init__(self, step: Step, fingerprint: str, keep_late: bool, idle: tuple[int, float] | None) -> None:
         self.step, self.fingerprint, self.keep_late = step, fingerprint, keep_late
         self.idle = idle  # milliseconds of silence, and steps of the time column in a millisecond
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        quieten()  # as early as anything of ours runs in a worker
+        self.__dict__.update(state)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
@@ -113,11 +117,18 @@ class Shard(StatefulProcessor):
 
     def read(self) -> Clock:
         """The stored clock."""
-        stored = self.clock.get()
-        return Clock.read(stored[0] if stored is not None else None, self.fingerprint)
+        # Spark logs a warning where there is nothing to get.
+        return Clock.read(self.clock.get()[0] if self.clock.exists() else None, self.fingerprint)
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def quieten() -> None:
+    """Stops what Spark's own worker would print about the start of every stream. It has no setting for that."""
+    main: Any = sys.modules["__main__"]
+    if str(getattr(main, "__file__", "")).endswith("transform_with_state_driver_worker.py"):
+        main.print = lambda *_: None
 
 
 def told(outcome: Outcome, keep_late: bool) -> pd.DataFrame:

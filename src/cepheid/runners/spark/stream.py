@@ -20,7 +20,7 @@ from cepheid.runners.options import StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packer, unpacker
-from cepheid.runners.spark.session import SETTINGS, DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.state import Step, fingerprint
 
@@ -36,6 +36,8 @@ def match_stream(
     The queries are bound to the stream's columns. Those that are spread alike share one pass and one state. Where
     bounds were made from a time column (`uncertainty`), they can be `early` steps further apart than the times.
     """
+    from cepheid.runners.spark.started import Announced, announce
+
     chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
     events = arrow_schema(df)
     union = Union(tuple((name, sharded(plan, chosen)) for name, plan in as_named(plans).items()))
@@ -52,6 +54,8 @@ def match_stream(
         result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
     outcomes = [_stepped(df, group, shipments, chosen, early) for group in groups]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
+    shards = max(plan.exchange.shards or 1 for _, plan in union.plans)
+    outcome = announce(outcome, Announced(shards, lambda old: old or "{}"))
     return _results(outcome, shipments, result, chosen.metrics)
 
 
@@ -126,10 +130,6 @@ def _stepped(
     plans = [shipment.plan for shipment in group]
     schema = plans[0].bound.schema
     packed = packed_events(df, plans, options)
-    session = packed.sparkSession
-    provider = "spark.sql.streaming.stateStore.providerClass"
-    if "RocksDB" not in (session.conf.get(provider, "") or ""):
-        session.conf.set(provider, SETTINGS[provider])  # the only one that keeps the kinds of state used here
     idle = None
     if options.idle is not None:
         if schema.time_unit is None:
