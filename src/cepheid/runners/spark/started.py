@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.errors import CepheidError
 from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
@@ -29,7 +29,7 @@ from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
 PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-RECORD = "cepheid.json"  # in a checkpoint: what it was written by
+RECORD = "cepheid-stream.json"  # in a checkpoint: what it was written by
 _MARK = re.compile(r"SubqueryAlias (cepheid_[0-9a-f]{32})")
 _log = logging.getLogger("cepheid.stream")
 _announced: dict[str, Announced] = {}  # streams of this process, by the mark in their plans
@@ -83,7 +83,9 @@ class Starts(StreamingQueryListener):
         """Called by the thread that is about to run the query; it waits till this returns."""
         try:
             execution = self.session.streams._jsqm.get(str(event.id)).streamingQuery()
-            found = [_announced[mark] for mark in _MARK.findall(execution.analyzedPlan().toString()) if mark in _announced]
+            found = [
+                _announced[mark] for mark in _MARK.findall(execution.analyzedPlan().toString()) if mark in _announced
+            ]
             if found:
                 set_for_query(execution, max(each.shards for each in found), self.session)
                 self.keep_record(execution, found)
