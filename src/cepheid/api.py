@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
@@ -199,7 +200,7 @@ def match(
 @overload
 def match(
     events: Any,
-    query: AnyQuery | Mapping[str, AnyQuery],
+    query: AnyQuery | Mapping[str, AnyQuery] | Path | Any,
     *,
     output: Literal["rows"] = ...,
     **options: Unpack[MatchKeywords],
@@ -230,6 +231,8 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         if any(isinstance(each, RowQuery) for each in queries.values()):
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
         result = run(events, queries, **options)
+    elif isinstance(query, Path) or type(query).__module__.startswith("pyspark."):  # queries that come and go
+        result = run(events, query, **options)
     else:
         result = run(events, as_query(query, parameters), **options)
     if _log.isEnabledFor(logging.INFO):

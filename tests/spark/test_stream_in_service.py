@@ -20,6 +20,7 @@ def numbers(query) -> dict[str, float]:
     return found
 
 
+@pytest.mark.slow
 def test_a_stream_sets_for_itself_what_it_needs(spark, tmp_path):
     table = events(200)
     cut(tmp_path / "in", table, 2, delay=5)
@@ -81,6 +82,7 @@ def test_a_changed_query_is_refused_at_once_though_nothing_new_comes(spark, tmp_
     assert run(cepheid.match(df, QUERY, delay=7, shards=2), tmp_path).exception() is None
 
 
+@pytest.mark.slow
 def test_a_restart_with_other_queries_goes_on_for_those_that_stay(spark, tmp_path):
     table = events(400)
     first, second = table.slice(0, 200), table.slice(200)
@@ -98,6 +100,7 @@ def test_a_restart_with_other_queries_goes_on_for_those_that_stay(spark, tmp_pat
     assert found == {"stays": cepheid.match(table, QUERY).num_rows, "comes": cepheid.match(second, ABSENT).num_rows}
 
 
+@pytest.mark.slow
 def test_what_is_shed_is_counted(spark, tmp_path):
     table = events(600)
     cut(tmp_path / "in", table, 3, delay=0)
@@ -107,4 +110,38 @@ def test_what_is_shed_is_counted(spark, tmp_path):
     assert told["shed"] > 0
     assert told["lost"] > 0
     assert 0 < told["matches"] < cepheid.match(table, QUERY).num_rows
+    assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))
+
+
+@pytest.mark.slow
+def test_queries_come_and_go_while_the_stream_runs(spark, tmp_path):
+    table = events(400)
+    folder = tmp_path / "queries"
+    folder.mkdir()
+    asked = [
+        {"name": "rising", "text": QUERY},
+        {"name": "wrong", "text": "PATTERN SEQ(A a, B b) WHERE [id] AND a.y > 1 WITHIN 5"},
+        {"name": "across", "text": "PATTERN SEQ(A a, B b) WITHIN 5"},
+    ]
+    (folder / "1.json").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    put(tmp_path / "in", 0, table.slice(0, 200))
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    result = cepheid.match(df, folder, keys="id", delay=0, shards=2)
+    run(result, tmp_path)
+    changes = [{"name": "rising", "enabled": False}, {"name": "absent", "text": ABSENT, "options": {"engine": "auto"}}]
+    (folder / "2.json").write_text("".join(json.dumps(row) + "\n" for row in changes))
+    put(tmp_path / "in", 1, table.slice(200))
+    put(tmp_path / "in", 2, table.slice(0, 1).set_column(0, "ts", pa.array([FAR])))
+    query = run(cepheid.match(df, folder, keys="id", delay=0, shards=2), tmp_path)
+    out = spark.read.parquet(str(tmp_path / "out")).toArrow().to_pylist()
+    errors = {row["query"]: row["error"] for row in out if row["error"] is not None}
+    assert errors.keys() == {"wrong", "across"}
+    assert "no attribute 'y'" in errors["wrong"] or "'y'" in errors["wrong"]
+    assert "spread by [id]" in errors["across"]
+    found = {name: sum(row["query"] == name for row in out if row["match"]) for name in ("rising", "absent")}
+    decided = cepheid.match(table.slice(0, 200), QUERY).filter(pa.compute.field("match_end") < 199)
+    assert found == {"rising": decided.num_rows, "absent": cepheid.match(table.slice(200), ABSENT).num_rows}
+    one = next(json.loads(row["match"]) for row in out if row["query"] == "absent" and row["match"])
+    assert one["a"]["type"] == "A"
+    told = numbers(query)
     assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cepheid.errors import DataError
@@ -20,6 +21,8 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+    if isinstance(query, Path) or is_spark(query):
+        raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
         return local.back(run_tables(query, local.arrow, options))

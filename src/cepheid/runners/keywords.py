@@ -96,6 +96,7 @@ class MatchKeywords(PlanKeywords, total=False):
     heartbeat: bool
     metrics: str
     clock: Literal["all", "relevant"]
+    keys: str | Sequence[str]  # for queries that come and go: columns that part the events of all of them
     max_ahead: Length | None  # how far before the machine's clock an event may lie
     max_state_bytes: int | None
     max_key_events: int | None

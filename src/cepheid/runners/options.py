@@ -151,6 +151,9 @@ class StreamOptions:
     heartbeat: bool = option(False, flag)  # True: the machine's clock moves time on every second, silence or not
     metrics: str = option("cepheid", text)  # the name under which a listener finds events, late, retained, ...
     clock: str = option("all", one_of("all", "relevant"))  # which events move time on
+    keys: tuple[str, ...] = option(
+        (), names
+    )  # for queries that come and go: the columns that part the events of all of them
     max_ahead: Any = field(
         default=None, metadata=takes(anything)
     )  # how far before the machine's clock an event may lie; one beyond cannot be an event

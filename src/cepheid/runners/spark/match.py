@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,13 +24,15 @@ from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.pack import BAD
 from cepheid.runners.spark.pushdown import needed_events
 from cepheid.runners.spark.records import syntaxes, with_spark_records
-from cepheid.runners.spark.session import DataFrame, arrow_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame
 from cepheid.runners.spark.totals import total_batch
 
 
 def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataFrame:
     """The matches of a query, or of several with names, in a Spark table, batch or stream."""
     options, spreading = spark_options(keywords, df.isStreaming)
+    if isinstance(query, Path) or is_spark_frame(query):
+        return _match_changing(df, query, options, spreading)
     streaming = spreading if isinstance(spreading, StreamOptions) else None
     df = with_spark_records(df, syntaxes(query), options, streaming)
     given = options
@@ -51,6 +54,16 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
     if summaries:
         return total_batch(df, summaries[0], spreading)
     return batch.match_batch(df, plans, spreading)
+
+
+def _match_changing(df: DataFrame, queries: Any, options: Options, running: BatchOptions | StreamOptions) -> DataFrame:
+    """The matches of queries that come and go."""
+    if not isinstance(running, StreamOptions):
+        raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
+    from cepheid.runners.spark.changing import match_changing
+
+    df = with_spark_records(df, [], options, running)
+    return match_changing(df, queries, options, running, stream.delay_of(df, options.lower or options.time, running))
 
 
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
@@ -75,6 +88,9 @@ def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> 
         raise DataError("partitions parts events, but neither key nor window does", hint="leave it out, or add WITHIN")
     if "shards" in given and Spread.KEYS not in spreads:
         raise DataError("shards parts a stream by key, but no key parts the events", hint="leave it out")
+    if "keys" in given:
+        told = "keys is for queries that come and go; those that are known part the events by their own"
+        raise DataError(told, hint="leave it out")
 
 
 def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str:

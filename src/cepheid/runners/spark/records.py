@@ -160,7 +160,7 @@ def _null_keys(df: DataFrame, queries: list[Any], options: Options) -> list[tupl
     """Keys that all queries have, of events of the types that they name."""
     from pyspark.sql import functions as F
 
-    if options.uncertainty is not None:
+    if options.uncertainty is not None or not queries:
         return []
     bounds = [query.bind(Schema.from_arrow(arrow_schema(df), **options.roles())) for query in queries]
     shared = set.intersection(*(set(bound.equivalence) for bound in bounds))

@@ -189,7 +189,7 @@ def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.Dat
     clock = outcome.clock
     whole = {
         "read": counts.get("read", 0),
-        "irrelevant": counts.get("irrelevant", 0),
+        "irrelevant": counts.get("irrelevant", 0) + outcome.unasked,
         "malformed": counts.get("malformed", 0),
         "events": outcome.events,
         "used": outcome.used,

@@ -95,7 +95,7 @@ def sharded(plan: Plan, options: StreamOptions) -> Plan:
     return replace(plan, exchange=replace(plan.exchange, shards=shards))
 
 
-def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:
+def delay_of(df: DataFrame, name: str, options: StreamOptions) -> Any:
     """The delay that was passed, or that of the stream's own withWatermark."""
     if options.delay is not None:
         return options.delay
@@ -174,7 +174,7 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
         idle = milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
     numbers = tuple(shipments.index(shipment) for shipment in group)
     clock = schema.time if early is not None or schema.lower is None else schema.lower
-    delay = whole_steps(_delay(df, clock, options), schema, "delay") + (early or 0)
+    delay = whole_steps(delay_of(df, clock, options), schema, "delay") + (early or 0)
     needed = {name for plan in plans for name in plan.bound.schema.names} | set(dedupe)
     narrow = pa.schema([column for column in arrow_schema(df.drop(BAD)) if column.name in needed])
     bytes_here = options.max_state_bytes and max(1, options.max_state_bytes // running.fingerprint.shards)

@@ -85,6 +85,7 @@ class Outcome:
     events: int = 0  # that came; they are used, late, duplicates or shed
     retained: int = 0
     duplicates: int = 0
+    unasked: int = 0  # events that came while there was no query
     shed: int = 0  # events that were given up, those that came earlier included
     lost: float = 0.0  # an estimate of the matches that they would have been part of
     used_by: tuple[tuple[int, int], ...] = ()  # by the number of the query, the new events of its types
@@ -97,7 +98,8 @@ class Outcome:
     @property
     def used(self) -> int:
         """Events that count; less than none if more were given up that came earlier."""
-        return self.events - self.duplicates - self.shed - (0 if self.late is None else self.late.num_rows)
+        late = 0 if self.late is None else self.late.num_rows
+        return self.events - self.duplicates - self.shed - self.unasked - late
 
     @property
     def state_bytes(self) -> int:
