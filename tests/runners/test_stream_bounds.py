@@ -64,7 +64,7 @@ def test_without_a_policy_a_bound_is_an_error():
 def test_a_search_that_meets_a_limit_takes_fewer_events():
     table = busy(400)
     plan = plan_of("PATTERN SEQ(A a, B b) WITHIN 1000", table)
-    plan = replace(plan, match=replace(plan.match, limits=Limits(max_matches=1_000)))
+    plan = replace(plan, engine="sequence", match=replace(plan.match, limits=Limits(max_matches=1_000)))
     step = step_of({None: plan}, table, 0)
     with pytest.raises(LimitError):
         step.run(Clock(), Memory(), [table], END_OF_TIME)

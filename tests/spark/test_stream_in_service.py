@@ -145,3 +145,20 @@ def test_queries_come_and_go_while_the_stream_runs(spark, tmp_path):
     assert one["a"]["type"] == "A"
     told = numbers(query)
     assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))
+
+
+@pytest.mark.slow
+def test_a_query_reads_the_matches_of_another(spark, tmp_path):
+    table = events(400)
+    queries = {
+        "pair": "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 20 RETURN a.id AS id, b.x AS x",
+        "pairs": "PATTERN SEQ(pair p, pair q) FROM pair WHERE [id] AND p.x < q.x WITHIN 30 RETURN p.id AS id",
+    }
+    expected = cepheid.match(table, queries)
+    assert expected.filter(pa.compute.equal(expected["query"], "pairs")).num_rows > 0
+    batch = cepheid.match(spark.createDataFrame(table), queries).toArrow()
+    assert rows(batch) == rows(expected)
+    cut(tmp_path / "in", table, 3, delay=5)
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    run(cepheid.match(df, queries, delay=5, shards=2), tmp_path)
+    assert rows(spark.read.parquet(str(tmp_path / "out")).toArrow()) == rows(expected)

@@ -16,7 +16,7 @@ _PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 # Words that would read as a keyword where a name stands; everything else needs no quotes.
 _RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
 _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
-_RESERVED |= {"summarise", "summarize", "by", "every"}
+_RESERVED |= {"summarise", "summarize", "by", "every", "from"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
 
 
@@ -32,6 +32,8 @@ def to_text(query: s.QuerySyntax) -> str:
     query = _without_needless_names(query)
     mentioned = s.mentioned_words(query)
     lines = [f"PATTERN {pattern_text(query, mentioned)}"]
+    if query.sources:
+        lines.append(f"FROM {', '.join(map(name_text, query.sources))}")
     where = _where_text(query)
     if where:
         lines.append(f"WHERE {where}")

@@ -290,6 +290,7 @@ class QuerySyntax(Node):
     output: Output = Output()
     summary: Summary | None = None
     pattern: Pattern | None = None
+    sources: tuple[str, ...] = ()  # FROM: queries whose matches are the events of this one
 
     def values(self) -> tuple[Expression, ...]:
         """What RETURN and SUMMARISE compute."""

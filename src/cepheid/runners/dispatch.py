@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.errors import DataError
+from cepheid.runners.composition import check_alone
 from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
 from cepheid.runners.options import Options
 from cepheid.runners.tables import as_local
@@ -14,6 +15,8 @@ from cepheid.runners.tables import as_local
 
 def run(events: Any, query: Any, **keywords: Any) -> Any:
     """The matches of a query, or of several with names, in any kind of table."""
+    if hasattr(query, "syntax"):
+        check_alone(query)
     if is_spark(events):
         from cepheid.runners.spark.match import match_spark
 

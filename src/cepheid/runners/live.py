@@ -14,6 +14,7 @@ from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
+from cepheid.runners.composition import sources_of
 from cepheid.runners.many import check_names
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, write_aside
@@ -195,6 +196,10 @@ def live_query(
         check_names(query)
     plans: dict[str | None, Plan] = {}
     for name, one in queries.items():
+        if sources_of(one):
+            raise CepheidError(
+                "a live query cannot read the matches of others", hint="send them to a live query of its own"
+            )
         bound = one.bind(Schema.from_arrow(columns, **options.roles()))
         plan, _ = make_plan(bound, None, options)
         why = plan.exchange.retention.for_ever

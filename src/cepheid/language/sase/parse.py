@@ -268,6 +268,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                     self.fail("a strategy is written over variables", argument.span, "bad-strategy")
         return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
 
+    def from_(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        return "from", _span(meta), {"sources": tuple(_word(part) for part in parts)}
+
     def within(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         return "within", _span(meta), {"within": self._length(parts, _span(meta))}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from cepheid.plan.explain import explain
 from cepheid.plan.operators import Spread
 from cepheid.plan.options import given_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.many import check_names
+from cepheid.runners.composition import check_columns, in_order, options_of_matches, sources_of
+from cepheid.runners.many import QUERY, check_names
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, spark_options
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.pack import BAD
-from cepheid.runners.spark.pushdown import needed_events
+from cepheid.runners.spark.pushdown import needed_events, quoted
 from cepheid.runners.spark.records import syntaxes, with_spark_records
 from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame
 from cepheid.runners.spark.totals import total_batch
@@ -39,9 +41,11 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
     df, options, early = with_spark_bounds(df, options)
     schema = arrow_schema(df.drop(BAD))
     plans: Plan | dict[str, Plan]
+    reading: dict[str, Any] = {}
     if isinstance(query, Mapping):
         check_names(query)
-        plans = {name: spark_plan(one, schema, options) for name, one in query.items()}
+        reading = {name: query[name] for name in in_order(query) if sources_of(query[name])}
+        plans = {name: spark_plan(one, schema, options) for name, one in query.items() if name not in reading}
     else:
         plans = spark_plan(query, schema, options)
     summaries = [plan for plan in (plans.values() if isinstance(plans, dict) else [plans]) if plan.bound.summary]
@@ -50,10 +54,36 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
         raise DataError(f"SUMMARISE on Spark is for {kind}", hint="match without it and aggregate the rows")
     check_used(plans.values() if isinstance(plans, dict) else [plans], spreading)
     if isinstance(spreading, StreamOptions):
-        return stream.match_stream(df, plans, spreading, early, given)
+        return stream.match_stream(df, plans, spreading, early, given, reading)
     if summaries:
         return total_batch(df, summaries[0], spreading)
-    return batch.match_batch(df, plans, spreading)
+    result = batch.match_batch(df, plans, spreading)
+    return _composed(result, reading, given, spreading, list(query)) if reading else result
+
+
+def _composed(
+    result: DataFrame, reading: Mapping[str, Any], options: Options, spreading: BatchOptions, names: list[str]
+) -> DataFrame:
+    """The matches of queries, and of those that read them, each over the matches of what it reads."""
+    from pyspark.sql import functions as F
+
+    parts = {name: result for name in names if name not in reading}
+    own = options_of_matches(options)
+    for name, query in reading.items():
+        events = []
+        for source in sources_of(query):
+            told = parts[source].where(F.col(QUERY) == source)
+            inside = [F.col(f"{quoted(source)}.{quoted(each)}") for each in told.schema[source].dataType.names]
+            chosen = told.select("match_start", "match_end", *inside)
+            check_columns(source, arrow_schema(chosen), options)
+            kind = [] if options.type is None else [F.lit(source).alias(options.type)]
+            events.append(chosen.select(F.col("match_end").alias(options.time), *kind, "*"))
+        read = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), events)
+        plan = spark_plan(query, arrow_schema(read), own)
+        parts[name] = batch.match_batch(read, {name: plan}, spreading)
+    every = [result, *(parts[name] for name in reading)]
+    whole = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), every)
+    return whole.select(QUERY, "match_start", "match_end", *[quoted(name) for name in names])
 
 
 def _match_changing(df: DataFrame, queries: Any, options: Options, running: BatchOptions | StreamOptions) -> DataFrame:

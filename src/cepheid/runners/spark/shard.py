@@ -20,6 +20,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, TOTAL, as_structs
 from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.state import Outcome, Step
 
@@ -94,7 +95,8 @@ class Came:
 class Shard(StatefulProcessor):
     """Spark calls it with the packed events of a shard, and, if it was asked to, when nothing has come for a while."""
 
-    def __init__(self, step: Step, fingerprint: Fingerprint, telling: Telling) -> None:
+    def __init__(self, step: Step, fingerprint: Fingerprint, telling: Telling, levels: tuple[Level, ...] = ()) -> None:
+        self.levels = levels
         self.step, self.fingerprint, self.telling, self.idle = step, fingerprint, telling, telling.idle
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -104,12 +106,15 @@ class Shard(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
         self.handle = handle
-        self.ready = replace(self.step, plans=tuple(shipment.unpacked() for shipment in self.step.shipments))
+        self.ready = ready(self.step)
+        self.above = [replace(level, step=ready(level.step)) for level in self.levels]
+        looks_back = any(step.looks_back() for step in (self.ready, *(level.step for level in self.above)))
+        sleeps = bool(self.ready.keys) or any(level.step.keys for level in self.above)
         # Schemas as objects: as text, each would go to the JVM and back to be read.
         self.clock = handle.getValueState("clock", StructType().add("told", StringType()))
         number, packed = StructType().add("number", LongType()), StructType().add("packed", BinaryType())
-        ends = handle.getMapState("ended", number, packed) if self.ready.looks_back() else None
-        codes = handle.getMapState("keys", number, packed) if self.ready.keys else None
+        ends = handle.getMapState("ended", number, packed) if looks_back else None
+        codes = handle.getMapState("keys", number, packed) if sleeps else None
         self.store = StateChunks(handle.getMapState("chunks", number, packed), codes, ends)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
@@ -128,7 +133,7 @@ class Shard(StatefulProcessor):
 
     def stepped(self, came: Came, now: int | None) -> Iterator[pd.DataFrame]:
         """One step from the stored state to the next."""
-        outcome = self.ready.run(self.read(), self.store, came.tables, came.newest)
+        outcome = run_composed(self.ready, self.above, self.read(), self.store, came.tables, came.newest)
         if came.bad and self.telling.aside is not None:
             write_bad(self.telling.aside, outcome.clock.steps, came.bad)
         clock = replace(outcome.clock, arrived=now)
@@ -148,6 +153,11 @@ class Shard(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def ready(step: Step) -> Step:
+    """A step whose plans can run in this process."""
+    return replace(step, plans=tuple(shipment.unpacked() for shipment in step.shipments))
 
 
 def quieten() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.engine.choose import make_plan
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import milliseconds, whole_steps
 from cepheid.language.schema import DataType, Schema
@@ -16,6 +17,7 @@ from cepheid.language.units import UNITS
 from cepheid.plan.operators import Union
 from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
+from cepheid.runners.composition import events_schema, lateness, options_of_matches, returned_keys, sources_of
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
@@ -35,6 +37,7 @@ from cepheid.runners.spark.pack import (
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.budget import Budget
+from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record
 from cepheid.runners.stream.state import Step
 
@@ -45,6 +48,7 @@ def match_stream(
     options: StreamOptions | Mapping[str, Any] | None = None,
     early: int | None = None,
     reading: Options | None = None,
+    composed: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
 
@@ -64,15 +68,20 @@ def match_stream(
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
     shipped = {shipment.name: shipment for group in groups for shipment in group}
     shipments = [shipped[name] for name, _ in union.plans]
+    levels = levels_of(composed or {}, shipments, groups, reading)
+    shipments += [level.step.shipments[0] for of_group in levels for level in of_group]
     result = common_result(shipments)
     if chosen.late_events:
         late = [column for column in events if any(column.name in s.plan.bound.schema.names for s in shipments)]
         result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
     more = {"uncertainty": reading.uncertainty}
-    prints = [fingerprint(group, group[0].plan.exchange.shards or 1, more) for group in groups]
+    prints = [
+        fingerprint([*group, *(each.step.shipments[0] for each in own)], group[0].plan.exchange.shards or 1, more)
+        for group, own in zip(groups, levels, strict=True)
+    ]
     outcomes = [
-        _stepped(df, group, shipments, Running(chosen, reading, early, each))
-        for group, each in zip(groups, prints, strict=True)
+        _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own)))
+        for group, own, each in zip(groups, levels, prints, strict=True)
     ]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
     outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints)))
@@ -87,6 +96,64 @@ class Running:
     reading: Options
     early: int | None
     fingerprint: Fingerprint
+    levels: tuple[Level, ...] = ()
+
+
+def levels_of(
+    composed: Mapping[str, Any], shipments: Sequence[Shipment], groups: Sequence[Sequence[Shipment]], options: Options
+) -> list[list[Level]]:
+    """For each group of queries that share a state, those that read their matches, in order."""
+    if not composed:
+        return [[] for _ in groups]
+    if options.lower is not None or options.uncertainty is not None or options.existence is not None:
+        raise CepheidError("in a stream, only matches of events with exact times can be read", hint="match a batch")
+    found: list[list[Level]] = [[] for _ in groups]
+    known = {shipment.name or "": shipment for shipment in shipments}
+    group_of = {shipment.name: number for number, group in enumerate(groups) for shipment in group}
+    numbers = {shipment.name: number for number, shipment in enumerate(shipments)}
+    keys = {shipment.name: shipment.plan.exchange.keys for shipment in shipments}
+    own = options_of_matches(options)
+    for name, query in composed.items():
+        sources = sources_of(query)
+        where = {group_of[source] for source in sources}
+        if len(where) > 1:
+            raise CepheidError(f"query '{name}' reads queries with different keys", hint="give them the same")
+        schema = events_schema({source: known[source].schema for source in sources}, options)
+        plan = make_plan(query.bind(Schema.from_arrow(schema, **own.roles())), None, own, decide_later=True)[0]
+        _check_level(name, plan, [known[source].plan for source in sources], [keys[source] for source in sources])
+        behind = [lateness(known[source].plan) for source in sources]
+        shipment = ship(plan, schema, name)
+        narrow = pa.schema([column for column in schema if column.name in shipment.plan.bound.schema.names])
+        numbers[name] = len(numbers)
+        step = Step((shipment,), (numbers[name],), max(each or 0 for each in behind), schema=narrow)
+        level = Level(name, tuple((source, numbers[source]) for source in sources), step, options)
+        found[min(where)].append(level)
+        known[name], group_of[name] = shipment, min(where)
+        keys[name] = returned_keys(known[sources[0]].plan, keys[sources[0]]) or ()
+    ordered = [level for of_group in found for level in of_group]
+    renumbered = {level.name: len(shipments) + place for place, level in enumerate(ordered)}
+    base = {shipment.name: number for number, shipment in enumerate(shipments)} | renumbered
+    return [[_renumbered(level, base) for level in of_group] for of_group in found]
+
+
+def _renumbered(level: Level, numbers: Mapping[str | None, int]) -> Level:
+    step = replace(level.step, numbers=(numbers[level.name],))
+    return replace(level, step=step, sources=tuple((name, numbers[name]) for name, _ in level.sources))
+
+
+def _check_level(name: str, plan: Plan, sources: Sequence[Plan], keys: Sequence[Sequence[str]]) -> None:
+    """Does everything that a query reads lie where it runs, and is it known when all of it has come?"""
+    why = plan.exchange.retention.for_ever
+    if why is not None:
+        raise CepheidError(f"a stream cannot run query '{name}': {why}", hint="add WITHIN, or match a batch")
+    for source, parted in zip(sources, keys, strict=True):
+        if lateness(source) is None:
+            raise CepheidError(f"when the matches that '{name}' reads are known depends on how many events come")
+        names = returned_keys(source, parted)
+        if names is None or not set(names) <= set(plan.bound.equivalence):
+            listed = ", ".join(parted)
+            hint = f"RETURN {listed} in what it reads and test [{listed}] in it, or pass shards=1"
+            raise CepheidError(f"query '{name}' may match across [{listed}], by which the stream is spread", hint=hint)
 
 
 def sharded(plan: Plan, options: StreamOptions) -> Plan:
@@ -181,7 +248,7 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     budget = Budget(bytes_here, options.max_key_events, options.when_full)
     step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
     aside = str(running.reading.aside) if running.reading.aside is not None else None
-    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside))
+    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside), running.levels)
     mode = "None" if idle is None else "ProcessingTime"
     return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
 

@@ -42,12 +42,14 @@ class Clock:
     used: int = 0  # events that were taken in, and matches that came of them: what one more event is worth
     found: int = 0
     queries: Mapping[str, Known] = field(default_factory=dict)
+    levels: Mapping[str, Clock] = field(default_factory=dict)  # of queries that read others' matches
     gone: tuple[int, ...] = ()  # the places of queries that are no longer there; not stored
 
     def text(self, fingerprint: Fingerprint) -> str:
         """As it is stored."""
         told = asdict(self)
-        del told["gone"]
+        for each in (told, *told["levels"].values()):
+            del each["gone"]
         return json.dumps({"version": VERSION, **fingerprint.spread(), **told})
 
     @classmethod
@@ -78,6 +80,13 @@ class Clock:
         except (TypeError, KeyError, AttributeError):
             raise _damaged() from None
         going = fingerprint.went_on(known, told.get("newest"))
+        if told.get("levels") and {name: each.place for name, each in going.items()} != {
+            n: e.place for n, e in known.items()
+        }:
+            raise DataError(
+                "the checkpoint belongs to queries that read each other, and these change only together",
+                hint="go back to what they were, or start a new checkpoint",
+            )
         gone = {each.place for each in known.values()} - {each.place for each in going.values()}
         return cls._made({**told, "gone": tuple(sorted(gone))}, going)
 
@@ -85,8 +94,10 @@ class Clock:
     def _made(cls, told: dict[str, Any], queries: Mapping[str, Known]) -> Clock:
         try:
             chunks = tuple(Chunk(**chunk) for chunk in told.pop("chunks"))
-            clock = cls(**told, chunks=chunks, queries=queries)
-        except (TypeError, KeyError):
+            told.pop("queries", None)
+            levels = {name: cls._made(dict(level), {}) for name, level in told.pop("levels", {}).items()}
+            clock = cls(**told, chunks=chunks, queries=queries, levels=levels)
+        except (TypeError, KeyError, AttributeError, ValueError):
             raise _damaged() from None
         numbers = [clock.until, clock.newest, clock.arrived, clock.steps, clock.used, clock.found]
         numbers += [value for chunk in chunks for value in asdict(chunk).values()]
