@@ -19,10 +19,10 @@ from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.state import Step
 from contract.steps import END_OF_TIME, Memory, in_batches
 
-VISIT = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x <= b.x WITHIN 6 RETURN a.id AS id, b.x AS x"
+VISIT = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x <= b.x WITHIN 10 RETURN a.id AS id, b.x AS x"
 ABSENT = "PATTERN SEQ(A a, !(C c)) WHERE [id] WITHIN 4 RETURN a.id AS id, a.x AS x"
-TWICE = "PATTERN SEQ(visit v, visit w) FROM visit WHERE [id] AND v.x <= w.x WITHIN 12 RETURN v.id AS id, w.x AS x"
-DEEP = "PATTERN SEQ(twice t, ANY(visit, absent) u) FROM twice, visit, absent WHERE [id] WITHIN 20 RETURN t.id AS id"
+TWICE = "PATTERN SEQ(visit v, visit w) FROM visit WHERE [id] AND v.x <= w.x WITHIN 30 RETURN v.id AS id, w.x AS x"
+DEEP = "PATTERN SEQ(twice t, ANY(visit, absent) u) FROM twice, visit, absent WHERE [id] WITHIN 60 RETURN t.id AS id"
 QUERIES = {"deep": DEEP, "visit": VISIT, "absent": ABSENT, "twice": TWICE}
 
 
@@ -33,7 +33,7 @@ def events(n=60, seed=0) -> pa.Table:
             "ts": np.sort(rng.integers(0, n, n)),
             "type": rng.choice(["A", "B", "C"], n, p=[0.4, 0.4, 0.2]),
             "id": rng.integers(0, 2, n),
-            "x": rng.integers(0, 5, n),
+            "x": rng.integers(0, 3, n),
         }
     )
 

@@ -94,7 +94,7 @@ def test_duplicates_count_once(data, table, delay):
     outcome = step.run(clock, store, [], END_OF_TIME)
     found += [match for _, part in outcome.results for match in signatures(plan, part.to_pylist())]
     assert sorted([sorted(group) for group in match] for match in found) == matches_of(plan, table)
-    assert counted == extra
+    assert counted <= extra  # a duplicate of an event that no component takes is not known as one
 
 
 def test_a_table_of_queries_is_followed_row_by_row():

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.errors import DataError, QueryError, closest
+from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from cepheid.runners.options import Options
@@ -29,7 +29,7 @@ def check_alone(query: Any) -> None:
     """An error for a query that reads others, where there are none."""
     if sources_of(query):
         told = f"FROM {sources_of(query)[0]} reads the matches of another query, and there is none"
-        raise QueryError(told, code="unknown-source", hint="pass {name: query, ...} with both")
+        raise CepheidError(told, hint="pass {name: query, ...} with both")
 
 
 def in_order(queries: Mapping[str, Any]) -> list[str]:
@@ -42,15 +42,14 @@ def in_order(queries: Mapping[str, Any]) -> list[str]:
             return
         if name in open_:
             circle = " reads ".join([*open_[open_.index(name) :], name])
-            raise QueryError(f"queries read each other in a circle: {circle}", code="circular-source")
+            raise CepheidError(f"queries read each other in a circle: {circle}")
         open_.append(name)
         for source in sources_of(queries[name]):
             if source not in queries:
                 guess = closest(source, queries)
                 hint = f"did you mean {guess}?" if guess else f"there are {', '.join(queries)}"
-                raise QueryError(
-                    f"query '{name}' reads '{source}', which is no query of this call", code="unknown-source", hint=hint
-                )
+                told = f"query '{name}' reads '{source}', which is no query of this call"
+                raise CepheidError(told, hint=hint)
             visit(source)
         open_.pop()
         found.append(name)
@@ -100,7 +99,7 @@ def check_columns(name: str, schema: pa.Schema, options: Options) -> None:
     for role, taken in (("time", options.time), ("type", options.type)):
         if taken is not None and taken in schema.names:
             told = f"query '{name}' returns '{taken}', which is the name of the matches' own {role}"
-            raise QueryError(told, code="bad-source", hint=f"give it another name: RETURN ... AS {taken}_of_event")
+            raise CepheidError(told, hint=f"give it another name: RETURN ... AS {taken}_of_event")
 
 
 def lateness(plan: Plan) -> int | None:

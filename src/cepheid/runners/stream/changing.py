@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.choose import make_plan
-from cepheid.errors import CepheidError, DataError, QueryError
+from cepheid.errors import CepheidError, DataError
 from cepheid.language.bind import bind
 from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
@@ -66,7 +66,7 @@ class Serving:
             check(parse(asked.text), asked.text), Schema.from_arrow(self.schema, **self.roles), text=asked.text
         )
         if bound.summary is not None:
-            raise QueryError("SUMMARISE is for tables, not for queries that come and go", code="summarise-in-stream")
+            raise CepheidError("SUMMARISE is for tables, not for queries that come and go")
         missing = [key for key in self.keys if key not in bound.equivalence]
         if missing:
             listed = ", ".join(self.keys)
