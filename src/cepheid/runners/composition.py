@@ -61,12 +61,8 @@ def in_order(queries: Mapping[str, Any]) -> list[str]:
 
 def options_of_matches(options: Options) -> Options:
     """The options for a query that reads matches: their times are exact, and no record of them is bad."""
-    return replace(
-        options,
-        **dict.fromkeys(("lower", "upper", "uncertainty", "existence", "lacks", "bad_records", "aside"), None),
-        **dict.fromkeys(("tiebreak", "dedupe"), ()),
-        **dict.fromkeys(("time_format", "decimal", "thousands"), None),
-    )
+    exact = replace(options, lower=None, upper=None, uncertainty=None, existence=None, lacks=None, tiebreak=())
+    return replace(exact, bad_records=None, aside=None, dedupe=(), time_format=None, decimal=None, thousands=None)
 
 
 def matches_as_events(name: str, matches: pa.Table, options: Options) -> pa.Table:

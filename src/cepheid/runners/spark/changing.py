@@ -113,7 +113,7 @@ def _rows(df: DataFrame, queries: Path | DataFrame, shards: int) -> DataFrame:
     nothing = [F.lit(None).cast("bigint").alias("newest"), F.lit(None).cast("binary").alias("events")]
     nothing += [F.lit(0).cast("bigint").alias(name) for name in ("read", "irrelevant", "malformed")]
     return control.select(
-        F.explode(F.sequence(F.lit(0), F.lit(shards - 1))).cast("int").alias("shard"),
+        F.explode(F.sequence(F.lit(0), F.lit(shards - 1))).alias("shard"),
         *nothing,
         F.lit(None).cast("string").alias("bad"),
         _CONTROL,

@@ -21,9 +21,9 @@ from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.model.loss_model import model_from_json
-from cepheid.plan.options import options_of
+from cepheid.plan.options import PlanOptions, options_of
 from cepheid.plan.physical import Plan
-from cepheid.runners.options import Options, PlanOptions
+from cepheid.runners.options import Options
 from cepheid.runners.spark.shipment import Shipment, ship_here
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, aspects
