@@ -79,9 +79,8 @@ def run_composed(
     """A step of the queries that read events, and of those that read their matches, level by level."""
     outcome = step.run(clock, store, fresh, newest)
     results, clocks, retained = list(outcome.results), dict(clock.levels), outcome.retained
-    known: dict[int, int | None] = dict.fromkeys(
-        step.numbers, outcome.clock.until
-    )  # up to when each query's matches are known
+    # Up to when the matches of each query are known.
+    known: dict[int, int | None] = dict.fromkeys(step.numbers, outcome.clock.until)
     for place, level in enumerate(levels, 1):
         names = {number: name for name, number in level.sources}
         came = [

@@ -7,7 +7,6 @@ only at the events of keys for which a last event has come.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from cepheid.engine.data.table import ordered
 from cepheid.engine.retention import retained
 from cepheid.errors import DataError
 from cepheid.plan.physical import Plan
-from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.arrow_bytes import decoded_from_anyone, encoded
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
@@ -220,19 +219,18 @@ class Resident:
     def restore(self, state: bytes) -> None:
         """Goes on from a state that was saved by the same query over the same columns."""
         try:
-            rows = decoded(state).to_pylist()
+            rows = decoded_from_anyone(state).to_pylist()
             parts = {kind: {row["number"]: row["packed"] for row in rows if row["kind"] == kind} for kind in _KINDS}
-            text = parts["clock"][0].decode()
-            json.loads(text)
-        except (pa.ArrowInvalid, KeyError, ValueError, OSError):
+            clock = Clock.read(parts["clock"][0].decode(), self.fingerprint)
+            tables = [self.step.fitted(decoded_from_anyone(parts["chunk"][chunk.number])) for chunk in clock.chunks]
+            whole = pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks()
+        except (pa.ArrowException, KeyError, ValueError, TypeError, AttributeError, OSError, MemoryError):
             raise DataError(
                 "these bytes are no saved state of a live query", hint="pass what save() returned"
             ) from None
-        clock = Clock.read(text, self.fingerprint)
         self.until, self.newest, self.queries = clock.until, clock.newest, clock.queries
         self.ends = Ends({place: ended for place, ended in parts["ended"].items() if place not in clock.gone})
-        tables = [self.step.fitted(decoded(parts["chunk"][chunk.number])) for chunk in clock.chunks]
-        self._lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
+        self._lay_down(whole, clock.until)
 
     def finish(self) -> Outcome:
         """The end of time: what is decided by nothing coming any more."""
