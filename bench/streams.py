@@ -1,4 +1,4 @@
-"""What a stream costs: `python -m bench.streams queries | soak | latency`. Every number stands beside one of the same run.
+"""What a stream costs: `python -m bench.streams queries | soak | latency`. Numbers stand beside others of the same run.
 
 - `queries`: the time of a micro-batch with 1, 10, 100 and 300 queries that share a state, without Spark.
 - `soak`: memory over many micro-batches with windows that pass, and the slope of it with its error, without Spark.

@@ -38,6 +38,8 @@ def with_spark_records(
     Those of a stream that cannot be events stay, marked in a column of their own: they are counted further on.
     """
     asked = list(queries)
+    if callable(options.aside):
+        raise CepheidError("on Spark, aside is a path for a directory", hint="aside='bad.parquet'")
     df = _deduplicated(df, options)
     kept = options.bad_records in ("drop", "set aside")
     read = _read(df, asked, options, kept)
@@ -182,8 +184,6 @@ def _write_aside(df: DataFrame, read: DataFrame, reasons: Any, options: Options)
     """The bad records as they came, with the reasons, in a directory of Parquet files."""
     from pyspark.sql import functions as F
 
-    if callable(options.aside):
-        raise CepheidError("on Spark, aside is a path for a directory of Parquet files", hint="aside='bad.parquet'")
     told = read.withColumn(_REASON, reasons).where(f"{_REASON} != ''")
     name = "reason" if "reason" not in df.columns else "bad_reason"
     told.select(F.col(_REASON).alias(name), *_as_they_came(df, read)).write.mode("overwrite").parquet(
