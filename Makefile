@@ -1,6 +1,7 @@
 # make demo      run the demonstration
 # make test      lint, types, layers, doctests and tests (what CI runs)
 # make test-all  the same with the slow tests and many more drawn examples
+# make security  fuzzing, known vulnerabilities and licences of the dependencies; part of test-all
 # make lint      lint, types and layers only
 # make format    rewrite the sources in the project's format
 # make bench     run all experiments and publish them (MINUTES=30); goes on where it stopped
@@ -20,7 +21,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 MINUTES ?= 30
 
-.PHONY: demo test test-all lint format bench bench-smoke bench-rivals docs clean tools kernels
+.PHONY: demo test test-all security lint format bench bench-smoke bench-rivals docs clean tools kernels
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -33,11 +34,20 @@ test: lint kernels
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(BIN)/pytest -n $(JOBS) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) tests/engine
 
-test-all: lint kernels
+test-all: lint kernels security
 	$(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
 	CEPHEID_TEST_PROFILE=compiled-thorough $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py
+
+# What needs a tool or a network that is not there is left out, with a word.
+security: $(READY)
+	$(BIN)/python -m bench.fuzz --minutes 1
+	@if [ -x $(BIN)/pip-audit ]; then $(BIN)/pip-audit --local --progress-spinner off; rc=$$?; \
+	if [ $$rc -gt 1 ]; then echo "known vulnerabilities were not looked up: no network"; elif [ $$rc -eq 1 ]; then exit 1; fi; \
+	else echo "known vulnerabilities were not looked up: pip install pip-audit"; fi
+	@if [ -x $(BIN)/pip-licenses ]; then $(BIN)/pip-licenses --fail-on 'GPL-3.0-only;AGPL-3.0-only' >/dev/null; \
+	else echo "licences were not looked up: pip install pip-licenses"; fi
 
 kernels: $(READY)
 	@$(BIN)/python -m cepheid.engine.warm

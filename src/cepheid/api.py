@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
@@ -213,7 +214,7 @@ def match(
 @overload
 def match(
     events: Any,
-    query: AnyQuery | Mapping[str, AnyQuery],
+    query: AnyQuery | Mapping[str, AnyQuery] | Path | Any,
     *,
     output: Literal["rows"] = ...,
     **options: Unpack[MatchKeywords],
@@ -250,6 +251,8 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         if any(each.syntax.output.mode is s.OutputMode.PARTIAL for each in queries.values()):
             raise QueryError("OUTPUT PARTIAL is for one query at a time", hint="match it by itself", code="bad-partial")
         result = run(events, queries, **options)
+    elif isinstance(query, Path) or type(query).__module__.startswith("pyspark."):  # queries that come and go
+        result = run(events, query, **options)
     else:
         asked = as_query(query, parameters)
         if asked.syntax.output.mode is s.OutputMode.PARTIAL:

@@ -33,5 +33,8 @@ def test_numbers_and_duplicates(spark):
     assert cepheid.match(df, dear, decimal=",").count() == 2
     assert cepheid.match(df, dear, decimal=",", dedupe=["ts", "type", "id"]).count() == 1
     stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type", "value AS id")
-    with pytest.raises(cepheid.CepheidError, match="dropDuplicatesWithinWatermark"):
-        cepheid.match(stream, PAIR, delay="1 second", dedupe="id")
+    assert cepheid.match(stream, PAIR, delay="1 second", dedupe="id").isStreaming
+    with pytest.raises(cepheid.CepheidError, match="did you mean 'id'"):
+        cepheid.match(stream, PAIR, delay="1 second", dedupe="ids")
+    with pytest.raises(cepheid.CepheidError, match="aside is a path"):
+        cepheid.match(stream, PAIR, delay="1 second", bad_records="set aside", aside=print)

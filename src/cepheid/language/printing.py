@@ -16,21 +16,8 @@ _PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 # Words that would read as a keyword where a name stands; everything else needs no quotes.
 _RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
 _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
-_RESERVED |= {
-    "summarise",
-    "summarize",
-    "by",
-    "every",
-    "define",
-    "when",
-    "then",
-    "else",
-    "end",
-    "like",
-    "ilike",
-    "rlike",
-}
-_RESERVED |= {"regexp", "case"}
+_RESERVED |= {"summarise", "summarize", "by", "every", "define", "from", "when", "then", "else", "end"}
+_RESERVED |= {"like", "ilike", "rlike", "regexp", "case"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
 
 
@@ -46,6 +33,8 @@ def to_text(query: s.QuerySyntax) -> str:
     query = _without_needless_names(query)
     mentioned = s.mentioned_words(query)
     lines = [f"PATTERN {pattern_text(query, mentioned)}"]
+    if query.sources:
+        lines.append(f"FROM {', '.join(map(name_text, query.sources))}")
     if query.definitions:
         lines.append("DEFINE " + ", ".join(_definition_text(definition) for definition in query.definitions))
     where = _where_text(query)

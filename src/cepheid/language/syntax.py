@@ -316,6 +316,7 @@ class QuerySyntax(Node):
     summary: Summary | None = None
     pattern: Pattern | None = None
     definitions: tuple[Definition, ...] = ()
+    sources: tuple[str, ...] = ()  # FROM: queries whose matches are the events of this one
 
     def conditions(self) -> tuple[Expression, ...]:
         """WHERE, and what DEFINE says."""

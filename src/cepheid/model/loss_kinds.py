@@ -105,10 +105,13 @@ def loss_to_json(loss: Loss) -> Any:
 
 def loss_from_json(value: Any) -> Loss:
     """The loss that `loss_to_json` described."""
-    if isinstance(value, Mapping) and "by_hour" in value:
+    if isinstance(value, Mapping) and set(value) == {"by_hour"}:
         return ByHour({int(hour): float(each) for hour, each in value["by_hour"]})
     if isinstance(value, Mapping):
+        if not isinstance(value["attribute"], str) or set(value) != {"attribute", "losses", "default"}:
+            raise ModelError(f"{value!r} is no loss by attribute", hint="it has attribute, losses and default")
         return ByAttribute(value["attribute"], dict(value["losses"]), value["default"])
+    check_loss(value, "a component")
     return float(value)
 
 

@@ -201,7 +201,7 @@ def load_model(path: str | Path) -> Model:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelError(f"cannot read the model {str(path)!r}: {error.strerror or error}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{str(path)!r} is not JSON: {error}", hint="write models with Model.save") from error
     return model_from_json(value)
 
@@ -227,7 +227,7 @@ def model_from_json(value: Any) -> Model:
     """The model that `model_to_json` described."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise ModelError("this JSON is no model", hint=f'expected an object with "format": "{FORMAT}"')
-    if value.get("version") not in READABLE:
+    if type(value.get("version")) is not int or value["version"] not in READABLE:
         raise ModelError(
             f"the model has format version {value.get('version')!r}, this package reads {VERSION}",
             hint="fit or write it again with this version",
@@ -251,7 +251,7 @@ def model_from_json(value: Any) -> Model:
         shares = {name: (each[0], each[1]) for name, each in value.get("happens_intervals", {}).items()}
         share_of = {key: value.get(key, {}) for key in ("happens", "goes_on")}
         return Model(loss, gaps, value["unit"], intervals, happens_intervals=shares, **share_of)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
         raise ModelError(f"the model is damaged: {error!r}", hint="fit or write it again") from error
 
 

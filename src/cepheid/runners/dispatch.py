@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cepheid.errors import DataError
+from cepheid.runners.composition import check_sources
 from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
 from cepheid.runners.options import Options, check_alone
 from cepheid.runners.tables import as_local
@@ -14,6 +16,8 @@ from cepheid.runners.totals import count_matches
 
 def run(events: Any, query: Any, **keywords: Any) -> Any:
     """The matches of a query, or of several with names, in any kind of table."""
+    if hasattr(query, "syntax"):
+        check_sources(query)
     if is_spark(events):
         from cepheid.runners.spark.match import match_spark
 
@@ -21,6 +25,8 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+    if isinstance(query, Path) or is_spark(query):
+        raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
         check_alone(options.output, query)

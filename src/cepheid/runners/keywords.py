@@ -97,6 +97,11 @@ class MatchKeywords(PlanKeywords, total=False):
     heartbeat: bool
     metrics: str
     clock: Literal["all", "relevant"]
+    keys: str | Sequence[str]  # for queries that come and go: columns that part the events of all of them
+    max_ahead: Length | None  # how far before the machine's clock an event may lie
+    max_state_bytes: int | None
+    max_key_events: int | None
+    when_full: Literal["fail", "drop oldest", "drop largest keys", "sample"]
 
 
 def signature_with(call: Callable[..., Any], *kinds: type) -> inspect.Signature:

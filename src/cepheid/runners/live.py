@@ -14,13 +14,15 @@ from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
+from cepheid.runners.composition import sources_of
 from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields, with_paths
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
+from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.resident import Resident
-from cepheid.runners.stream.state import Outcome, Step, fingerprint
+from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
 
 _ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
@@ -196,6 +198,10 @@ def live_query(
     plans: dict[str | None, Plan] = {}
     whole = with_fields(columns, [one.syntax for one in queries.values()])
     for name, one in queries.items():
+        if sources_of(one):
+            raise CepheidError(
+                "a live query cannot read the matches of others", hint="send them to a live query of its own"
+            )
         bound = one.bind(Schema.from_arrow(whole, **options.roles()))
         plan, _ = make_plan(bound, None, options)
         why = plan.exchange.retention.for_ever
@@ -206,7 +212,9 @@ def live_query(
     needed = {name for shipment in shipments for name in shipment.plan.bound.schema.names}
     narrow = pa.schema([column for column in whole if column.name in needed])
     steps = whole_steps(delay, shipments[0].plan.bound.schema, "delay")
-    step = Step(shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments))
+    step = Step(
+        shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments), schema=narrow
+    )
     resident = Resident(step, narrow, fingerprint(shipments, 1))
     if state is not None:
         resident.restore(state)

@@ -21,6 +21,7 @@ from cepheid.language.schema import Schema
 from cepheid.plan.explain import explain
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import Statistics
+from cepheid.runners.composition import in_order, matches_as_events, options_of_matches, sources_of, united
 from cepheid.runners.drift import look_for_drift
 from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
@@ -95,7 +96,15 @@ def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) ->
     check_names(queries)
     bad: list[pa.Table] = []
     where, options = options.aside, replace(options, aside=bad.append) if options.aside is not None else options
-    results = {name: run_table(query, table, options) for name, query in queries.items()}
+    found: dict[str, pa.Table] = {}
+    for name in in_order(queries):
+        sources = sources_of(queries[name])
+        if not sources:
+            found[name] = run_table(queries[name], table, options)
+            continue
+        read = united([matches_as_events(source, found[source], options) for source in sources])
+        found[name] = run_table(queries[name], read.replace_schema_metadata(), options_of_matches(options))
+    results = {name: found[name] for name in queries}
     write_each_once(bad, where)
     schema = common_schema({name: result.schema for name, result in results.items()})
     batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]

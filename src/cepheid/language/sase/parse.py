@@ -270,6 +270,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                     self.fail("a strategy is written over variables", argument.span, "bad-strategy")
         return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
 
+    def from_(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        return "from", _span(meta), {"sources": tuple(_word(part) for part in parts)}
+
     def define(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         return "define", _span(meta), {"definitions": tuple(parts)}
 

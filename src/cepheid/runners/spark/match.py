@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,41 +18,85 @@ from cepheid.plan.explain import explain
 from cepheid.plan.operators import Spread
 from cepheid.plan.options import given_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.many import check_names
+from cepheid.runners.composition import check_columns, in_order, options_of_matches, sources_of
+from cepheid.runners.many import QUERY, check_names
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_alone, spark_options
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.compressed import compress_batch
-from cepheid.runners.spark.pushdown import needed_events
+from cepheid.runners.spark.pack import BAD
+from cepheid.runners.spark.pushdown import needed_events, quoted
 from cepheid.runners.spark.records import syntaxes, with_spark_records
-from cepheid.runners.spark.session import DataFrame, arrow_schema, with_nested_columns
+from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
 
 
 def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
     """The matches of a query, or of several with names, in a Spark table, batch or stream; or how many they are."""
     options, spreading = spark_options(keywords, df.isStreaming)
+    if isinstance(query, Path) or is_spark_frame(query):
+        return _match_changing(df, query, options, spreading)
+    streaming = spreading if isinstance(spreading, StreamOptions) else None
     df = with_nested_columns(df, syntaxes(query))
-    df = with_spark_records(df, syntaxes(query), options)
+    df = with_spark_records(df, syntaxes(query), options, streaming)
+    given = options
     df, options, early = with_spark_bounds(df, options)
-    schema = arrow_schema(df)
+    schema = arrow_schema(df.drop(BAD))
     plans: Plan | dict[str, Plan]
+    reading: dict[str, Any] = {}
     if isinstance(query, Mapping):
         check_names(query)
-        plans = {name: spark_plan(one, schema, options) for name, one in query.items()}
+        reading = {name: query[name] for name in in_order(query) if sources_of(query[name])}
+        plans = {name: spark_plan(one, schema, options) for name, one in query.items() if name not in reading}
     else:
         plans = spark_plan(query, schema, options)
     check_used(plans.values() if isinstance(plans, dict) else [plans], spreading)
     if isinstance(spreading, StreamOptions):
-        return stream.match_stream(df, plans, spreading, early)
+        return stream.match_stream(df, plans, spreading, early, given, reading)
     if options.output != "rows":
         check_alone(options.output, query)
         assert isinstance(plans, Plan)
         return (count_batch if options.output == "count" else compress_batch)(df, plans, spreading)
-    if isinstance(plans, dict):
-        totals = any(plan.bound.summary is not None for plan in plans.values())
-        return match_and_total(df, plans, spreading) if totals else batch.match_batch(df, plans, spreading)
-    return (batch.match_batch if plans.bound.summary is None else total_batch)(df, plans, spreading)
+    if isinstance(plans, Plan):
+        return (batch.match_batch if plans.bound.summary is None else total_batch)(df, plans, spreading)
+    totals = any(plan.bound.summary is not None for plan in plans.values())
+    result = match_and_total(df, plans, spreading) if totals else batch.match_batch(df, plans, spreading)
+    return _composed(result, reading, given, spreading, list(query)) if reading else result
+
+
+def _composed(
+    result: DataFrame, reading: Mapping[str, Any], options: Options, spreading: BatchOptions, names: list[str]
+) -> DataFrame:
+    """The matches of queries, and of those that read them, each over the matches of what it reads."""
+    from pyspark.sql import functions as F
+
+    parts = {name: result for name in names if name not in reading}
+    own = options_of_matches(options)
+    for name, query in reading.items():
+        events = []
+        for source in sources_of(query):
+            told = parts[source].where(F.col(QUERY) == source)
+            inside = [F.col(f"{quoted(source)}.{quoted(each)}") for each in told.schema[source].dataType.names]
+            chosen = told.select("match_start", "match_end", *inside)
+            check_columns(source, arrow_schema(chosen), options)
+            kind = [] if options.type is None else [F.lit(source).alias(options.type)]
+            events.append(chosen.select(F.col("match_end").alias(options.time), *kind, "*"))
+        read = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), events)
+        plan = spark_plan(query, arrow_schema(read), own)
+        parts[name] = batch.match_batch(read, {name: plan}, spreading)
+    every = [result, *(parts[name] for name in reading)]
+    whole = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), every)
+    return whole.select(QUERY, "match_start", "match_end", *[quoted(name) for name in names])
+
+
+def _match_changing(df: DataFrame, queries: Any, options: Options, running: BatchOptions | StreamOptions) -> DataFrame:
+    """The matches of queries that come and go."""
+    if not isinstance(running, StreamOptions):
+        raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
+    from cepheid.runners.spark.changing import match_changing
+
+    df = with_spark_records(df, [], options, running)
+    return match_changing(df, queries, options, running, stream.delay_of(df, options.lower or options.time, running))
 
 
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
@@ -75,6 +121,9 @@ def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> 
         raise DataError("partitions parts events, but neither key nor window does", hint="leave it out, or add WITHIN")
     if "shards" in given and Spread.KEYS not in spreads:
         raise DataError("shards parts a stream by key, but no key parts the events", hint="leave it out")
+    if "keys" in given:
+        told = "keys is for queries that come and go; those that are known part the events by their own"
+        raise DataError(told, hint="leave it out")
 
 
 def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str:

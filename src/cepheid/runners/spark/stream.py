@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
 
+from cepheid.engine.choose import make_plan
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import milliseconds, whole_steps
 from cepheid.language.schema import DataType, Schema
@@ -16,13 +17,29 @@ from cepheid.language.units import UNITS
 from cepheid.plan.operators import Union
 from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.options import StreamOptions
+from cepheid.runners.composition import events_schema, lateness, options_of_matches, returned_keys, sources_of
+from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
-from cepheid.runners.spark.pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packer, unpacker
-from cepheid.runners.spark.session import SETTINGS, DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.pack import (
+    BAD,
+    BEAT,
+    COUNTS,
+    LATE_EVENT,
+    OF_QUERIES,
+    OUTCOME,
+    PACKED,
+    SHARD,
+    TOTAL,
+    packer,
+    unpacker,
+)
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
-from cepheid.runners.stream.state import Step, fingerprint
+from cepheid.runners.stream.budget import Budget
+from cepheid.runners.stream.composed import Level
+from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record
+from cepheid.runners.stream.state import Step
 from cepheid.runners.stream.totals import whole_here
 
 
@@ -31,14 +48,19 @@ def match_stream(
     plans: Plan | Mapping[str, Plan],
     options: StreamOptions | Mapping[str, Any] | None = None,
     early: int | None = None,
+    reading: Options | None = None,
+    composed: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
 
     The queries are bound to the stream's columns. Those that are spread alike share one pass and one state. Where
     bounds were made from a time column (`uncertainty`), they can be `early` steps further apart than the times.
     """
+    from cepheid.runners.spark.started import Announced, announce
+
     chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
-    events = arrow_schema(df)
+    reading = reading or Options()
+    events = arrow_schema(df.drop(BAD))
     union = Union(tuple((name, sharded(plan, chosen)) for name, plan in as_named(plans).items()))
     for _, plan in union.plans:
         why = plan.exchange.retention.for_ever
@@ -50,13 +72,92 @@ def match_stream(
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
     shipped = {shipment.name: shipment for group in groups for shipment in group}
     shipments = [shipped[name] for name, _ in union.plans]
+    levels = levels_of(composed or {}, shipments, groups, reading)
+    shipments += [level.step.shipments[0] for of_group in levels for level in of_group]
     result = common_result(shipments)
     if chosen.late_events:
         late = [column for column in events if any(column.name in s.plan.bound.schema.names for s in shipments)]
         result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
-    outcomes = [_stepped(df, group, shipments, chosen, early) for group in groups]
+    more = {"uncertainty": reading.uncertainty}
+    prints = [
+        fingerprint([*group, *(each.step.shipments[0] for each in own)], group[0].plan.exchange.shards or 1, more)
+        for group, own in zip(groups, levels, strict=True)
+    ]
+    outcomes = [
+        _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own)))
+        for group, own, each in zip(groups, levels, prints, strict=True)
+    ]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
+    outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints)))
     return _results(outcome, shipments, result, chosen.metrics)
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a stream is run, for one of its groups of queries."""
+
+    options: StreamOptions
+    reading: Options
+    early: int | None
+    fingerprint: Fingerprint
+    levels: tuple[Level, ...] = ()
+
+
+def levels_of(
+    composed: Mapping[str, Any], shipments: Sequence[Shipment], groups: Sequence[Sequence[Shipment]], options: Options
+) -> list[list[Level]]:
+    """For each group of queries that share a state, those that read their matches, in order."""
+    if not composed:
+        return [[] for _ in groups]
+    if options.lower is not None or options.uncertainty is not None or options.existence is not None:
+        raise CepheidError("in a stream, only matches of events with exact times can be read", hint="match a batch")
+    found: list[list[Level]] = [[] for _ in groups]
+    known = {shipment.name or "": shipment for shipment in shipments}
+    group_of = {shipment.name: number for number, group in enumerate(groups) for shipment in group}
+    numbers = {shipment.name: number for number, shipment in enumerate(shipments)}
+    keys = {shipment.name: shipment.plan.exchange.keys for shipment in shipments}
+    own = options_of_matches(options)
+    for name, query in composed.items():
+        sources = sources_of(query)
+        where = {group_of[source] for source in sources}
+        if len(where) > 1:
+            raise CepheidError(f"query '{name}' reads queries with different keys", hint="give them the same")
+        schema = events_schema({source: known[source].schema for source in sources}, options)
+        plan = make_plan(query.bind(Schema.from_arrow(schema, **own.roles())), None, own, decide_later=True)[0]
+        _check_level(name, plan, [known[source].plan for source in sources], [keys[source] for source in sources])
+        behind = [lateness(known[source].plan) for source in sources]
+        shipment = ship(plan, schema, name)
+        narrow = pa.schema([column for column in schema if column.name in shipment.plan.bound.schema.names])
+        numbers[name] = len(numbers)
+        step = Step((shipment,), (numbers[name],), max(each or 0 for each in behind), schema=narrow)
+        level = Level(name, tuple((source, numbers[source]) for source in sources), step, options)
+        found[min(where)].append(level)
+        known[name], group_of[name] = shipment, min(where)
+        keys[name] = returned_keys(known[sources[0]].plan, keys[sources[0]]) or ()
+    ordered = [level for of_group in found for level in of_group]
+    renumbered = {level.name: len(shipments) + place for place, level in enumerate(ordered)}
+    base = {shipment.name: number for number, shipment in enumerate(shipments)} | renumbered
+    return [[_renumbered(level, base) for level in of_group] for of_group in found]
+
+
+def _renumbered(level: Level, numbers: Mapping[str | None, int]) -> Level:
+    step = replace(level.step, numbers=(numbers[level.name],))
+    return replace(level, step=step, sources=tuple((name, numbers[name]) for name, _ in level.sources))
+
+
+def _check_level(name: str, plan: Plan, sources: Sequence[Plan], keys: Sequence[Sequence[str]]) -> None:
+    """Does everything that a query reads lie where it runs, and is it known when all of it has come?"""
+    why = plan.exchange.retention.for_ever
+    if why is not None:
+        raise CepheidError(f"a stream cannot run query '{name}': {why}", hint="add WITHIN, or match a batch")
+    for source, parted in zip(sources, keys, strict=True):
+        if lateness(source) is None:
+            raise CepheidError(f"when the matches that '{name}' reads are known depends on how many events come")
+        names = returned_keys(source, parted)
+        if names is None or not set(names) <= set(plan.bound.equivalence):
+            listed = ", ".join(parted)
+            hint = f"RETURN {listed} in what it reads and test [{listed}] in it, or pass shards=1"
+            raise CepheidError(f"query '{name}' may match across [{listed}], by which the stream is spread", hint=hint)
 
 
 def sharded(plan: Plan, options: StreamOptions) -> Plan:
@@ -65,7 +166,7 @@ def sharded(plan: Plan, options: StreamOptions) -> Plan:
     return replace(plan, exchange=replace(plan.exchange, shards=shards))
 
 
-def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:
+def delay_of(df: DataFrame, name: str, options: StreamOptions) -> Any:
     """The delay that was passed, or that of the stream's own withWatermark."""
     if options.delay is not None:
         return options.delay
@@ -78,7 +179,9 @@ def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:
     return f"{told} milliseconds"
 
 
-def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions) -> DataFrame:
+def packed_events(
+    df: DataFrame, plans: Sequence[Plan], options: StreamOptions, dedupe: Sequence[str] = ()
+) -> DataFrame:
     """The events of each task packed by shard; all plans are spread alike."""
     from pyspark.sql import functions as F
 
@@ -92,11 +195,15 @@ def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions) 
     if len(known) == len(tests):
         relevant = reduce(lambda left, right: left | right, known)
         shard = F.when(relevant, shard)
-        df = df.where(relevant) if options.clock == "relevant" else df
+        if options.clock == "relevant":
+            df = df.where(relevant | F.col(BAD).isNotNull() if BAD in df.columns else relevant)
     for column in columns:
         shard = F.when(column.isNotNull(), shard)
-    names = [name for name in df.columns if any(name in plan.bound.schema.names for plan in plans)]
-    chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(SHARD))
+    bad = [BAD] if BAD in df.columns else []
+    if bad:  # what is no event belongs to no shard
+        shard = F.when(F.col(BAD).isNull(), shard)
+    names = [name for name in df.columns if name in dedupe or any(name in p.bound.schema.names for p in plans)]
+    chosen = df.select(*[pushdown.quoted(name) for name in [*names, *bad]], shard.alias(SHARD))
     if options.heartbeat:
         chosen = _with_heartbeat(chosen, schema)
     return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards), PACKED)
@@ -114,26 +221,22 @@ def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
     now = F.col("timestamp").cast(kind)
     if schema.type_of(schema.lower or schema.time) is DataType.INT:
         now = (F.unix_micros("timestamp") * (UNITS["microseconds"] / UNITS[schema.time_unit])).cast(kind)
+    known = {schema.lower or schema.time: now, SHARD: F.lit(BEAT)}
     columns = [
-        (now if field.name == (schema.lower or schema.time) else F.lit(None).cast(field.dataType)).alias(field.name)
-        for field in chosen.schema.fields
+        known.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in chosen.schema.fields
     ]
     return chosen.unionAll(beats.select(*columns))
 
 
-def _stepped(
-    df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], options: StreamOptions, early: int | None
-) -> DataFrame:
+def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], running: Running) -> DataFrame:
     """What the shards of some of the plans report, one state for all of these."""
-    from cepheid.runners.spark.shard import Shard
+    from cepheid.runners.spark.shard import Shard, Telling
 
+    options, early = running.options, running.early
     plans = [shipment.plan for shipment in group]
     schema = plans[0].bound.schema
-    packed = packed_events(df, plans, options)
-    session = packed.sparkSession
-    provider = "spark.sql.streaming.stateStore.providerClass"
-    if "RocksDB" not in (session.conf.get(provider, "") or ""):
-        session.conf.set(provider, SETTINGS[provider])  # the only one that keeps the kinds of state used here
+    dedupe = running.reading.dedupe
+    packed = packed_events(df, plans, options, dedupe)
     idle = None
     if options.idle is not None:
         if schema.time_unit is None:
@@ -142,9 +245,14 @@ def _stepped(
         idle = milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
     numbers = tuple(shipments.index(shipment) for shipment in group)
     clock = schema.time if early is not None or schema.lower is None else schema.lower
-    delay = whole_steps(_delay(df, clock, options), schema, "delay") + (early or 0)
-    step = Step(tuple(group), numbers, delay)
-    shard = Shard(step, fingerprint(group, plans[0].exchange.shards or 1), options.late_events, idle)
+    delay = whole_steps(delay_of(df, clock, options), schema, "delay") + (early or 0)
+    needed = {name for plan in plans for name in plan.bound.schema.names} | set(dedupe)
+    narrow = pa.schema([column for column in arrow_schema(df.drop(BAD)) if column.name in needed])
+    bytes_here = options.max_state_bytes and max(1, options.max_state_bytes // running.fingerprint.shards)
+    budget = Budget(bytes_here, options.max_key_events, options.when_full)
+    step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
+    aside = str(running.reading.aside) if running.reading.aside is not None else None
+    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside), running.levels)
     mode = "None" if idle is None else "ProcessingTime"
     return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
 
@@ -153,7 +261,13 @@ def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schem
     """The rows of the result; the numbers go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
-    numbers = [F.sum(name).alias(name) for name in ("events", "late", "retained", "matches", "state_bytes")]
+    total = F.col("query") == TOTAL
+    numbers = [F.sum(F.when(total, F.col(name))).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
+    numbers += [F.max(F.when(total, F.col(name))).alias(name) for name in ("newest", "watermark")]
+    for number, shipment in enumerate(shipments):
+        if shipment.name is not None:
+            own = F.col("query") == number
+            numbers += [F.sum(F.when(own, F.col(name))).alias(f"{name}[{shipment.name}]") for name in OF_QUERIES]
     observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
     parted = [number for number, shipment in enumerate(shipments) if not whole_here(shipment.plan)]
     if parted:

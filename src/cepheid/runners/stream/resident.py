@@ -7,9 +7,8 @@ only at the events of keys for which a last event has come.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,10 +21,13 @@ from cepheid.engine.data.table import ordered
 from cepheid.engine.retention import retained
 from cepheid.errors import DataError
 from cepheid.plan.physical import Plan
-from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.arrow_bytes import decoded_from_anyone, encoded
 from cepheid.runners.drift import look_at_arrivals
+from cepheid.runners.stream.carried import Pending
+from cepheid.runners.stream.clock import Chunk, Clock
+from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
-from cepheid.runners.stream.state import Chunk, Clock, Outcome, Step
+from cepheid.runners.stream.state import Outcome, Step
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -48,15 +50,20 @@ class Ends:
         """Puts down where the last matches of a query ended."""
         self.by_query[query] = ended
 
+    def forget(self, query: int) -> None:
+        """The query is no longer there."""
+        self.by_query.pop(query, None)
+
 
 class Resident:
     """A stream's state in memory: the events that a later match may need, and the clock."""
 
-    def __init__(self, step: Step, schema: pa.Schema, fingerprint: str) -> None:
+    def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.step, self.schema, self.fingerprint = step, schema, fingerprint
         self.until: int | None = None  # all events up to here have been seen
         self.newest: int | None = None
         self.ends = Ends()
+        self.queries: Mapping[str, Known] = fingerprint.begun()
         self._kept = 0  # events that were left when it was last looked which have expired
         self._pieces: list[pa.Table] = []  # one after the other, all events that are kept, as they came
         self._times = self._keys = Growing(np.empty(0, np.int64))  # the time of each of them, and the code of its key
@@ -88,7 +95,8 @@ class Resident:
         if until is None or (after is not None and until <= after):
             return Outcome(Clock(after, self.newest), late=late, events=count, retained=len(self))
         self.until = until
-        results = (*self._found(after, until), *self.step.closed(self.ends, until))
+        clock = Clock(until, queries=self.queries)
+        results = (*self._found(after, until), *self.step.closed(self.ends, clock, until))
         if len(self) > max(LEAST, 2 * self._kept):
             self._forget()
         return Outcome(Clock(until, self.newest), results, late, events=count, retained=len(self))
@@ -106,7 +114,10 @@ class Resident:
                 return ()
             table = self._table()
         events = ordered(table, self.step.plans[0].bound.schema)
-        return tuple(self.step.found(self.ends, events, after, until))
+        pending = Pending(self.ends)
+        results = tuple(self.step.found(pending, events, Clock(after, queries=self.queries), until))
+        pending.keep()
+        return results
 
     def _rows_of_busy_keys(self, after: int | None, until: int) -> Int64s:
         """The rows of keys of which an event has been released that may be the last of a match."""
@@ -202,7 +213,7 @@ class Resident:
             self._forget()
         packed = encoded(self._table().combine_chunks())
         chunks = (Chunk(0, len(self), len(packed)),) if len(self) else ()
-        clock = Clock(self.until, self.newest, None, chunks).text(self.fingerprint)
+        clock = Clock(self.until, self.newest, None, chunks, queries=self.queries).text(self.fingerprint)
         rows = [("clock", 0, clock.encode())]
         rows += [("chunk", chunk.number, packed) for chunk in chunks]
         rows += [("ended", query, ended) for query, ended in self.ends.by_query.items()]
@@ -212,19 +223,18 @@ class Resident:
     def restore(self, state: bytes) -> None:
         """Goes on from a state that was saved by the same query over the same columns."""
         try:
-            rows = decoded(state).to_pylist()
+            rows = decoded_from_anyone(state).to_pylist()
             parts = {kind: {row["number"]: row["packed"] for row in rows if row["kind"] == kind} for kind in _KINDS}
-            text = parts["clock"][0].decode()
-            json.loads(text)
-        except (pa.ArrowInvalid, KeyError, ValueError, OSError):
+            clock = Clock.read(parts["clock"][0].decode(), self.fingerprint)
+            tables = [self.step.fitted(decoded_from_anyone(parts["chunk"][chunk.number])) for chunk in clock.chunks]
+            whole = pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks()
+        except (pa.ArrowException, KeyError, ValueError, TypeError, AttributeError, OSError, MemoryError):
             raise DataError(
                 "these bytes are no saved state of a live query", hint="pass what save() returned"
             ) from None
-        clock = Clock.read(text, self.fingerprint)
-        self.until, self.newest = clock.until, clock.newest
-        self.ends = Ends(dict(parts["ended"]))
-        tables = [decoded(parts["chunk"][chunk.number]) for chunk in clock.chunks]
-        self._lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
+        self.until, self.newest, self.queries = clock.until, clock.newest, clock.queries
+        self.ends = Ends({place: ended for place, ended in parts["ended"].items() if place not in clock.gone})
+        self._lay_down(whole, clock.until)
 
     def finish(self) -> Outcome:
         """The end of time: what is decided by nothing coming any more."""

@@ -18,24 +18,29 @@ from cepheid.runners.stream.carried import Carried
 from cepheid.runners.total_parts import added_up, closed_by, finished, parts_schema
 
 
-def carry(store: Carried, number: int, plan: Plan, fresh: pa.Table) -> None:
+def carry(store: Carried, place: int, plan: Plan, fresh: pa.Table) -> None:
     """Adds parts that a step found to those that are carried."""
     summary = plan.bound.summary
     assert summary is not None
-    held = store.ended(slot(number))
+    held = store.ended(slot(place))
     tables = [fresh] if held is None else [decoded(held), fresh]
-    store.end(slot(number), encoded(added_up(tables, summary).combine_chunks()))
+    store.end(slot(place), encoded(added_up(tables, summary).combine_chunks()))
 
 
 def closed(
-    store: Carried, numbers: Sequence[int], shipments: Sequence[Shipment], plans: Sequence[Plan], until: int
+    store: Carried,
+    places: Sequence[int],
+    numbers: Sequence[int],
+    shipments: Sequence[Shipment],
+    plans: Sequence[Plan],
+    until: int,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of all buckets that are over; parts of them, where other shards have parts, too."""
-    for number, shipment, plan in zip(numbers, shipments, plans, strict=True):
+    for place, number, shipment, plan in zip(places, numbers, shipments, plans, strict=True):
         summary = plan.bound.summary
         if summary is None:
             continue
-        held = store.ended(slot(number))
+        held = store.ended(slot(place))
         assert shipment.events is not None
         schema = parts_schema(plan.bound, shipment.events)
         if held is None:
@@ -46,7 +51,7 @@ def closed(
             parts = decoded(held)
         over, others = closed_by(parts, summary, until)
         if over.num_rows:
-            store.end(slot(number), encoded(others.combine_chunks()))
+            store.end(slot(place), encoded(others.combine_chunks()))
             if whole_here(plan):
                 batches = as_batches(finished(plan.bound, over, shipment.events), shipment.schema)
             else:
@@ -61,6 +66,6 @@ def whole_here(plan: Plan) -> bool:
     return summary is None or (exchange.shards or 1) == 1 or set(exchange.keys) <= set(summary.by)
 
 
-def slot(number: int) -> int:
+def slot(place: int) -> int:
     """Where the sums of a query lie among what is carried: beside the ends of its matches."""
-    return -1 - number
+    return -1 - place

@@ -1,0 +1,184 @@
+"""What a stream costs: `python -m bench.streams queries | soak | latency`. Numbers stand beside others of the same run.
+
+- `queries`: the time of a micro-batch with 1, 10, 100 and 300 queries that share a state, without Spark.
+- `soak`: memory over many micro-batches with windows that pass, and the slope of it with its error, without Spark.
+- `latency`: from the arrival of an event to its match at some rates, beside a stateless query on the same session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.runners.stream.changing import Asked, Serving
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.state import Step
+
+COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
+WINDOW = 2_000
+PAIR = "PATTERN SEQ({} a, {} b) WHERE [id] AND a.x > b.x + {} WITHIN {}"
+
+
+@dataclass
+class InMemory:
+    """A store in dictionaries."""
+
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    codes: dict[int, bytes] = field(default_factory=dict)
+    ends: dict[int, bytes] = field(default_factory=dict)
+
+    def read(self, number: int) -> bytes:
+        return self.chunks[number]
+
+    def write(self, number: int, chunk: bytes) -> None:
+        self.chunks[number] = chunk
+
+    def remove(self, number: int) -> None:
+        del self.chunks[number]
+
+    def keys(self, number: int) -> bytes:
+        return self.codes[number]
+
+    def write_keys(self, number: int, keys: bytes) -> None:
+        self.codes[number] = keys
+
+    def remove_keys(self, number: int) -> None:
+        del self.codes[number]
+
+    def ended(self, query: int) -> bytes | None:
+        return self.ends.get(query)
+
+    def end(self, query: int, ended: bytes) -> None:
+        self.ends[query] = ended
+
+    def forget(self, query: int) -> None:
+        self.ends.pop(query, None)
+
+
+def arriving(rng: np.random.Generator, start: int, count: int) -> pa.Table:
+    """Some events, one step apart."""
+    kinds = rng.choice(["A", "B", "C", "D"], count)
+    columns = [np.arange(start, start + count), kinds, rng.integers(0, 50, count), rng.integers(0, 100, count)]
+    return pa.table(columns, schema=COLUMNS)
+
+
+def served(count: int) -> tuple[Step, Any]:
+    """A step that serves so many queries over the same two types, each with a condition of its own."""
+    serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, Step((), (), 0, schema=COLUMNS))
+    asked = {f"q{number}": Asked(PAIR.format("A", "B", 95 - number % 5, WINDOW)) for number in range(count)}
+    return serving.ready(asked)
+
+
+def run_queries(batches: int, events: int) -> None:
+    """The time of a micro-batch by the number of queries."""
+    print(f"{batches} micro-batches of {events} events, window {WINDOW}, seed 16")
+    base = None
+    for count in (1, 10, 100, 300):
+        step, fingerprint = served(count)
+        rng, clock, store, times, found = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory(), [], 0
+        for number in range(batches):
+            table = arriving(rng, number * events, events)
+            begin = time.perf_counter()
+            outcome = step.run(Clock.read(clock.text(fingerprint), fingerprint), store, [table], (number + 1) * events)
+            times.append(time.perf_counter() - begin)
+            clock, found = outcome.clock, found + outcome.matches
+        middle = float(np.median(times[batches // 4 :])) * 1000
+        base = base or middle
+        more = (middle - base) / max(1, count - 1)
+        print(f"{count:4} queries: {middle:8.1f} ms, {more:6.2f} ms per further query, {found:,} matches")
+
+
+def run_soak(batches: int, events: int) -> None:
+    """Memory over micro-batches: its slope, with the error of that."""
+    step, fingerprint = served(5)
+    rng, clock, store, seen = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory(), []
+    for number in range(batches):
+        table = arriving(rng, number * events, events)
+        outcome = step.run(Clock.read(clock.text(fingerprint), fingerprint), store, [table], (number + 1) * events)
+        clock = outcome.clock
+        if number >= batches // 4 and number % 20 == 0:
+            seen.append((number, resident_bytes(), outcome.retained, outcome.state_bytes))
+    x, memory, retained, state = (np.array(column, float) for column in zip(*seen, strict=True))
+    print(f"{batches} micro-batches of {events} events: {batches * events / WINDOW:.0f} windows passed, seed 16")
+    for name, values in (("memory, bytes", memory), ("retained events", retained), ("state, bytes", state)):
+        slope, error = slope_of(x, values)
+        print(f"{name:16} mean {values.mean():14,.0f}, slope {slope:9.2f} ± {error:.2f} per micro-batch")
+    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
+
+
+def resident_bytes() -> int:
+    """The memory of this process."""
+    with open("/proc/self/statm") as told:
+        return int(told.read().split()[1]) * resource.getpagesize()
+
+
+def slope_of(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """The slope of a line through points, and its standard error."""
+    slope, cut = np.polyfit(x, y, 1)
+    left = y - (slope * x + cut)
+    return float(slope), float(np.sqrt((left**2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum()))
+
+
+def run_latency(rates: list[int], seconds: float) -> None:
+    """Percentiles from the arrival of the last event to its match, beside those of a filter."""
+    import cepheid
+    from cepheid.runners.spark.session import start_session
+
+    session = start_session("local[2]")
+    text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 seconds RETURN b.ts AS at"
+    for rate in rates:
+        source = session.readStream.format("rate").option("rowsPerSecond", rate).load()
+        kind = "CASE WHEN value % 2 = 0 THEN 'A' ELSE 'B' END AS type"
+        events = source.selectExpr("timestamp AS ts", kind, f"CAST(value / 2 AS BIGINT) % {max(1, rate // 2)} AS id")
+        results = {
+            "stateless": events.where("type = 'B'").selectExpr("ts AS at"),
+            "match": cepheid.match(events, text, delay=0).select("at"),
+        }
+        for name, result in results.items():
+            waits: list[float] = []
+
+            def write(batch: Any, _: int, waits: list[float] = waits) -> None:
+                found = batch.toArrow()
+                now = time.time()
+                waits.extend(now - each.timestamp() for each in found["at"].to_pylist())
+
+            query = result.writeStream.foreachBatch(write).start()
+            time.sleep(seconds)
+            batches = [each["durationMs"] for each in query.recentProgress[3:]]
+            query.stop()
+            kept = np.array(waits[len(waits) // 3 :])  # the first micro-batches start everything
+            middle = {
+                key: int(np.median([each.get(key, 0) for each in batches])) for key in (batches[-1] if batches else {})
+            }
+            p50, p95, p99 = np.percentile(kept, [50, 95, 99]) if len(kept) else (np.nan,) * 3
+            told = f"{len(kept):,} rows, p50 {p50:.2f} s, p95 {p95:.2f} s, p99 {p99:.2f} s"
+            print(f"{rate:6,} events/s {name:9} {told}; a micro-batch, ms: {middle}")
+    session.stop()
+
+
+def main() -> None:
+    """Runs one of the programs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", choices=["queries", "soak", "latency"])
+    parser.add_argument("--batches", type=int, default=200)
+    parser.add_argument("--events", type=int, default=200)
+    parser.add_argument("--rates", type=int, nargs="+", default=[1, 100, 10_000])
+    parser.add_argument("--seconds", type=float, default=30)
+    chosen = parser.parse_args()
+    match chosen.program:
+        case "queries":
+            run_queries(chosen.batches, chosen.events)
+        case "soak":
+            run_soak(chosen.batches, chosen.events)
+        case _:
+            run_latency(chosen.rates, chosen.seconds)
+
+
+if __name__ == "__main__":
+    main()

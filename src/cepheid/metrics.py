@@ -1,0 +1,163 @@
+"""Numbers of running streams for Prometheus: a page of text that the driver serves, and a Grafana board for it.
+
+>>> import cepheid.metrics                              # doctest: +SKIP
+>>> served = cepheid.metrics.serve(spark, port=9464)    # doctest: +SKIP
+>>> served.close()                                      # doctest: +SKIP
+
+docs/grafana-board.json is a Grafana board of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+PORT = 9464
+OUTCOMES = ("used", "irrelevant", "late", "malformed", "duplicates", "shed")
+_OF_QUERY = re.compile(r"(used|matches)\[(.*)\]", re.DOTALL)
+HELP = {
+    "cepheid_read_total": ("counter", "Records read"),
+    "cepheid_events_total": ("counter", "Records by what became of them; they add up to those read"),
+    "cepheid_matches_total": ("counter", "Matches reported"),
+    "cepheid_query_events_total": ("counter", "Events of the types that a query names"),
+    "cepheid_lost_matches_estimate_total": ("counter", "Estimate of the matches that shed events would have been in"),
+    "cepheid_batches_total": ("counter", "Micro-batches"),
+    "cepheid_batch_seconds_total": ("counter", "Time spent in micro-batches"),
+    "cepheid_batch_seconds": ("gauge", "Time of the last micro-batch"),
+    "cepheid_state_bytes": ("gauge", "Bytes of events that later matches may need"),
+    "cepheid_retained_events": ("gauge", "Events that later matches may need"),
+    "cepheid_watermark_lag": ("gauge", "Newest time less watermark, in steps of the time column"),
+}
+
+
+@dataclass
+class Numbers:
+    """What streams have told so far, by metric and labels."""
+
+    values: dict[str, dict[tuple[tuple[str, str], ...], float]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, progress: Mapping[str, Any]) -> None:
+        """Adds what Spark says about one micro-batch."""
+        stream = {"stream": str(progress.get("name") or progress.get("id"))}
+        told: dict[str, Any] = {}
+        for observed in (progress.get("observedMetrics") or {}).values():
+            if "state_bytes" in observed and "matches" in observed:
+                told = dict(observed)
+        if not told:
+            return
+        seconds = float((progress.get("durationMs") or {}).get("triggerExecution") or 0) / 1000
+        with self.lock:
+            self._add("cepheid_batches_total", stream, 1)
+            self._add("cepheid_batch_seconds_total", stream, seconds)
+            self._set("cepheid_batch_seconds", stream, seconds)
+            self._add("cepheid_read_total", stream, told.get("read"))
+            for outcome in OUTCOMES:
+                self._add("cepheid_events_total", {**stream, "outcome": outcome}, told.get(outcome))
+            self._add("cepheid_lost_matches_estimate_total", stream, told.get("lost"))
+            for name, value in told.items():
+                if found := _OF_QUERY.fullmatch(name):
+                    metric = "cepheid_matches_total" if found[1] == "matches" else "cepheid_query_events_total"
+                    self._add(metric, {**stream, "query": found[2]}, value)
+            if not any(_OF_QUERY.fullmatch(name) for name in told):
+                self._add("cepheid_matches_total", {**stream, "query": ""}, told.get("matches"))
+            self._set("cepheid_state_bytes", stream, told.get("state_bytes"))
+            self._set("cepheid_retained_events", stream, told.get("retained"))
+            if told.get("newest") is not None and told.get("watermark") is not None:
+                self._set("cepheid_watermark_lag", stream, told["newest"] - told["watermark"])
+
+    def _add(self, metric: str, labels: Mapping[str, str], value: Any) -> None:
+        kept = self.values.setdefault(metric, {})
+        key = tuple(sorted(labels.items()))
+        kept[key] = kept.get(key, 0.0) + float(value or 0)
+
+    def _set(self, metric: str, labels: Mapping[str, str], value: Any) -> None:
+        if value is not None:
+            self.values.setdefault(metric, {})[tuple(sorted(labels.items()))] = float(value)
+
+    def text(self) -> str:
+        """As Prometheus reads it.
+
+        >>> numbers = Numbers()
+        >>> numbers.take({"name": "shop", "observedMetrics": {"cepheid": {"matches": 2, "state_bytes": 10, "read": 5}}})
+        >>> [line for line in numbers.text().splitlines() if line.startswith(("cepheid_read", "cepheid_match"))]
+        ['cepheid_read_total{stream="shop"} 5', 'cepheid_matches_total{query="",stream="shop"} 2']
+        """
+        lines = []
+        with self.lock:
+            for metric, (kind, told) in HELP.items():
+                if metric in self.values:
+                    lines += [f"# HELP {metric} {told}", f"# TYPE {metric} {kind}"]
+                    for labels, value in sorted(self.values[metric].items()):
+                        listed = ",".join(f'{name}="{_escaped(label)}"' for name, label in labels)
+                        lines.append(f"{metric}{{{listed}}} {value:.10g}")
+        return "\n".join([*lines, ""])
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class Served:
+    """A page of numbers that is being served; `close` ends it."""
+
+    def __init__(self, session: Any, listener: Any, server: ThreadingHTTPServer, numbers: Numbers) -> None:
+        self._session, self._listener, self._server, self.numbers = session, listener, server, numbers
+
+    @property
+    def address(self) -> str:
+        """Where Prometheus finds it."""
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}/metrics"
+
+    def close(self) -> None:
+        """Stops serving."""
+        if self._session is not None:
+            self._session.streams.removeListener(self._listener)
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def serve(session: Any, port: int = PORT, host: str = "127.0.0.1") -> Served:
+    """Serves the numbers of all streams of a Spark session, at /metrics. Port 0 takes any that is free."""
+    numbers = Numbers()
+    listener = None
+    if session is not None:
+        from pyspark.sql.streaming.listener import StreamingQueryListener
+
+        class Progress(StreamingQueryListener):
+            def onQueryStarted(self, event: Any) -> None: ...
+            def onQueryProgress(self, event: Any) -> None:
+                numbers.take(json.loads(event.progress.json))
+
+            def onQueryIdle(self, event: Any) -> None: ...
+            def onQueryTerminated(self, event: Any) -> None: ...
+
+        listener = Progress()
+        session.streams.addListener(listener)
+    server = ThreadingHTTPServer((host, port), _page(numbers))
+    threading.Thread(target=server.serve_forever, daemon=True, name="cepheid-metrics").start()
+    return Served(session, listener, server, numbers)
+
+
+def _page(numbers: Numbers) -> type[BaseHTTPRequestHandler]:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.split("?")[0] not in ("/", "/metrics"):
+                self.send_error(404)
+                return
+            body = numbers.text().encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *arguments: Any) -> None: ...
+
+    return Page

@@ -1,0 +1,101 @@
+"""Queries over the matches of others in one step: what one finds, the next takes in, with no sink in between.
+
+A level knows that all its events up to a time have come from the watermarks of what it reads: a match is known no
+later than a window after its end, and most at their end. Its retained matches lie in the same state, apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from cepheid.runners.composition import matches_as_events, united
+from cepheid.runners.options import Options
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.state import Outcome, Step, Store
+
+APART = 1 << 40  # numbers of chunks between one level and the next
+
+
+@dataclass(frozen=True)
+class Level:
+    """A query that reads the matches of others."""
+
+    name: str
+    sources: tuple[tuple[str, int], ...]  # the names of those, and their numbers
+    step: Step  # its `delay` is how long after their end those matches may become known
+    options: Options
+
+
+@dataclass(frozen=True)
+class StoreApart:
+    """The chunks of one level, in the store of all."""
+
+    store: Store
+    base: int
+
+    def read(self, number: int) -> bytes:
+        """The chunk of a number."""
+        return self.store.read(self.base + number)
+
+    def write(self, number: int, chunk: bytes) -> None:
+        """Puts a chunk under a number."""
+        self.store.write(self.base + number, chunk)
+
+    def remove(self, number: int) -> None:
+        """Forgets a chunk."""
+        self.store.remove(self.base + number)
+
+    def keys(self, number: int) -> bytes:
+        """The codes of the keys in a chunk."""
+        return self.store.keys(self.base + number)
+
+    def write_keys(self, number: int, keys: bytes) -> None:
+        """Puts down the codes of the keys in a chunk."""
+        self.store.write_keys(self.base + number, keys)
+
+    def remove_keys(self, number: int) -> None:
+        """Forgets the codes of a chunk."""
+        self.store.remove_keys(self.base + number)
+
+    def ended(self, query: int) -> bytes | None:
+        """Where the last matches of a query ended."""
+        return self.store.ended(self.base + query)
+
+    def end(self, query: int, ended: bytes) -> None:
+        """Puts down where the last matches of a query ended."""
+        self.store.end(self.base + query, ended)
+
+    def forget(self, query: int) -> None:
+        """A query is no longer there."""
+        self.store.forget(self.base + query)
+
+
+def run_composed(
+    step: Step, levels: Sequence[Level], clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None
+) -> Outcome:
+    """A step of the queries that read events, and of those that read their matches, level by level."""
+    outcome = step.run(clock, store, fresh, newest)
+    results, clocks, retained = list(outcome.results), dict(clock.levels), outcome.retained
+    # Up to when the matches of each query are known.
+    known: dict[int, int | None] = dict.fromkeys(step.numbers, outcome.clock.until)
+    for place, level in enumerate(levels, 1):
+        names = {number: name for name, number in level.sources}
+        came = [
+            matches_as_events(names[number], pa.Table.from_batches([batch]), level.options)
+            for number, batch in results
+            if number in names
+        ]
+        schema = level.step.schema
+        assert schema is not None
+        come = [united([schema.empty_table(), *came]).select(schema.names).cast(schema)] if came else []
+        until = [known[number] for number in names]
+        seen = None if any(each is None for each in until) else min(each for each in until if each is not None) + 1
+        below = level.step.run(clocks.get(level.name, Clock()), StoreApart(store, place * APART), come, seen)
+        clocks[level.name] = replace(below.clock, queries={})
+        known[level.step.numbers[0]] = below.clock.until
+        results += below.results
+        retained += below.retained
+    return replace(outcome, clock=replace(outcome.clock, levels=clocks), results=tuple(results), retained=retained)
