@@ -13,6 +13,7 @@ MODULES = (
     "time",
     "time_more",
     "ayac",
+    "totals",
     "rivals",
     "spark_batch",
     "spark_stream",

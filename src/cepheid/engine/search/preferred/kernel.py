@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.preferred.judge import JUDGE, Judge, extend, holds_here
 from cepheid.engine.search.preferred.program import (
     AT_START,
@@ -214,7 +214,7 @@ def attempt(
             failed = row != (low if kind == AT_START else high) or (kind == AT_START and not rows.whole[partition])
             step += 1
         if failed:
-            if depth == 0:
+            if depth == 0 or stop_flag() != 0:
                 return UNMATCHED
             depth -= 1
             step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
@@ -224,7 +224,7 @@ def attempt(
                 scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
 
 
-@numba.njit(SCRATCH(SCRATCH), cache=True)
+@kernel(SCRATCH(SCRATCH))
 def with_more_room(scratch: Scratch) -> Scratch:
     """The same, with twice the room for choices and marks."""
     room = 2 * len(scratch.marks)
@@ -240,7 +240,7 @@ def with_more_room(scratch: Scratch) -> Scratch:
     )
 
 
-@numba.njit(INT64S(INT64S), cache=True)
+@kernel(INT64S(INT64S))
 def grown(values: Int64s) -> Int64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.int64)
@@ -248,7 +248,7 @@ def grown(values: Int64s) -> Int64s:
     return larger
 
 
-@numba.njit(INT32S(INT32S, INT), cache=True)
+@kernel(INT32S(INT32S, INT))
 def grown_path(values: Int32s, needed: int) -> Int32s:
     """The same values with room for at least so many."""
     larger = np.empty(max(2 * len(values), needed), np.int32)
@@ -256,7 +256,7 @@ def grown_path(values: Int32s, needed: int) -> Int32s:
     return larger
 
 
-@numba.njit(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH), cache=True)
+@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH))
 def search(
     program: Program, rows: Rows, mode: Mode, judge: Judge, scratch: Scratch
 ) -> tuple[Int64s, Int64s, Int32s, int]:
@@ -271,7 +271,7 @@ def search(
     for partition in range(len(rows.bounds) - 1):
         high = rows.bounds[partition + 1]
         start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
-        while start < high:
+        while start < high and stop_flag() == 0:
             length = attempt(program, rows, mode, judge, scratch, partition, start, number)
             settle(program, scratch, length)
             if length == OUT_OF_ROOM:
