@@ -13,6 +13,7 @@ MODULES = (
     "time",
     "time_more",
     "ayac",
+    "totals",
     "rivals",
     "rows",
     "spark_batch",

@@ -44,14 +44,39 @@ def many(count: int = 300) -> pa.Table:
 
 @pytest.mark.parametrize("engine", list(ENDLESS))
 def test_a_deadline_stops_every_engine(engine: str) -> None:
-    began = time.monotonic()
+    """It would take years, so that to come back at all is to be stopped."""
     with pytest.raises(cepheid.TimeoutReached, match=r"timeout=0\.5"):
         cepheid.match(many(), ENDLESS[engine], engine=engine, timeout=0.5)
-    assert time.monotonic() - began < 600  # the search itself would take years
-    began = time.monotonic()
     with pytest.raises(TimeoutError):
         cepheid.match(many(), ENDLESS[engine], engine=engine, timeout=0.5)
-    assert time.monotonic() - began < 600
+    assert STOP[0] == 0
+
+
+ROWS = """MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (a* b* c* d* e* z)
+    DEFINE a AS sum(a.x) >= 0, b AS sum(b.x) >= 0, c AS sum(c.x) >= 0, d AS sum(d.x) >= 0, e AS sum(e.x) >= 0,
+    z AS z.x > 10)"""
+
+
+def test_a_deadline_stops_row_patterns() -> None:
+    with pytest.raises(cepheid.TimeoutReached):
+        cepheid.match(many(), ROWS, timeout=0.5)
+    assert STOP[0] == 0
+
+
+TOTALS = "SUMMARISE approximate_count(*) AS n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"PATTERN SEQ(A+ a[], B b) WHERE a[i].x >= a[i-1].x AND a[i].x <= a[1].x WITHIN 100000 {TOTALS}",
+        f"PATTERN SEQ(A+ a[], B b) WHERE sum(a[].x) > avg(a[].ts) AND a[i].x * a[i-1].ts >= 0 WITHIN 100000 {TOTALS}",
+    ],
+)
+def test_a_deadline_stops_totals(text: str) -> None:
+    events = many(3_000 if numba.config.DISABLE_JIT else 30_000)
+    with pytest.raises(cepheid.LimitError):  # TimeoutReached, or the limit of partial matches before it
+        cepheid.match(events, text, timeout=0.5, max_partial_matches=10_000_000)
     assert STOP[0] == 0
 
 
@@ -83,12 +108,16 @@ def test_a_budget_of_memory_stops_a_search() -> None:
         cepheid.match(many(), KLEENE, engine="runs", max_bytes=2**20)
 
 
+flags: list[int] = []  # what the flag was when a search ended
+
+
 @guarded
 def spin(seconds: float) -> float:
     """A search that goes on until it is stopped."""
     end = time.monotonic() + seconds
     while stop_flag() == 0 and time.monotonic() < end:
         time.sleep(0.001)
+    flags.append(stop_flag())
     return seconds
 
 
@@ -97,13 +126,12 @@ def interrupt_after(seconds: float) -> None:
     threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
 
-def test_an_interrupt_stops_a_search_within_a_second() -> None:
+def test_an_interrupt_stops_a_search() -> None:
     for _ in range(5):
         interrupt_after(0.1)
-        began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
-            spin(30.0)
-        assert time.monotonic() - began < 25  # it would spin for 30
+            spin(3000.0)
+        assert flags[-1] == 1  # it did not end by itself
         assert STOP[0] == 0
     assert spin(0.01) == 0.01
 
@@ -136,7 +164,7 @@ def test_a_failure_inside_a_search_reaches_the_caller() -> None:
 
 
 INTERRUPTED = """
-import os, signal, threading, time
+import os, signal, threading
 import pyarrow as pa
 import cepheid
 events = pa.table({"ts": list(range(301)), "type": ["A"] * 300 + ["B"], "x": [1] * 300 + [-1]})
@@ -145,11 +173,10 @@ text = %r
 for round in range(4):
     cepheid.match(small, text, engine=%r, timeout=60)
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    began = time.monotonic()
     try:
         cepheid.match(events, text, engine=%r)
     except KeyboardInterrupt:
-        assert time.monotonic() - began < 60, time.monotonic() - began
+        pass  # it would have taken years
     else:
         raise AssertionError("it was not interrupted")
 print("alive")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -143,3 +144,36 @@ def test_without_kleene_too_many_to_list_are_not_too_many_to_add_up() -> None:
     listed = cepheid.match(rising(14), text)
     assert cepheid.match(rising(14), text, max_matches=10) == listed
     assert listed["n"].to_pylist() == [cepheid.match(rising(14), text.partition(" SUMMARISE")[0]).num_rows]
+
+
+@given(data=st.data())
+def test_they_do_in_sliding_windows(data: Any) -> None:
+    """Where only the window ties events together, it slides over blocks: several of them in each stream."""
+    drawn = queries(
+        strategy=s.Strategy.SKIP_TILL_ANY,
+        negation=False,
+        window=True,
+        max_conditions=data.draw(st.integers(0, 1)),
+        returns=False,
+        output=False,
+    )
+    query = data.draw(summarised(data.draw(drawn)))
+    assert query.within is not None
+    query = replace(query, within=replace(query.within, length=data.draw(st.integers(1, 9))))
+    assert_totals_agree(query, data.draw(streams(min_size=4, max_size=10)))
+
+
+def test_windows_that_slide_keep_large_sums_exact() -> None:
+    """Matches of 60 A in a window of 60, of which half lie in the block before; values have both signs."""
+    number = 150
+    kinds = ["B" if place % 30 == 29 else "A" for place in range(number)]
+    values = [(-1) ** place * place * 10**6 for place in range(number)]
+    events = pa.table({"ts": range(number), "type": kinds, "x": values})
+    text = "PATTERN SEQ(A+ a[], B b) WITHIN 60 SUMMARISE count(*) AS n, sum(a.x) AS v, min(a.x) AS low EVERY 30"
+    found = cepheid.match(events, text).to_pylist()
+    expected = []
+    for end in range(29, number, 30):
+        inside = [values[place] for place in range(max(0, end - 59), end) if kinds[place] == "A"]
+        halves = Decimal(2 ** (len(inside) - 1))
+        expected.append((Decimal(2 ** len(inside) - 1), halves * sum(inside), min(inside)))
+    assert [(row["n"], row["v"], row["low"]) for row in found] == expected

@@ -23,7 +23,9 @@ from cepheid.runners.pieces import Piece, can_cut, cut_by_time
 from cepheid.runners.spark.pack import unpacker
 from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.totals import parts_of_pieces
-from cepheid.runners.stream.state import Clock, Step
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.identity import fingerprint
+from cepheid.runners.stream.state import Step
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.total_parts import added_up, finished
 from contract.steps import END_OF_TIME, Memory, in_batches
@@ -53,6 +55,7 @@ def stepped(plan: Plan, batches: list[pa.Table], delay: int, shards: int) -> lis
     plan = replace(plan, exchange=replace(plan.exchange, shards=shards))
     shipment = ship(plan, batches[0].schema)
     step = replace(Step((shipment,), (0,), delay), plans=(plan,))
+    same = fingerprint((shipment,), shards)
     clocks, stores = [Clock()] * shards, [Memory() for _ in range(shards)]
     rows: list[dict[str, Any]] = []
     for batch, newest in [
@@ -69,7 +72,7 @@ def stepped(plan: Plan, batches: list[pa.Table], delay: int, shards: int) -> lis
                     )
                 ]
             outcome = step.run(clocks[shard], stores[shard], [each for each in own if each.num_rows], newest)
-            clocks[shard] = Clock.read(outcome.clock.text("same"), "same")
+            clocks[shard] = Clock.read(outcome.clock.text(same), same)
             told += [encoded(pa.Table.from_batches([part])) for _, part in outcome.results]
         packed = pa.record_batch({"query": [0] * len(told), "packed": pa.array(told, pa.binary())})
         for part in unpacker([shipment], shipment.schema)([packed]):

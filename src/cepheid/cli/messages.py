@@ -95,7 +95,9 @@ def in_words_of_the_command_line(message: str) -> str:
     message = re.sub(r"\btype=None\b", "--untyped", message)
     message = re.sub(r"\bparameters=\{'(\w+)': \.\.\.\}", r"--parameter \1=...", message)
     message = re.sub(r"\btruncate=True\b", "--truncate", message)
-    message = re.sub(r"\b(max_matches|max_partial_matches)=", lambda found: f"--{found[1].replace('_', '-')} ", message)
+    message = re.sub(
+        r"\b(max_matches|max_partial_matches|timeout)=", lambda found: f"--{found[1].replace('_', '-')} ", message
+    )
 
     def option(found: re.Match[str]) -> str:
         value = f"'{found[2]}'" if " " in found[2] else found[2]

@@ -45,6 +45,9 @@ _Shown = Annotated[
     Shown | None, typer.Option(help="How matches are printed without --output: a table, or jsonl when piped.")
 ]
 _MaxMatches = Annotated[int | None, typer.Option(metavar="N", help="Stop with an error at more matches.", min=1)]
+_Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Stop with an error when a search takes longer.", min=0)
+]
 _Truncate = Annotated[bool, typer.Option("--truncate", help="At a limit, give the matches so far, not an error.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", help="No summary.")]
 _Query = Annotated[
@@ -148,6 +151,7 @@ def run(
     thousands: o.Thousands = None,
     functions: o.FunctionsPath = None,
     max_matches: _MaxMatches = None,
+    timeout: _Timeout = None,
     truncate: _Truncate = False,
     show: _Shown = None,
     limit: _Limit = 20,
@@ -196,6 +200,8 @@ def run(
         given["model"] = cepheid.load_model(model)
     if max_matches is not None:
         given["max_matches"] = max_matches
+    if timeout is not None:
+        given["timeout"] = timeout
     others = (*query_files(query, queries or ()), model, functions)
     task = Task(parsed, list(input), roles, given, output, tuple(partition_by or ()), others)
     options = SparkOptions(

@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.engine.cold import answer
+from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
@@ -15,11 +17,12 @@ from cepheid.errors import CepheidError, DataError, EngineError, QueryError, clo
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
+from cepheid.plan.options import Limits, read_options
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.tables import as_local
 
 ENGINES = ("auto", "preferred", "reference")
-OPTIONS = ("engine", "partitions", "delay", "shards", "max_rows")  # the last three are for streams
+OPTIONS = ("engine", "timeout", "max_bytes", "partitions", "delay", "shards", "max_rows")  # the last three: streams
 
 
 def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
@@ -33,13 +36,18 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     if engine not in ENGINES:
         raise EngineError(f"engine '{engine}' cannot run a MATCH_RECOGNIZE clause", hint=f"use {' or '.join(ENGINES)}")
     if is_spark(events):
+        for name in ("timeout", "max_bytes"):
+            if name in options:
+                raise CepheidError(f"{name} is for tables in memory", hint="leave it out; Spark can cancel a job")
         from cepheid.runners.spark.rows import match_spark_rows
 
         return match_spark_rows(events, clause, engine, options)
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
-    found = run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine, available_threads())
+    limits = read_options(Limits, {name: options[name] for name in ("timeout", "max_bytes") if name in options})
+    with within_budget(limits.timeout, limits.max_bytes):
+        found = run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine, available_threads())
     return local.back(found)
 
 
@@ -61,7 +69,7 @@ def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
 def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto", threads: int = 1) -> pa.Table:
     """The result of a clause over a table in memory."""
     if engine != "reference":
-        return match_table(clause, table, threads)
+        return answer("search.preferred.run", table.num_rows, lambda: match_table(clause, table, threads))
     schema = result_schema(clause, table.schema)
     rows = match_rows(clause, table.to_pylist())
     columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]

@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
@@ -22,6 +21,8 @@ from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.columns import FLOAT64S, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.kernels.compile import search_kernel
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.worth.losses import day_length, leading_components
 from cepheid.language.bound import BoundQuery
 from cepheid.model import GapStatistics, Trips
@@ -172,11 +173,10 @@ def component_bits(bound: BoundQuery) -> dict[str, int]:
     return {component.variable: place for place, component in enumerate(ordered)}
 
 
-@numba.njit(
+@search_kernel(
     types.UniTuple(FLOAT64S, 2)(
         INT64S, INT64S, INT64S, INT64S, types.int64, types.int64, types.int64, types.int64, types.int64
-    ),
-    cache=True,
+    )
 )
 def proven_at_the_start(
     time: Int64s,
@@ -197,6 +197,8 @@ def proven_at_the_start(
     n_seen = n_lost = 0
     for part in range(len(starts) - 1):
         for event in range(starts[part], starts[part + 1]):
+            if stop_flag() != 0:
+                break
             if mask[event] & (1 << behind) == 0:
                 continue
             since = max(np.float64(time[event] - begins), 0.5)
@@ -219,7 +221,7 @@ def proven_at_the_start(
     return seen_since[:n_seen], lost_since[:n_lost]
 
 
-@numba.njit(
+@search_kernel(
     types.Tuple((FLOAT64S, FLOAT64S, types.int64, INT64S, FLOAT64S, FLOAT64S, FLOAT64S, INT64S, INT64S))(
         INT64S,
         INT64S,
@@ -233,8 +235,7 @@ def proven_at_the_start(
         types.boolean,
         types.int64,
         types.int64,
-    ),
-    cache=True,
+    )
 )
 def observe(
     time: Int64s,
@@ -266,6 +267,8 @@ def observe(
     counts = np.zeros(4, np.int64)
     for part in range(len(starts) - 1):
         for event in range(starts[part], starts[part + 1]):
+            if stop_flag() != 0:
+                break
             if mask[event] & (1 << source) == 0:
                 continue
             began = time[event]

@@ -74,6 +74,7 @@ class Budget:
 
 NO_BUDGET = Budget()
 _budget: ContextVar[Budget] = ContextVar("cepheid_budget", default=NO_BUDGET)
+_beside: ContextVar[bool] = ContextVar("cepheid_beside", default=False)  # does a caller wait beside this thread?
 _running = threading.Lock()  # kernels run one at a time, as they did under the global lock: the flag is theirs alone
 
 
@@ -130,9 +131,11 @@ def check_budget(budget: Budget | None = None) -> None:
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel that Ctrl-C, a deadline and a budget of memory can stop."""
+    """A kernel that Ctrl-C, a deadline and a budget of memory can stop; or a function that calls several of them."""
 
     def run(*arguments: Any) -> Any:
+        if _beside.get():
+            return function(*arguments)
         budget = _budget.get()
         check_budget(budget)
         while not _running.acquire(timeout=EVERY):
@@ -155,6 +158,7 @@ def _run_beside(function: Callable[..., Any], arguments: tuple[Any, ...], budget
 
     def work() -> None:
         try:
+            context.run(_beside.set, True)
             result.append(context.run(function, *arguments))
         except BaseException as error:
             failure.append(error)

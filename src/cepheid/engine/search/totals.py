@@ -4,7 +4,8 @@ The matches so far are not kept but added up, by the place and the event that th
 place takes over the sums of all events that it can follow: where no condition ties it to the one before, these are one
 running sum for each place, otherwise the events before are asked one by one. Windows hang on the first event, so where
 one ends within a partition (or a condition reads the first event), the sums are made for one first event after the
-other. Time is at most quadratic in the events of a window for each first event, memory linear in the largest window.
+other: time is at most quadratic in the events of a window for each first event, memory linear in the largest window.
+Where only the window ties the events of a match, one pass does (kernels/sliding_sums.py).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, holds, new_scratch
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, kills
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
+from cepheid.engine.kernels.sliding_sums import Task, add_up_windows
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.sums import (
     LANE_VALUES,
@@ -331,6 +333,11 @@ def add_up(
     return table.reported, table.counters
 
 
+def nothing_tied(program: Program) -> bool:
+    """Is each event of a match judged by itself, so that only the window ties them?"""
+    return program.negatives == 0 and bool((program.moments == program.moments[0]).all())
+
+
 def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals | None:
     """The totals over the matches with after < completion <= until; None: they can only be had by listing."""
     bound = plan.bound
@@ -347,19 +354,25 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
     wanted = ((completion > after) & (completion <= until)).astype(np.int64)
     groups = groups_of(summary, events, found.rows, completion, wanted)
     lanes = lanes_of(bound, summary, events).at(found.rows)
-    reported, counters = add_up(
-        laid_out,
-        compiled.program,
-        columns,
-        compiled.predicate.call,
-        LaneValues(lanes.exact, lanes.exact_place, lanes.rough, lanes.rough_place, lanes.rank, lanes.rank_place),
-        groups.group,
-        np.array([compiled.slots, compiled.whole, compiled.number], np.int64),
-        Wanted(len(groups.rows), after, how.needs_first),
-    )
+    values = LaneValues(lanes.exact, lanes.exact_place, lanes.rough, lanes.rough_place, lanes.rank, lanes.rank_place)
+    program, asked = compiled.program, 0
+    if bound.window is not None and nothing_tied(program) and not bound.postponed and not how.needs_first:
+        reported = add_up_windows(Task(laid_out, program, values, groups.group), len(groups.rows))
+    else:
+        reported, counters = add_up(
+            laid_out,
+            program,
+            columns,
+            compiled.predicate.call,
+            values,
+            groups.group,
+            np.array([compiled.slots, compiled.whole, compiled.number], np.int64),
+            Wanted(len(groups.rows), after, how.needs_first),
+        )
+        asked = int(counters[ASKED])
     has = np.flatnonzero(reported.near[:, 0] != 0)
     exact = exact_sums(Sums(reported.pieces[has], reported.near[has], reported.least[has]), 1 + len(lanes.exact))
-    seen = {"scanned": found.scanned, "candidates": len(found), "evaluations": int(counters[ASKED])}
+    seen = {"scanned": found.scanned, "candidates": len(found), "evaluations": asked}
     return GroupTotals(
         lanes, groups.rows[has], groups.bucket[has], exact, reported.near[has], reported.least[has], seen
     )

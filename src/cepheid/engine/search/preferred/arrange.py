@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import types
 
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.preferred.columnwise import plain
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause, SortKey
@@ -65,7 +65,7 @@ def partition_codes(columns: Sequence[pa.Array], length: int) -> tuple[Int64s, i
     return combined, size
 
 
-@numba.njit(types.Tuple((types.int64[::1], types.int64[::1]))(types.int64[::1], types.int64), cache=True)
+@kernel(types.Tuple((types.int64[::1], types.int64[::1]))(types.int64[::1], types.int64))
 def grouped(codes: Int64s, count: int) -> tuple[Int64s, Int64s]:
     """The rows of each code together, in the order in which they came, and where each code begins."""
     bounds = np.zeros(count + 1, np.int64)

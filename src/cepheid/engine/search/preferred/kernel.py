@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.preferred.judge import JUDGE, Judge, extend, holds_here
 from cepheid.engine.search.preferred.program import (
     AT_START,
@@ -247,6 +247,8 @@ def attempt(
         if failed:
             if depth == 0:
                 return longest_path(scratch, best)
+            if stop_flag() != 0:
+                return UNMATCHED
             depth -= 1
             step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
             scratch.state[TRAIL] = scratch.choices[depth, 2]
@@ -255,7 +257,7 @@ def attempt(
                 scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
 
 
-@numba.njit(SCRATCH(SCRATCH), cache=True)
+@kernel(SCRATCH(SCRATCH))
 def with_more_room(scratch: Scratch) -> Scratch:
     """The same, with twice the room for choices and marks."""
     room = 2 * len(scratch.marks)
@@ -272,7 +274,7 @@ def with_more_room(scratch: Scratch) -> Scratch:
     )
 
 
-@numba.njit(INT64S(INT64S), cache=True)
+@kernel(INT64S(INT64S))
 def grown(values: Int64s) -> Int64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.int64)
@@ -280,7 +282,7 @@ def grown(values: Int64s) -> Int64s:
     return larger
 
 
-@numba.njit(INT32S(INT32S, INT), cache=True)
+@kernel(INT32S(INT32S, INT))
 def grown_path(values: Int32s, needed: int) -> Int32s:
     """The same values with room for at least so many."""
     larger = np.empty(max(2 * len(values), needed), np.int32)
@@ -300,7 +302,7 @@ def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
     return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
 
 
-@numba.njit(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH), cache=True, nogil=True)
+@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH))
 def search(
     program: Program, rows: Rows, mode: Mode, judge: Judge, scratch: Scratch
 ) -> tuple[Int64s, Int64s, Int32s, int]:
@@ -315,7 +317,7 @@ def search(
     for partition in range(len(rows.bounds) - 1):
         high = rows.bounds[partition + 1]
         start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
-        while start < min(high, rows.until[partition]):
+        while start < min(high, rows.until[partition]) and stop_flag() == 0:
             length = UNMATCHED
             if not is_hopeless(rows, mode, start, high):
                 length = attempt(program, rows, mode, judge, scratch, partition, start, number)
@@ -352,7 +354,7 @@ def search(
     return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
 
 
-@numba.njit(INT64S(BYTES, INT64S), cache=True, nogil=True)
+@kernel(INT64S(BYTES, INT64S), unlocked=True)
 def upcoming_rows(holds: Bytes, bounds: Int64s) -> Int64s:
     """For each row the next one, itself included, of which a condition may hold; the end of the partition if none."""
     found = np.empty(len(holds), np.int64)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 
+from cepheid.engine.kernels.stop import guarded
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s
 from cepheid.language.match_recognize.bound import BoundClause, MatchNumber, walk
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
@@ -31,11 +33,17 @@ def available_threads() -> int:
 
 
 def side_by_side(work: Callable[[Any], T], parts: list[Any]) -> list[T]:
-    """The work of each part, in threads of its own."""
+    """The work of each part, in threads of its own; all of it can be stopped at once."""
     if len(parts) == 1:
         return [work(parts[0])]
+    found: list[T] = guarded(_in_threads)(work, parts)
+    return found
+
+
+def _in_threads(work: Callable[[Any], T], parts: list[Any]) -> list[T]:
     with ThreadPoolExecutor(len(parts)) as pool:
-        return list(pool.map(work, parts))
+        waiting = [pool.submit(copy_context().run, work, part) for part in parts]
+        return [each.result() for each in waiting]
 
 
 def pieces(rows: Arranged, threads: int) -> list[Arranged]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from numba import types
 
+from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.preferred.columnwise import Values, evaluate, fitting, plain, whole
 from cepheid.errors import QueryError
 from cepheid.language.match_recognize.aggregates import AGGREGATES
@@ -249,7 +249,7 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
 # Points of one match come one after the other, so what a point sees mostly continues what the one before it saw.
 
 
-@numba.njit(INT64S(INT64S, FLAGS, INT64S, INT64S, INT64S), cache=True)
+@kernel(INT64S(INT64S, FLAGS, INT64S, INT64S, INT64S))
 def whole_sums(values: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, counts: Int64s) -> Int64s:
     """The sum of values[first:last] for each point; how many of them are known goes to `counts`."""
     sums = np.zeros(len(first), np.int64)
@@ -266,7 +266,7 @@ def whole_sums(values: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last
     return sums
 
 
-@numba.njit(FLOATS(FLOATS, FLAGS, INT64S, INT64S, INT64S), cache=True)
+@kernel(FLOATS(FLOATS, FLAGS, INT64S, INT64S, INT64S))
 def real_sums(
     values: npt.NDArray[np.float64], known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, counts: Int64s
 ) -> npt.NDArray[np.float64]:
@@ -285,7 +285,7 @@ def real_sums(
     return sums
 
 
-@numba.njit(INT64S(INT64S, FLAGS, INT64S, INT64S, types.boolean), cache=True)
+@kernel(INT64S(INT64S, FLAGS, INT64S, INT64S, types.boolean))
 def extremes(ranks: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, largest: bool) -> Int64s:
     """Which of the values first to last is the smallest or largest, the earliest of equal ones; -1 for none."""
     chosen = np.full(len(first), -1, np.int64)
