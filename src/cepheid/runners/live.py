@@ -19,6 +19,7 @@ from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
 from cepheid.runners.stream.resident import Resident
+from cepheid.runners.stream.resident_stacks import ResidentStacks, is_plain
 from cepheid.runners.stream.state import Outcome, Step, fingerprint
 from cepheid.runners.tables import as_local
 
@@ -205,7 +206,8 @@ def live_query(
     narrow = pa.schema([column for column in columns if column.name in needed])
     steps = whole_steps(delay, shipments[0].plan.bound.schema, "delay")
     step = Step(shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments))
-    resident = Resident(step, narrow, fingerprint(shipments, 1))
+    kind = ResidentStacks if is_plain(step, narrow) else Resident
+    resident = kind(step, narrow, fingerprint(shipments, 1))
     if state is not None:
         resident.restore(state)
     return Live(resident, columns, options, next(iter(queries.values())))

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
-from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, is_interpreted
+from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, is_interpreted, handed_over
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -98,7 +98,7 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
-            return numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), True
+            return handed_over(numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), PREDICATE), True
         except numba.core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
     names = ", ".join(function.__name__ for _, function in functions)
@@ -117,7 +117,7 @@ def _called_from_kernels(plain: Any) -> Any:
             holds = bool(plain(case, at, counted, running, columns))
         return holds
 
-    return numba.njit(PREDICATE)(predicate)
+    return handed_over(numba.njit(PREDICATE)(predicate), PREDICATE)
 
 
 class _Writer:
