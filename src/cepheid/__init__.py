@@ -10,13 +10,12 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from cepheid.api import Query, fit, live, match, query
+from cepheid.api import Query, fit, live, match, query, why
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError, TimeoutReached
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
 
 if TYPE_CHECKING:
-    from cepheid.diagnose.diagnose import why
     from cepheid.language.build import any_of, event, seq
     from cepheid.language.expressions import attr, call, equivalent, var
     from cepheid.model import (
@@ -88,7 +87,6 @@ _LATER |= dict.fromkeys(
     "cepheid.model",
 )
 _LATER["show"] = "cepheid.report.show"
-_LATER["why"] = "cepheid.diagnose.diagnose"
 _SUBMODULES = frozenset({"build", "plot", "sql"})
 
 # A library says nothing by itself: who wants to hear what runs adds a handler to the logger `cepheid`.

@@ -11,13 +11,10 @@ from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
-from cepheid.language.bind import bind
-from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.checked import CheckedQuery
 from cepheid.language.match_recognize.parse import is_clause
-from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
-from cepheid.language.schema import Schema
 from cepheid.row_query import RowQuery, row_query
 from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
 from cepheid.runners.options import BatchOptions, Options, StreamOptions
@@ -60,15 +57,8 @@ class Explanation(str):
         return query_html(self.syntax, plans)
 
 
-class Query:
+class Query(CheckedQuery):
     """A checked query. Equal queries have equal syntax; `str` gives the canonical text."""
-
-    def __init__(
-        self, syntax: s.QuerySyntax, text: str | None = None, parameters: Mapping[str, Any] | None = None
-    ) -> None:
-        self.syntax = syntax
-        self.text = text
-        self.parameters = dict(parameters or {})
 
     @overload
     def match(self, events: Any, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
@@ -99,8 +89,6 @@ class Query:
 
     def why(self, events: Any, **options: Unpack[PlanKeywords]) -> Diagnosis:
         """Why it finds nothing, or too little; see `cepheid.why`."""
-        from cepheid.diagnose.diagnose import why
-
         return why(events, self, **options)
 
     def live(
@@ -113,24 +101,11 @@ class Query:
         """The automaton as a drawing, in the colours of where it is shown."""
         return automaton_svg(self.syntax)
 
-    def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
-        """The query over events of a schema; errors point into the text it was written as."""
-        return bind(self.syntax, schema, {**self.parameters, **(parameters or {})}, self.text)
-
-    def __str__(self) -> str:
-        return to_text(self.syntax)
-
     def __repr__(self) -> str:
         return f"cepheid.query({str(self)!r})"
 
     def _repr_html_(self) -> str:
         return query_html(self.syntax)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Query) and (self.syntax, self.parameters) == (other.syntax, other.parameters)
-
-    def __hash__(self) -> int:
-        return hash(self.syntax)
 
 
 @overload
@@ -262,6 +237,26 @@ def fit(
     asked = sase_query(query, parameters, "a MATCH_RECOGNIZE clause has no losses to fit")
     stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives, "loss_by": loss_by}
     return fit_model(history, asked, **stated, **keywords)
+
+
+def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]) -> Diagnosis:
+    """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
+
+    Takes the options of `match`. Tables beyond `most_events`, two million unless told, are thinned out, and the
+    diagnosis says how. Printed it is the whole story; a notebook shows it as tables.
+
+    >>> import pyarrow as pa
+    >>> events = pa.table({"ts": [98, 100, 120], "type": ["D", "C", "D"]})
+    >>> for hint in why(events, "PATTERN SEQ(C c, D d) WITHIN 5").hints:
+    ...     print(hint.text)
+    D d comes after C c, but 20 later at the soonest; what comes in time comes before it
+    WITHIN 5 is too short: the closest needs 21
+    """
+    from cepheid.diagnose.diagnose import MOST_EVENTS, diagnose
+
+    keywords: dict[str, Any] = dict(options)
+    asked = sase_query(query, keywords.pop("parameters", None))
+    return diagnose(events, asked, MOST_EVENTS if most_events is None else most_events, keywords)
 
 
 def live(

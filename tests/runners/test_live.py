@@ -32,9 +32,7 @@ def rows_of(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
-def check_live(
-    data: Any, query: Any, table: pa.Table, delay: int, engine: str = "reference", **options: Any
-) -> None:
+def check_live(data: Any, query: Any, table: pa.Table, delay: int, engine: str = "reference", **options: Any) -> None:
     """What is found in drawn pieces, the state saved and restored in between, is what a batch finds."""
     asked = cepheid.query(query) if isinstance(query, str) else cepheid.Query(query)
     resident.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired

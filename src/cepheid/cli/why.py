@@ -58,7 +58,7 @@ def why(
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
-    from cepheid.diagnose import why as find_why
+    from cepheid.api import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None
     given = {"model": loaded, "scoring": scoring, **roles.arguments()}

@@ -106,8 +106,9 @@ class KeptStacks:
         self._mask.extend(mask)
         if self._layout.attributes:
             columns = fill(self._layout, table, rows, self.plan.bound.schema)
-            for kept, fresh in zip((self._whole, self._number, self._null), columns[:3], strict=True):
-                kept.extend(fresh)
+            self._whole.extend(columns.whole)
+            self._number.extend(columns.number)
+            self._null.extend(columns.null)
         own = self.rows
         for row, key in enumerate(keys.tolist(), start):
             own[key].append(row)
@@ -195,7 +196,6 @@ class KeptStacks:
         check_limit(self.plan, "max_matches", bool(counters[OVERFLOW]))
         return Matches(tuple(Chosen(chosen[found[:, place]]) for place in range(places)), completion)
 
-
     def _picked(self, kept: Growing, chosen: Int64s) -> npt.NDArray[Any]:
         if not self._layout.attributes:
             return np.empty((kept.values().shape[0], len(chosen)), kept.values().dtype)
@@ -206,7 +206,7 @@ class Growing:
     """Rows of numbers that grow at their end without being copied each time."""
 
     def __init__(self, values: npt.NDArray[Any]) -> None:
-        self._values, self._length = values, values.shape[1]
+        self._values, self._length = values, int(values.shape[1])
 
     def __len__(self) -> int:
         return self._length
@@ -217,8 +217,7 @@ class Growing:
 
     def extend(self, more: npt.NDArray[Any]) -> None:
         """Puts more at the end."""
-        number = more.shape[-1]
-        length = self._length + number
+        length = self._length + int(more.shape[-1])
         if length > self._values.shape[1]:
             larger = np.empty((self._values.shape[0], max(2 * length, 1024)), self._values.dtype)
             larger[:, : self._length] = self.values()
@@ -229,7 +228,7 @@ class Growing:
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Forgets the others."""
         self._values = np.ascontiguousarray(self.values()[:, which])
-        self._length = self._values.shape[1]
+        self._length = int(self._values.shape[1])
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
-from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, is_interpreted, handed_over
+from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES

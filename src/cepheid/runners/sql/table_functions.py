@@ -17,9 +17,9 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
 
-from cepheid.api import sase_query
 from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError
+from cepheid.language.checked import checked_query
 from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
@@ -153,7 +153,7 @@ def analysed(
     schema = to_arrow_schema(table.dataType, timezone="UTC")
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
-    plan = spark_plan(sase_query(text), bounded.schema, chosen)
+    plan = spark_plan(checked_query(text), bounded.schema, chosen)
     needed = plan.scan.columns
     shipment = ship(plan, bounded.schema)
     keys = plan.exchange.keys if itself else ()

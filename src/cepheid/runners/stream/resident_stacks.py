@@ -71,13 +71,13 @@ class ResidentStacks(Resident):
             taken = self._taken(np.concatenate([chosen.rows for chosen in matches.chosen]))
             columns = [column.combine_chunks() for column in taken.columns]
             time = columns[taken.column_names.index(bound.schema.time)]
-            events = [
+            structs = [
                 pa.StructArray.from_arrays(
                     [column.slice(place * number, number) for column in columns], taken.column_names
                 )
                 for place in range(places)
             ]
-            arrays = [time.slice(0, number), time.slice((places - 1) * number, number), *events]
+            arrays = [time.slice(0, number), time.slice((places - 1) * number, number), *structs]
             if [array.type for array in arrays] == schema.types:
                 return [pa.RecordBatch.from_arrays(arrays, schema=schema)]
         events = EventTable(self.table(), self._stacks.time, self._stacks.time)
