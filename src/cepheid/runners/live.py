@@ -34,6 +34,8 @@ class Numbers:
     late: int = 0  # came after time had passed them, and were left out
     matches: int = 0
     retained: int = 0  # events in memory, those included that a later match turns out not to need
+    state_bytes: int = 0  # that they take
+    watermark: int | None = None  # all matches that complete by then are known; in steps of the time column
 
 
 class Live:
@@ -59,8 +61,9 @@ class Live:
 
     @property
     def numbers(self) -> Numbers:
-        """How many events, late events and matches there were."""
-        return replace(self._numbers, retained=len(self._resident))
+        """How many events, late events and matches there were, and what is kept of them."""
+        kept = self._resident
+        return replace(self._numbers, retained=len(kept), state_bytes=kept.nbytes, watermark=None if self._finished else kept.until)
 
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are complete now, as a table of the same kind.

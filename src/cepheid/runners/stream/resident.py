@@ -67,6 +67,11 @@ class Resident:
     def __len__(self) -> int:
         return len(self._times)
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the events that are kept."""
+        return sum(piece.nbytes for piece in self.pieces)
+
     def take(self, fresh: pa.Table | None, until: int | None = None) -> Outcome:
         """Takes in new events and, if these or `until` move the watermark, finds what completes by it."""
         late, count = None, 0
