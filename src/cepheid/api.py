@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
-from cepheid.errors import QueryError
+from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.check import check
 from cepheid.language.checked import CheckedQuery
@@ -85,6 +85,7 @@ class Query(CheckedQuery):
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
         from cepheid.runners.dispatch import explain
 
+        _check_near(options, "analyze")
         return Explanation(explain(self, events, analyze=analyze, **options), self.syntax)
 
     def why(self, events: Any, **options: Unpack[PlanKeywords]) -> Diagnosis:
@@ -124,6 +125,7 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
     WHERE [tag]
     WITHIN 12 hours
     """
+    check_parameters(parameters)
     if isinstance(text, RowQuery):
         return text
     if isinstance(text, Query):
@@ -131,10 +133,37 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
     if hasattr(text, "to_syntax"):
         return Query(text.to_syntax(), None, parameters)
     if not isinstance(text, str):
-        raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
+        hint = "for example 'PATTERN SEQ(Shelf a, Exit b) WHERE [tag] WITHIN 1 hour'"
+        if isinstance(text, list | tuple):
+            hint = "several queries have names: {'thefts': query, ...}"
+        elif hasattr(text, "columns") or hasattr(text, "schema"):
+            hint = "the events come first: cepheid.match(events, query)"
+        raise QueryError(f"a query is a text or a pattern, not {type(text).__name__}", hint=hint, code="not-a-query")
     if is_clause(text):
         return row_query(text)
     return Query(check(parse(text), text), text, parameters)
+
+
+def check_parameters(parameters: Any) -> None:
+    """Parameters have names."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise QueryError(
+            f"parameters={parameters!r} does not say which word has which value",
+            hint="for example parameters={'T': 3600}",
+            code="bad-parameter",
+        )
+
+
+def _check_dialect(options: Mapping[str, Any]) -> None:
+    if "dialect" in options:
+        raise CepheidError("dialect is an option of MATCH_RECOGNIZE clauses", hint="leave it out here")
+
+
+def _check_near(options: Mapping[str, Any], own: str) -> None:
+    """An option that is misspelt may be one of this call alone."""
+    for name in options:
+        if name not in MatchKeywords.__annotations__ and closest(name, [own]):
+            raise CepheidError(f"no option '{name}'", hint=f"did you mean {own}?")
 
 
 def sase_query(
@@ -206,6 +235,7 @@ def match(events: Any, query: Any, **options: Any) -> Any:
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
         result = run(events, queries, **options)
     else:
+        _check_dialect(options)
         result = run(events, as_query(query, parameters), **options)
     if _log.isEnabledFor(logging.INFO):
         size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
@@ -254,6 +284,7 @@ def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **optio
     """
     from cepheid.diagnose.diagnose import MOST_EVENTS, diagnose
 
+    _check_near(options, "most_events")
     keywords: dict[str, Any] = dict(options)
     asked = sase_query(query, keywords.pop("parameters", None))
     return diagnose(events, asked, MOST_EVENTS if most_events is None else most_events, keywords)

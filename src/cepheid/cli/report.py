@@ -69,6 +69,10 @@ def report(
         raise CepheidError("--truth needs to know how it is read", hint=hint)
     if output.is_dir():
         raise CepheidError(f"--output {output} is a directory", hint=f"write {output / 'report.html'}")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise CepheidError(
+            f"--output {output}: a report is a page of HTML", hint=f"write {output.with_suffix('.html')}"
+        )
     files = find_files(input, format)
     check_outputs({"--output": output}, [*files.addresses, *query_files(query), model, truth, functions])
     load_functions(functions)

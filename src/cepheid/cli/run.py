@@ -212,6 +212,8 @@ def run(
     stages = Stages()
     if console and not stream:
         raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
+    if not stream:
+        refuse_stream_options(options)
     if stream:
         ran = _streamed(task, options, stages, lambda found: deliver(found, None, show, roles, limit), console)
     elif (topic := next((item for item in input if kafka_topic(item) is not None), None)) is not None:
@@ -230,6 +232,21 @@ def run(
             note("the result was cut short at a limit: there are more matches")
         if ran.matches == 0 and not stream:
             say_why(ran)
+
+
+def refuse_stream_options(options: SparkOptions) -> None:
+    """An error for an option that only a stream reads."""
+    given = {
+        "--delay": options.delay,
+        "--checkpoint": options.checkpoint,
+        "--trigger": options.trigger,
+        "--files-per-batch": options.files_per_batch,
+        "--schema": options.schema,
+        "--kafka": options.kafka or None,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise CepheidError(f"{name} is an option of streams", hint="add --stream, or leave it out")
 
 
 def _streamed(

@@ -30,7 +30,7 @@ from cepheid.language.schema import Schema
 from cepheid.plan.options import PlanOptions
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records
-from cepheid.runners.tables import as_local
+from cepheid.runners.tables import as_local, no_table
 
 MOST_EVENTS = 2_000_000
 _MOST_TYPES = 12  # shown of the types that occur
@@ -43,8 +43,10 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
     given = Options.from_keywords(keywords)
     local = as_local(events)
     if local is None:
-        hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
-        raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
+        if hasattr(events, "isStreaming"):
+            hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
+            raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
+        raise no_table(events, "pyarrow, pandas or polars")
     arrow = read_records(query, local.arrow, given).table
     bound = query.bind(Schema.from_arrow(arrow.schema, **given.roles()))
     if bound.pattern is not None:

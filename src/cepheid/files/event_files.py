@@ -66,7 +66,8 @@ def _explained(path: Path, read: Callable[[Path], pa.Table]) -> pa.Table:
     try:
         return read(path)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {_first_line(error)}") from None
+        hint = "mend that line, or look whether the file is what its name says"
+        raise DataError(f"cannot read {path}: {_first_line(error)}", hint=hint) from None
 
 
 def _first_line(error: Exception) -> str:
@@ -76,12 +77,17 @@ def _first_line(error: Exception) -> str:
 def _read_csv(path: Path) -> pa.Table:
     from pyarrow import csv
 
-    return csv.read_csv(
+    read = csv.read_csv(
         path,
         read_options=csv.ReadOptions(block_size=_block_size(path)),
         parse_options=csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
         convert_options=csv.ConvertOptions(strings_can_be_null=True, null_values=["", "NULL", "null", "NA", "NaN"]),
     )
+    for column in read.schema:
+        if pa.types.is_binary(column.type):  # what Arrow makes of texts that are not UTF-8
+            hint = f"convert it, for example with iconv -f latin1 -t utf-8 {path} > {path.stem}-utf8.csv"
+            raise DataError(f"{path} is not written in UTF-8, in column '{column.name}'", hint=hint)
+    return read
 
 
 def _block_size(path: Path) -> int:

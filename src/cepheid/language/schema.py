@@ -176,5 +176,7 @@ def _checked_lacks(
 def _raise_missing(role: str, name: str, names: list[str]) -> None:
     guess = closest(name, names)
     hint = f"did you mean {role}='{guess}'?" if guess else f"the columns are {', '.join(names)}"
+    if not names:
+        hint = "the table has no columns"
     hint += " (pass type=None for an untyped stream)" if role == "type" else ""
     raise DataError(f"no column '{name}' for the {role}; {hint}")

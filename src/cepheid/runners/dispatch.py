@@ -8,7 +8,7 @@ from typing import Any
 from cepheid.errors import DataError
 from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
 from cepheid.runners.options import Options
-from cepheid.runners.tables import as_local
+from cepheid.runners.tables import as_local, no_table
 
 
 def run(events: Any, query: Any, **keywords: Any) -> Any:
@@ -19,7 +19,7 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
         return match_spark(events, query, keywords)
     local = as_local(events)
     if local is None:
-        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+        raise no_table(events)
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
         return local.back(run_tables(query, local.arrow, options))
@@ -44,7 +44,7 @@ def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords
             )
         return explain_spark(events, query, keywords)
     if local is None:
-        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+        raise no_table(events)
     return explain_table(query, local.arrow, Options.from_keywords(keywords), analyze)
 
 

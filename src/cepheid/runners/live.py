@@ -63,7 +63,9 @@ class Live:
     def numbers(self) -> Numbers:
         """How many events, late events and matches there were, and what is kept of them."""
         kept = self._resident
-        return replace(self._numbers, retained=len(kept), state_bytes=kept.nbytes, watermark=None if self._finished else kept.until)
+        return replace(
+            self._numbers, retained=len(kept), state_bytes=kept.nbytes, watermark=None if self._finished else kept.until
+        )
 
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are complete now, as a table of the same kind.
@@ -133,7 +135,8 @@ class Live:
                 pa.array([value], field.type)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                 told = f"{value!r} does not fit a column of {field.type}"
-                raise DataError(told, column=field.name, row=row) from None
+                hint = f"send a value of that type, or give '{field.name}' another one in the schema"
+                raise DataError(told, column=field.name, row=row, hint=hint) from None
         return pa.array(values, field.type)
 
     def _fitted(self, table: pa.Table) -> pa.Table:
@@ -161,7 +164,8 @@ class Live:
         try:
             column = pa.chunked_array([pa.array([time]).cast(kind)])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            raise DataError(f"{time!r} is not a time of column '{name}', which is {kind}") from None
+            hint = "pass a whole number" if pa.types.is_integer(kind) else "pass a datetime"
+            raise DataError(f"{time!r} is not a time of column '{name}', which is {kind}", hint=hint) from None
         return int(times_of(pa.table({name: column}), name)[0])
 
     def _told(self, outcome: Outcome) -> Any:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
 
-PYSPARK = (4, 3)  # the oldest that is tested
+PYSPARK = (4, 0)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
 DataFrame: TypeAlias = Any  # a PySpark DataFrame, classic or Connect; importing PySpark for its name costs a second
 Session: TypeAlias = Any

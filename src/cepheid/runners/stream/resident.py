@@ -217,6 +217,8 @@ class Resident:
 
     def restore(self, state: bytes) -> None:
         """Goes on from a state that was saved by the same query over the same columns."""
+        if not isinstance(state, bytes):
+            raise DataError(f"state is {type(state).__name__}, not bytes", hint="pass what save() returned")
         try:
             rows = decoded(state).to_pylist()
             parts = {kind: {row["number"]: row["packed"] for row in rows if row["kind"] == kind} for kind in _KINDS}
