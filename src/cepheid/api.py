@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
@@ -154,6 +155,18 @@ def check_parameters(parameters: Any) -> None:
         )
 
 
+def _check_used(parameters: Mapping[str, Any] | None, queries: Iterable[object]) -> None:
+    """A parameter that no query names is a mistake."""
+    text = "\n".join(map(str, queries))
+    for name in parameters or ():
+        if not re.search(rf"\b{re.escape(name)}\b", text):
+            raise QueryError(
+                f"parameters={{'{name}': ...}}: the query has no word '{name}'",
+                hint=f"write {name} where the value should stand, or leave it out",
+                code="bad-parameter",
+            )
+
+
 def _check_dialect(options: Mapping[str, Any]) -> None:
     if "dialect" in options:
         raise CepheidError("dialect is an option of MATCH_RECOGNIZE clauses", hint="leave it out here")
@@ -233,10 +246,13 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         queries = {name: as_query(each, parameters) for name, each in query.items()}
         if any(isinstance(each, RowQuery) for each in queries.values()):
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
+        _check_used(parameters, queries.values())
         result = run(events, queries, **options)
     else:
         _check_dialect(options)
-        result = run(events, as_query(query, parameters), **options)
+        one = as_query(query, parameters)
+        _check_used(parameters, [one])
+        result = run(events, one, **options)
     if _log.isEnabledFor(logging.INFO):
         size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
         _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)

@@ -82,7 +82,8 @@ class Live:
             local = as_local(events)
             if local is None:
                 told = "events must be a mapping, a list of them, or a pyarrow, pandas or polars table"
-                raise DataError(f"{told}, not {_kind(events)}")
+                hint = f"for example {{{', '.join(f'{name!r}: ...' for name in self._schema.names)}}}"
+                raise DataError(f"{told}, not {_kind(events)}", hint=hint)
             self._back, arrow = local.back, local.arrow
         return self._told(self._resident.take(self._fitted(arrow)))
 

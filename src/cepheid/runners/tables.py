@@ -82,7 +82,7 @@ def _column(series: pd.Series[Any]) -> pa.Array:
     try:
         return pa.Array.from_pandas(series)
     except pa.ArrowNotImplementedError:
-        told = f"column '{series.name}' holds values of {series.dtype}, which no query can use"
+        told = f"it holds values of {series.dtype}, which no query can use"
         raise DataError(told, column=str(series.name), hint="drop it or cast it first") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         missing = series.isna()

@@ -150,8 +150,7 @@ def _check_column(table: pa.Table, given: Any) -> None:
     """A word without a number is the name of a column."""
     if isinstance(given, str) and given.isidentifier() and unit_named(given) is None:
         guess = closest(given, table.column_names)
-        hint = f"did you mean uncertainty='{guess}'? " if guess else ""
-        hint += "It takes a length, such as '7.5 s', or a column"
+        hint = f"did you mean uncertainty='{guess}'?" if guess else "give a length, such as '7.5 s', or a column"
         raise DataError(f"uncertainty='{given}' is neither a length of time nor a column", hint=hint)
 
 
