@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
@@ -23,6 +22,7 @@ from cepheid.language.checked import checked_query
 from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
+from cepheid.runners.spark.arrow_types import to_arrow_schema
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import Session, spark_schema
@@ -150,7 +150,7 @@ def analysed(
         keywords["model"] = load_model(keywords["model"])
     given = Options.from_keywords(keywords)
     refuse_output(given)
-    schema = to_arrow_schema(table.dataType, timezone="UTC")
+    schema = to_arrow_schema(table.dataType)
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
     plan = spark_plan(checked_query(text), bounded.schema, chosen)
