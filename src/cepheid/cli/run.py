@@ -25,7 +25,7 @@ from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
-from cepheid.files.event_files import UNIX, read_events
+from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 from cepheid.report.facts import facts
@@ -186,11 +186,7 @@ def run(
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper)
     given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
     given |= {"truncate": True} if truncate else {}
-    policy = "set aside" if aside is not None and bad_records is None else bad_records
-    records = {"bad_records": policy, "aside": aside, "decimal": decimal, "thousands": thousands}
-    given |= {name: value for name, value in {**records, "dedupe": dedupe}.items() if value is not None}
-    if policy is not None and time_format not in (None, UNIX):
-        given["time_format"] = time_format  # which rows are not written like this, `match` has to know
+    given |= o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
     if model is not None:
         given["model"] = cepheid.load_model(model)
     if max_matches is not None:

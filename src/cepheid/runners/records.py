@@ -81,6 +81,8 @@ def without_null_keys(bound: BoundQuery, records: Records, options: Options) -> 
         nulls = records.table.column(name).is_null().to_numpy().astype(bool) & concerned
         problems.append(Problem(name, nulls, "is NULL, and it is a key of the query"))
     clean = _by_policy(records, problems, options, records.table)
+    if clean is records:
+        return records
     bad = [part for part in (records.bad, clean.bad) if part is not None]
     return replace(clean, bad=pa.concat_tables(map(_as_text, bad), promote_options="permissive") if bad else None)
 
