@@ -38,7 +38,7 @@ class _Spent:
 
 
 _started: set[str] = set()  # engines for which a process compiles
-_ready: set[str] = set()  # engines that are compiled: a live query asks with every event
+_ready: set[str] = set()  # engines that were found compiled: a cache is read once, not with every call
 
 
 def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
@@ -58,14 +58,15 @@ def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
 
 
 def _is_cold(module: str, events: int) -> bool:
-    if module in _ready or not COMPILES or os.environ.get("CEPHEID_COMPILE") == "always":
+    if not COMPILES or os.environ.get("CEPHEID_COMPILE") == "always":
         return False
     if events > FEW_EVENTS or _Spent.seconds >= IN_ALL:
         return False
-    searches = search_kernels(importlib.import_module(f"cepheid.engine.{module}"))
-    if not all(each.is_ready() for each in searches):
-        return True
-    _ready.add(module)
+    if module not in _ready:
+        searches = search_kernels(importlib.import_module(f"cepheid.engine.{module}"))
+        if not all(each.is_ready() for each in searches):
+            return True
+        _ready.add(module)
     return False
 
 
