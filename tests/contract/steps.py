@@ -10,9 +10,12 @@ import pyarrow as pa
 
 from cepheid.plan.physical import Plan
 from cepheid.runners.spark.shipment import ship
-from cepheid.runners.stream.state import Clock, Step
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.identity import Fingerprint
+from cepheid.runners.stream.state import Step
 
 END_OF_TIME = 10_000
+SAME = Fingerprint(1)
 Signature = list[list[int]]
 
 
@@ -55,6 +58,9 @@ class Memory:
     def end(self, query: int, ended: bytes) -> None:
         self.ends[query] = ended
 
+    def forget(self, query: int) -> None:
+        self.ends.pop(query, None)
+
 
 def in_batches(draw: st.DrawFn, table: pa.Table, delay: int, most: int = 4) -> list[pa.Table]:
     """The rows in an order that never leaves one more than `delay` behind the newest, cut into micro-batches."""
@@ -82,7 +88,7 @@ def found_in_steps(plan: Plan, batches: list[pa.Table], delay: int) -> list[Sign
     ]:
         outcome = step.run(clock, store, [batch] if batch is not None and batch.num_rows else [], newest)
         assert outcome.late is None
-        clock = Clock.read(outcome.clock.text("same"), "same")
+        clock = Clock.read(outcome.clock.text(SAME), SAME)
         found += [match for _, part in outcome.results for match in signatures(plan, part.to_pylist())]
     return sorted(found)
 

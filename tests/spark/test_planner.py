@@ -14,7 +14,8 @@ from cepheid.runners.spark.batch import relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.session import arrow_schema
 from cepheid.runners.spark.shipment import ship
-from cepheid.runners.stream.state import Clock, Step
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.state import Step
 from cepheid.simulate.correlated import correlated_stocks, correlation_query
 from spark.test_stream_state import Memory
 

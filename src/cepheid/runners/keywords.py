@@ -96,6 +96,10 @@ class MatchKeywords(PlanKeywords, total=False):
     heartbeat: bool
     metrics: str
     clock: Literal["all", "relevant"]
+    max_ahead: Length | None  # how far before the machine's clock an event may lie
+    max_state_bytes: int | None
+    max_key_events: int | None
+    when_full: Literal["fail", "drop oldest", "drop largest keys", "sample"]
 
 
 def signature_with(call: Callable[..., Any], *kinds: type) -> inspect.Signature:

@@ -18,9 +18,10 @@ from cepheid.runners.many import check_names
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
+from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.resident import Resident
 from cepheid.runners.stream.resident_stacks import ResidentStacks, is_plain
-from cepheid.runners.stream.state import Outcome, Step, fingerprint
+from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
 
 _ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
@@ -213,7 +214,9 @@ def live_query(
     needed = {name for shipment in shipments for name in shipment.plan.bound.schema.names}
     narrow = pa.schema([column for column in columns if column.name in needed])
     steps = whole_steps(delay, shipments[0].plan.bound.schema, "delay")
-    step = Step(shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments))
+    step = Step(
+        shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments), schema=narrow
+    )
     kind = ResidentStacks if is_plain(step, narrow) else Resident
     resident = kind(step, narrow, fingerprint(shipments, 1))
     if state is not None:

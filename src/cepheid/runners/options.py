@@ -26,6 +26,7 @@ from cepheid.plan.options import (
 MEMORY = 512 * 2**20  # bytes of events that one task holds at a time, unless told otherwise
 SHARDS = 16
 BAD_RECORDS = ("fail", "drop", "set aside")
+POLICIES = ("fail", "drop oldest", "drop largest keys", "sample")
 OUTPUTS = ("rows", "count", "compressed")
 
 
@@ -150,6 +151,12 @@ class StreamOptions:
     heartbeat: bool = option(False, flag)  # True: the machine's clock moves time on every second, silence or not
     metrics: str = option("cepheid", text)  # the name under which a listener finds events, late, retained, ...
     clock: str = option("all", one_of("all", "relevant"))  # which events move time on
+    max_ahead: Any = field(
+        default=None, metadata=takes(anything)
+    )  # how far before the machine's clock an event may lie; one beyond cannot be an event
+    max_state_bytes: int | None = option(None, whole(1))  # of retained events, over all shards
+    max_key_events: int | None = option(None, whole(1))  # retained events of one key
+    when_full: str = option("fail", one_of(*POLICIES))  # what goes when a bound, or a limit of a search, is met
 
 
 def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options, BatchOptions | StreamOptions]:

@@ -20,6 +20,7 @@ from cepheid.runners.many import check_names
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, spark_options
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
+from cepheid.runners.spark.pack import BAD
 from cepheid.runners.spark.pushdown import needed_events
 from cepheid.runners.spark.records import syntaxes, with_spark_records
 from cepheid.runners.spark.session import DataFrame, arrow_schema
@@ -29,9 +30,11 @@ from cepheid.runners.spark.totals import total_batch
 def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataFrame:
     """The matches of a query, or of several with names, in a Spark table, batch or stream."""
     options, spreading = spark_options(keywords, df.isStreaming)
-    df = with_spark_records(df, syntaxes(query), options)
+    streaming = spreading if isinstance(spreading, StreamOptions) else None
+    df = with_spark_records(df, syntaxes(query), options, streaming)
+    given = options
     df, options, early = with_spark_bounds(df, options)
-    schema = arrow_schema(df)
+    schema = arrow_schema(df.drop(BAD))
     plans: Plan | dict[str, Plan]
     if isinstance(query, Mapping):
         check_names(query)
@@ -44,7 +47,7 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> DataF
         raise DataError(f"SUMMARISE on Spark is for {kind}", hint="match without it and aggregate the rows")
     check_used(plans.values() if isinstance(plans, dict) else [plans], spreading)
     if isinstance(spreading, StreamOptions):
-        return stream.match_stream(df, plans, spreading, early)
+        return stream.match_stream(df, plans, spreading, early, given)
     if summaries:
         return total_batch(df, summaries[0], spreading)
     return batch.match_batch(df, plans, spreading)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.data.table import times_of
 from cepheid.runners.arrow_bytes import decoded, encoded
@@ -18,11 +19,17 @@ from cepheid.runners.many import widened
 from cepheid.runners.spark.shipment import Shipment, result_rows
 
 SHARD = "__shard"  # NULL: the event matters to no query, but it moves the clock
-BEAT = "__beat"  # true: not an event at all, only a time
-PACKED = "shard int, newest bigint, events binary"
-OUTCOME = "query int, packed binary, events bigint, late bigint, retained bigint, matches bigint, state_bytes bigint"
+BEAT = -1  # the shard of what is not an event at all, only a time
+BAD = "__bad"  # what is wrong with a record that cannot be an event, and the record, as JSON; NULL: nothing is
+PACKED = "shard int, newest bigint, events binary, read bigint, irrelevant bigint, malformed bigint, bad string"
+# What a shard tells of a step, besides matches. Sums of these, but for the last four, are Spark's observed metrics.
+COUNTS = ("read", "irrelevant", "malformed", "events", "used", "late", "duplicates", "shed", "matches")
+LEVELS = ("retained", "state_bytes", "newest", "watermark")
+OUTCOME = f"query int, packed binary, lost double, {', '.join(f'{name} bigint' for name in (*COUNTS, *LEVELS))}"
+OF_QUERIES = ("used", "matches")  # what is told of each query, too
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
+TOTAL = -2  # the `query` of the numbers of a shard as a whole
 
 
 def packer(
@@ -35,25 +42,41 @@ def packer(
         table = pa.Table.from_batches(held) if held else None
         if table is None or not table.num_rows:
             return
-        newest = int(times_of(table, clock).max())
-        packed = shard_by_shard(table, shards)
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array(range(shards), pa.int32()),
-                pa.array([newest] * shards, pa.int64()),
-                pa.array([packed.get(shard) for shard in range(shards)], pa.binary()),
-            ],
-            ["shard", "newest", "events"],
-        )
+        yield packed_rows(table, clock, shards)
 
     return pack
+
+
+def packed_rows(table: pa.Table, clock: str, shards: int) -> pa.RecordBatch:
+    """A row for each shard; the first one also tells of what belongs to none."""
+    bad: list[str] = []
+    if BAD in table.column_names:
+        wrong = table.column(BAD).is_valid()
+        bad = table.column(BAD).filter(wrong).to_pylist()
+        table = table.filter(pc.invert(wrong)).drop_columns([BAD])
+    newest = int(times_of(table, clock).max()) if table.num_rows else None
+    numbers = table.column(SHARD)
+    beats = pc.sum(pc.equal(numbers, BEAT)).as_py() or 0
+    read = table.num_rows - beats + len(bad)
+    packed = shard_by_shard(table, shards)
+    first = {"read": read, "irrelevant": numbers.null_count, "malformed": len(bad)}
+    rest = [0] * (shards - 1)
+    arrays = [
+        pa.array(range(shards), pa.int32()),
+        pa.array([newest] * shards, pa.int64()),
+        pa.array([packed.get(shard) for shard in range(shards)], pa.binary()),
+        *(pa.array([value, *rest], pa.int64()) for value in first.values()),
+        pa.array(["\n".join(bad) or None, *[None] * (shards - 1)], pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, ["shard", "newest", "events", *first, "bad"])
 
 
 def shard_by_shard(table: pa.Table, shards: int) -> dict[int, bytes]:
     """The events of each shard that has any, packed."""
     numbers = table.column(SHARD).combine_chunks()
     shard = numbers.fill_null(shards).to_numpy(zero_copy_only=False)
-    events = table.drop_columns([name for name in (SHARD, BEAT) if name in table.column_names])
+    shard = np.where(shard == BEAT, shards, shard)
+    events = table.drop_columns([SHARD])
     order = np.argsort(shard, kind="stable")
     counts = np.bincount(shard, minlength=shards + 1)[:shards]
     order = order[: int(counts.sum())]  # those of no shard come last

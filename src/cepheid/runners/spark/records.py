@@ -9,14 +9,20 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any
 
-from cepheid.errors import CepheidError, closest
+from cepheid.engine.data.table import FARTHEST
+from cepheid.errors import CepheidError, DataError, closest
+from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
-from cepheid.runners.options import Options
+from cepheid.language.units import UNITS
+from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.readings import numeric_attributes, ordered_texts
+from cepheid.runners.spark.pack import BAD
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema
+from cepheid.runners.spark.slices import instant
 
 _BAD = "__bad"
+_REASON = "__reason"
 # strptime's letters in Java's spelling
 _PATTERN = {
     "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "f": "SSSSSS",
@@ -24,24 +30,75 @@ _PATTERN = {
 }  # fmt: skip
 
 
-def with_spark_records(df: DataFrame, queries: Iterable[Any], options: Options) -> DataFrame:
-    """The records of a Spark table as events, by the policy that the options give."""
+def with_spark_records(
+    df: DataFrame, queries: Iterable[Any], options: Options, streaming: StreamOptions | None = None
+) -> DataFrame:
+    """The records of a Spark table as events, by the policy that the options give.
+
+    Those of a stream that cannot be events stay, marked in a column of their own: they are counted further on.
+    """
     asked = list(queries)
     df = _deduplicated(df, options)
     kept = options.bad_records in ("drop", "set aside")
     read = _read(df, asked, options, kept)
-    if not kept:
-        return df if read is df else read.select(*[quoted(name) for name in df.columns])
-    problems = _problems(read, df, asked, options)
+    problems = _problems(read, df, asked, options) if kept else []
+    if streaming is not None and streaming.max_ahead is not None:
+        problems.append(_ahead(read.select(*[quoted(name) for name in df.columns]), options, streaming))
     if not problems:
-        return read.select(*[quoted(name) for name in df.columns])
+        return df if read is df else read.select(*[quoted(name) for name in df.columns])
     from pyspark.sql import functions as F
+
+    if streaming is not None:
+        return _marked(df, read, problems, options)
 
     reasons = F.concat_ws("; ", *[F.when(test, F.lit(told)) for told, test in problems])
     if options.bad_records == "set aside":
         _write_aside(df, read, reasons, options)
     bad = reduce(lambda left, right: left | right, [test for _, test in problems])
     return read.where(~bad).select(*[quoted(name) for name in df.columns])
+
+
+def _marked(df: DataFrame, read: DataFrame, problems: list[tuple[str, Any]], options: Options) -> DataFrame:
+    """The records with what is wrong with them, and as they came, in one more column; NULL if nothing is."""
+    from pyspark.sql import functions as F
+
+    reasons = F.concat_ws("; ", *[F.when(test, F.lit(told)) for told, test in problems])
+    known = read.withColumn(_REASON, reasons)
+    name = "reason" if "reason" not in df.columns else "bad_reason"
+    whole = F.to_json(F.struct(F.col(_REASON).alias(name), *_as_they_came(df, read)))
+    told = whole if options.bad_records == "set aside" else F.col(_REASON)
+    return known.select(
+        *[quoted(name) for name in df.columns], F.when(F.col(_REASON) != "", told).cast("string").alias(BAD)
+    )
+
+
+def _ahead(df: DataFrame, options: Options, streaming: StreamOptions) -> tuple[str, Any]:
+    """Events from the future: one of them would make all that come after it late.
+
+    Spark writes down the clock of a micro-batch before it runs, so one that is taken again judges the same.
+    """
+    from pyspark.sql import functions as F
+
+    schema = Schema.from_arrow(arrow_schema(df), **{**options.roles(), "lacks": None})
+    clock = schema.lower or schema.time
+    if schema.time_unit is None:
+        hint = f"pass time_unit='ms' (or what '{clock}' counts)"
+        raise DataError(
+            "max_ahead looks at the machine's clock, but a step of the time column may be anything", hint=hint
+        )
+    steps = whole_steps(streaming.max_ahead, schema, "max_ahead")
+    now = F.unix_micros(F.current_timestamp()) * F.lit(UNITS["microseconds"] / UNITS[schema.time_unit])
+    return f"{clock} lies more than max_ahead={streaming.max_ahead!r} in the future", instant(df, clock).cast(
+        "double"
+    ) - now > steps
+
+
+def _as_they_came(df: DataFrame, read: DataFrame) -> list[Any]:
+    from pyspark.sql import functions as F
+
+    return [
+        F.col(quoted(f"{_BAD}_{name}" if f"{_BAD}_{name}" in read.columns else name)).alias(name) for name in df.columns
+    ]
 
 
 def _read(df: DataFrame, queries: list[Any], options: Options, kept: bool) -> DataFrame:
@@ -85,6 +142,11 @@ def _problems(read: DataFrame, df: DataFrame, queries: list[Any], options: Optio
     from pyspark.sql import functions as F
 
     found = [(f"{name} is NULL, or not a time", F.col(quoted(name)).isNull()) for name in _clocks(df, options)]
+    for name in _clocks(df, options):
+        if dict(read.dtypes)[name] in ("bigint", "timestamp", "timestamp_ntz"):
+            found.append(
+                (f"{name} is too far from 0", F.abs(instant(read, name).cast("double")) >= F.lit(float(FARTHEST)))
+            )
     for name in read.columns:
         if name.startswith(f"{_BAD}_") and (original := name.removeprefix(f"{_BAD}_")) not in _clocks(df, options):
             lost = F.col(quoted(original)).isNull() & F.col(quoted(name)).isNotNull()
@@ -120,31 +182,25 @@ def _write_aside(df: DataFrame, read: DataFrame, reasons: Any, options: Options)
     """The bad records as they came, with the reasons, in a directory of Parquet files."""
     from pyspark.sql import functions as F
 
-    if df.isStreaming:
-        hint = "pass bad_records='drop', or part the stream before"
-        raise CepheidError("a stream cannot set records aside", hint=hint)
     if callable(options.aside):
         raise CepheidError("on Spark, aside is a path for a directory of Parquet files", hint="aside='bad.parquet'")
-    columns = [
-        F.col(quoted(f"{_BAD}_{name}" if f"{_BAD}_{name}" in read.columns else name)).alias(name) for name in df.columns
-    ]
-    told = read.withColumn("__reason", reasons).where("__reason != ''")
+    told = read.withColumn(_REASON, reasons).where(f"{_REASON} != ''")
     name = "reason" if "reason" not in df.columns else "bad_reason"
-    told.select(F.col("__reason").alias(name), *columns).write.mode("overwrite").parquet(str(options.aside))
+    told.select(F.col(_REASON).alias(name), *_as_they_came(df, read)).write.mode("overwrite").parquet(
+        str(options.aside)
+    )
 
 
 def _deduplicated(df: DataFrame, options: Options) -> DataFrame:
     if not options.dedupe:
         return df
-    if df.isStreaming:
-        hint = "call dropDuplicatesWithinWatermark before"
-        raise CepheidError("dedupe would have to keep all events of a stream for ever", hint=hint)
     for name in options.dedupe:
         if name not in df.columns:
             guess = closest(name, df.columns)
             hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(df.columns)}"
             raise CepheidError(f"no column '{name}' to find duplicates by", hint=hint)
-    return df.dropDuplicates(list(options.dedupe))
+    # A stream finds duplicates among the events that it keeps (runners/stream/state.py).
+    return df if df.isStreaming else df.dropDuplicates(list(options.dedupe))
 
 
 def syntaxes(query: Any) -> list[Any]:

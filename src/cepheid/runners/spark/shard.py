@@ -5,18 +5,25 @@ Imported only when a stream is matched: it needs PySpark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyarrow import fs
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.spark.pack import LATE, LATE_EVENT, as_structs
-from cepheid.runners.stream.state import Clock, Outcome, Step
+from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, TOTAL, as_structs
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.identity import Fingerprint
+from cepheid.runners.stream.state import Outcome, Step
+
+LEAST = -(2**63)  # stands for a time that is not known yet
 
 
 @dataclass(frozen=True)
@@ -53,20 +60,46 @@ class StateChunks:
 
     def ended(self, query: int) -> bytes | None:
         """Where the last matches of a query ended."""
-        found = self.ends.getValue((query,))
-        return None if found is None else bytes(found[0])
+        return bytes(self.ends.getValue((query,))[0]) if self.ends.containsKey((query,)) else None
 
     def end(self, query: int, ended: bytes) -> None:
         """Puts down where the last matches of a query ended."""
         self.ends.updateValue((query,), (ended,))
 
+    def forget(self, query: int) -> None:
+        """A query is no longer there."""
+        if self.ends is not None:
+            self.ends.removeKey((query,))
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What a shard tells besides matches, and when."""
+
+    keep_late: bool = False
+    idle: tuple[int, float] | None = None  # milliseconds of silence, and steps of the time column in a millisecond
+    aside: str | None = None  # the directory that records go to that cannot be events
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came for a shard in a micro-batch."""
+
+    tables: list[pa.Table]
+    newest: int | None
+    counts: dict[str, int]  # read, irrelevant, malformed: of all shards, told to one of them
+    bad: tuple[str, ...] = ()
+
 
 class Shard(StatefulProcessor):
     """Spark calls it with the packed events of a shard, and, if it was asked to, when nothing has come for a while."""
 
-    def __init__(self, step: Step, fingerprint: str, keep_late: bool, idle: tuple[int, float] | None) -> None:
-        self.step, self.fingerprint, self.keep_late = step, fingerprint, keep_late
-        self.idle = idle  # milliseconds of silence, and steps of the time column in a millisecond
+    def __init__(self, step: Step, fingerprint: Fingerprint, telling: Telling) -> None:
+        self.step, self.fingerprint, self.telling, self.idle = step, fingerprint, telling, telling.idle
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        quieten()  # as early as anything of ours runs in a worker
+        self.__dict__.update(state)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
@@ -81,14 +114,8 @@ class Shard(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch."""
-        tables: list[pa.Table] = []
-        newest: int | None = None
-        for packed in rows:
-            tables += [decoded(events) for events in packed["events"] if events is not None]
-            times = packed["newest"].dropna()
-            newest = max(int(times.max()), newest) if newest is not None else int(times.max())
         now = timerValues.getCurrentProcessingTimeInMs() if self.idle else None
-        yield from self.stepped(tables, newest, now)
+        yield from self.stepped(came(rows), now)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for a while: time goes on as the machine's clock does."""
@@ -97,11 +124,13 @@ class Shard(StatefulProcessor):
         now = timerValues.getCurrentProcessingTimeInMs()
         if clock.newest is None or clock.arrived is None:
             return
-        yield from self.stepped([], clock.newest + int((now - clock.arrived) * self.idle[1]), now)
+        yield from self.stepped(Came([], clock.newest + int((now - clock.arrived) * self.idle[1]), {}), now)
 
-    def stepped(self, tables: list[pa.Table], newest: int | None, now: int | None) -> Iterator[pd.DataFrame]:
+    def stepped(self, came: Came, now: int | None) -> Iterator[pd.DataFrame]:
         """One step from the stored state to the next."""
-        outcome = self.ready.run(self.read(), self.store, tables, newest)
+        outcome = self.ready.run(self.read(), self.store, came.tables, came.newest)
+        if came.bad and self.telling.aside is not None:
+            write_bad(self.telling.aside, outcome.clock.steps, came.bad)
         clock = replace(outcome.clock, arrived=now)
         self.clock.update((clock.text(self.fingerprint),))
         if self.idle is not None and now is not None:
@@ -109,29 +138,82 @@ class Shard(StatefulProcessor):
                 self.handle.deleteTimer(timer)
             if clock.chunks:  # otherwise there is nothing to decide
                 self.handle.registerTimer(now + self.idle[0])
-        yield told(outcome, self.keep_late)
+        yield told(outcome, came.counts, self.telling.keep_late)
 
     def read(self) -> Clock:
         """The stored clock."""
-        stored = self.clock.get()
+        # Spark logs a warning where there is nothing to get.
+        stored = self.clock.get() if self.clock.exists() else None
         return Clock.read(stored[0] if stored is not None else None, self.fingerprint)
 
     def close(self) -> None:
         """Nothing to close."""
 
 
-def told(outcome: Outcome, keep_late: bool) -> pd.DataFrame:
-    """The outcome as rows: one with the numbers, the others with packed results. No NULLs: pandas is slow with them."""
+def quieten() -> None:
+    """Stops what Spark's own worker would print about the start of every stream. It has no setting for that."""
+    main: Any = sys.modules["__main__"]
+    if str(getattr(main, "__file__", "")).endswith("transform_with_state_driver_worker.py"):
+        main.print = lambda *_: None
+
+
+def came(rows: Iterator[Any]) -> Came:
+    """What Spark hands over, put together."""
+    tables: list[pa.Table] = []
+    newest: int | None = None
+    counts: Counter[str] = Counter()
+    bad: list[str] = []
+    for packed in rows:
+        tables += [decoded(events) for events in packed["events"] if events is not None]
+        times = packed["newest"].dropna()
+        if len(times):
+            newest = max(int(times.max()), newest) if newest is not None else int(times.max())
+        counts.update({name: int(packed[name].sum()) for name in ("read", "irrelevant", "malformed")})
+        bad += [line for lines in packed["bad"] if lines is not None for line in lines.splitlines()]
+    return Came(tables, newest, counts, tuple(bad))
+
+
+def write_bad(folder: str, step: int, bad: Sequence[str]) -> None:
+    """Records that cannot be events, a line each, in a file of this step: one that is taken again writes it again."""
+    files, path = fs.FileSystem.from_uri(folder) if "://" in folder else (fs.LocalFileSystem(), folder)
+    files.create_dir(path)
+    name = f"{path}/step-{step:08}.jsonl"
+    with files.open_output_stream(f"{name}.new") as stream:
+        stream.write("".join(f"{line}\n" for line in bad).encode())
+    files.move(f"{name}.new", name)
+
+
+def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.DataFrame:
+    """The outcome as rows: one with the numbers of the shard, and one for each query, with its matches packed."""
     late = 0 if outcome.late is None else outcome.late.num_rows
-    numbers = (outcome.events, late, outcome.retained, outcome.matches, outcome.state_bytes)
-    zeros = [0] * len(numbers)
-    rows: list[tuple[Any, ...]] = [(0, None, *numbers)]
+    clock = outcome.clock
+    whole = {
+        "read": counts.get("read", 0),
+        "irrelevant": counts.get("irrelevant", 0),
+        "malformed": counts.get("malformed", 0),
+        "events": outcome.events,
+        "used": outcome.used,
+        "late": late,
+        "duplicates": outcome.duplicates,
+        "shed": outcome.shed,
+        "matches": outcome.matches,
+        "retained": outcome.retained,
+        "state_bytes": outcome.state_bytes,
+        "newest": LEAST if clock.newest is None else clock.newest,
+        "watermark": LEAST if clock.until is None else clock.until,
+    }
+    rows: list[dict[str, Any]] = [{"query": TOTAL, "packed": None, "lost": outcome.lost, **whole}]
+    zeros = dict.fromkeys(whole, 0)  # no NULLs: pandas is slow with them
     if outcome.late is not None and keep_late:
-        rows.append((LATE, encoded(as_structs(outcome.late, LATE_EVENT)), *zeros))
+        structs = encoded(as_structs(outcome.late, LATE_EVENT))
+        rows.append({"query": LATE, "packed": structs, "lost": 0.0, **zeros})
     by_query: dict[int, list[pa.RecordBatch]] = {}
     for query, batch in outcome.results:
         by_query.setdefault(query, []).append(batch)
-    for query, batches in by_query.items():
-        rows.append((query, encoded(pa.Table.from_batches(batches)), *zeros))
-    columns = ["query", "packed", "events", "late", "retained", "matches", "state_bytes"]
-    return pd.DataFrame(rows, columns=columns)
+    used = dict(outcome.used_by)
+    for query in sorted(by_query.keys() | used.keys()):
+        batches = by_query.get(query, [])
+        packed = encoded(pa.Table.from_batches(batches)) if batches else None
+        found = {"used": used.get(query, 0), "matches": sum(batch.num_rows for batch in batches)}
+        rows.append({"query": query, "packed": packed, "lost": 0.0, **zeros, **found})
+    return pd.DataFrame(rows, columns=["query", "packed", "lost", *COUNTS, *LEVELS])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +16,27 @@ from cepheid.language.units import UNITS
 from cepheid.plan.operators import Union
 from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.options import StreamOptions
+from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
-from cepheid.runners.spark.pack import LATE_EVENT, OUTCOME, PACKED, SHARD, packer, unpacker
-from cepheid.runners.spark.session import SETTINGS, DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.pack import (
+    BAD,
+    BEAT,
+    COUNTS,
+    LATE_EVENT,
+    OF_QUERIES,
+    OUTCOME,
+    PACKED,
+    SHARD,
+    TOTAL,
+    packer,
+    unpacker,
+)
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
-from cepheid.runners.stream.state import Step, fingerprint
+from cepheid.runners.stream.budget import Budget
+from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record
+from cepheid.runners.stream.state import Step
 
 
 def match_stream(
@@ -30,14 +44,18 @@ def match_stream(
     plans: Plan | Mapping[str, Plan],
     options: StreamOptions | Mapping[str, Any] | None = None,
     early: int | None = None,
+    reading: Options | None = None,
 ) -> DataFrame:
     """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
 
     The queries are bound to the stream's columns. Those that are spread alike share one pass and one state. Where
     bounds were made from a time column (`uncertainty`), they can be `early` steps further apart than the times.
     """
+    from cepheid.runners.spark.started import Announced, announce
+
     chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
-    events = arrow_schema(df)
+    reading = reading or Options()
+    events = arrow_schema(df.drop(BAD))
     union = Union(tuple((name, sharded(plan, chosen)) for name, plan in as_named(plans).items()))
     for _, plan in union.plans:
         why = plan.exchange.retention.for_ever
@@ -50,9 +68,25 @@ def match_stream(
     if chosen.late_events:
         late = [column for column in events if any(column.name in s.plan.bound.schema.names for s in shipments)]
         result = result.append(pa.field(LATE_EVENT, pa.struct(late)))
-    outcomes = [_stepped(df, group, shipments, chosen, early) for group in groups]
+    more = {"uncertainty": reading.uncertainty}
+    prints = [fingerprint(group, group[0].plan.exchange.shards or 1, more) for group in groups]
+    outcomes = [
+        _stepped(df, group, shipments, Running(chosen, reading, early, each))
+        for group, each in zip(groups, prints, strict=True)
+    ]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
+    outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints)))
     return _results(outcome, shipments, result, chosen.metrics)
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a stream is run, for one of its groups of queries."""
+
+    options: StreamOptions
+    reading: Options
+    early: int | None
+    fingerprint: Fingerprint
 
 
 def sharded(plan: Plan, options: StreamOptions) -> Plan:
@@ -74,7 +108,9 @@ def _delay(df: DataFrame, name: str, options: StreamOptions) -> Any:
     return f"{told} milliseconds"
 
 
-def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions) -> DataFrame:
+def packed_events(
+    df: DataFrame, plans: Sequence[Plan], options: StreamOptions, dedupe: Sequence[str] = ()
+) -> DataFrame:
     """The events of each task packed by shard; all plans are spread alike."""
     from pyspark.sql import functions as F
 
@@ -88,11 +124,15 @@ def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions) 
     if len(known) == len(tests):
         relevant = reduce(lambda left, right: left | right, known)
         shard = F.when(relevant, shard)
-        df = df.where(relevant) if options.clock == "relevant" else df
+        if options.clock == "relevant":
+            df = df.where(relevant | F.col(BAD).isNotNull() if BAD in df.columns else relevant)
     for column in columns:
         shard = F.when(column.isNotNull(), shard)
-    names = [name for name in df.columns if any(name in plan.bound.schema.names for plan in plans)]
-    chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(SHARD))
+    bad = [BAD] if BAD in df.columns else []
+    if bad:  # what is no event belongs to no shard
+        shard = F.when(F.col(BAD).isNull(), shard)
+    names = [name for name in df.columns if name in dedupe or any(name in p.bound.schema.names for p in plans)]
+    chosen = df.select(*[pushdown.quoted(name) for name in [*names, *bad]], shard.alias(SHARD))
     if options.heartbeat:
         chosen = _with_heartbeat(chosen, schema)
     return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards), PACKED)
@@ -110,26 +150,22 @@ def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
     now = F.col("timestamp").cast(kind)
     if schema.type_of(schema.lower or schema.time) is DataType.INT:
         now = (F.unix_micros("timestamp") * (UNITS["microseconds"] / UNITS[schema.time_unit])).cast(kind)
+    known = {schema.lower or schema.time: now, SHARD: F.lit(BEAT)}
     columns = [
-        (now if field.name == (schema.lower or schema.time) else F.lit(None).cast(field.dataType)).alias(field.name)
-        for field in chosen.schema.fields
+        known.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in chosen.schema.fields
     ]
     return chosen.unionAll(beats.select(*columns))
 
 
-def _stepped(
-    df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], options: StreamOptions, early: int | None
-) -> DataFrame:
+def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], running: Running) -> DataFrame:
     """What the shards of some of the plans report, one state for all of these."""
-    from cepheid.runners.spark.shard import Shard
+    from cepheid.runners.spark.shard import Shard, Telling
 
+    options, early = running.options, running.early
     plans = [shipment.plan for shipment in group]
     schema = plans[0].bound.schema
-    packed = packed_events(df, plans, options)
-    session = packed.sparkSession
-    provider = "spark.sql.streaming.stateStore.providerClass"
-    if "RocksDB" not in (session.conf.get(provider, "") or ""):
-        session.conf.set(provider, SETTINGS[provider])  # the only one that keeps the kinds of state used here
+    dedupe = running.reading.dedupe
+    packed = packed_events(df, plans, options, dedupe)
     idle = None
     if options.idle is not None:
         if schema.time_unit is None:
@@ -139,8 +175,13 @@ def _stepped(
     numbers = tuple(shipments.index(shipment) for shipment in group)
     clock = schema.time if early is not None or schema.lower is None else schema.lower
     delay = whole_steps(_delay(df, clock, options), schema, "delay") + (early or 0)
-    step = Step(tuple(group), numbers, delay)
-    shard = Shard(step, fingerprint(group, plans[0].exchange.shards or 1), options.late_events, idle)
+    needed = {name for plan in plans for name in plan.bound.schema.names} | set(dedupe)
+    narrow = pa.schema([column for column in arrow_schema(df.drop(BAD)) if column.name in needed])
+    bytes_here = options.max_state_bytes and max(1, options.max_state_bytes // running.fingerprint.shards)
+    budget = Budget(bytes_here, options.max_key_events, options.when_full)
+    step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
+    aside = str(running.reading.aside) if running.reading.aside is not None else None
+    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside))
     mode = "None" if idle is None else "ProcessingTime"
     return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
 
@@ -149,6 +190,12 @@ def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schem
     """The rows of the result; the numbers go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
-    numbers = [F.sum(name).alias(name) for name in ("events", "late", "retained", "matches", "state_bytes")]
+    total = F.col("query") == TOTAL
+    numbers = [F.sum(F.when(total, F.col(name))).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
+    numbers += [F.max(F.when(total, F.col(name))).alias(name) for name in ("newest", "watermark")]
+    for number, shipment in enumerate(shipments):
+        if shipment.name is not None:
+            own = F.col("query") == number
+            numbers += [F.sum(F.when(own, F.col(name))).alias(f"{name}[{shipment.name}]") for name in OF_QUERIES]
     observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
     return observed.mapInArrow(unpacker(shipments, result), spark_schema(result))

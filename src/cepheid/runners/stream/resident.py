@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,8 +23,10 @@ from cepheid.engine.retention import retained
 from cepheid.errors import DataError
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.stream.clock import Chunk, Clock
+from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
-from cepheid.runners.stream.state import Chunk, Clock, Outcome, Step
+from cepheid.runners.stream.state import Outcome, Step
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -47,15 +49,20 @@ class Ends:
         """Puts down where the last matches of a query ended."""
         self.by_query[query] = ended
 
+    def forget(self, query: int) -> None:
+        """The query is no longer there."""
+        self.by_query.pop(query, None)
+
 
 class Resident:
     """A stream's state in memory: the events that a later match may need, and the clock."""
 
-    def __init__(self, step: Step, schema: pa.Schema, fingerprint: str) -> None:
+    def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self.step, self.schema, self.fingerprint = step, schema, fingerprint
         self.until: int | None = None  # all events up to here have been seen
         self.newest: int | None = None
         self.ends = Ends()
+        self.queries: Mapping[str, Known] = fingerprint.begun()
         self.kept = 0  # events that were left when it was last looked which have expired
         self.pieces: list[pa.Table] = []  # one after the other, all events that are kept, as they came
         self._times = self._keys = Growing(np.empty(0, np.int64))  # the time of each of them, and the code of its key
@@ -110,7 +117,10 @@ class Resident:
                 return ()
             table = self.table()
         events = ordered(table, self.step.plans[0].bound.schema)
-        return tuple(self.step.found(self.ends, events, after, until))
+        ends: dict[int, bytes] = {}
+        results = tuple(self.step.found(self.ends, events, Clock(after, queries=self.queries), until, ends))
+        self.ends.by_query |= ends
+        return results
 
     def _rows_of_busy_keys(self, after: int | None, until: int) -> Int64s:
         """The rows of keys of which an event has been released that may be the last of a match."""
@@ -208,7 +218,7 @@ class Resident:
             self.forget()
         packed = encoded(self.table().combine_chunks())
         chunks = (Chunk(0, len(self), len(packed)),) if len(self) else ()
-        clock = Clock(self.until, self.newest, None, chunks).text(self.fingerprint)
+        clock = Clock(self.until, self.newest, None, chunks, queries=self.queries).text(self.fingerprint)
         rows = [("clock", 0, clock.encode())]
         rows += [("chunk", chunk.number, packed) for chunk in chunks]
         rows += [("ended", query, ended) for query, ended in self.ends.by_query.items()]
@@ -229,9 +239,9 @@ class Resident:
                 "these bytes are no saved state of a live query", hint="pass what save() returned"
             ) from None
         clock = Clock.read(text, self.fingerprint)
-        self.until, self.newest = clock.until, clock.newest
-        self.ends = Ends(dict(parts["ended"]))
-        tables = [decoded(parts["chunk"][chunk.number]) for chunk in clock.chunks]
+        self.until, self.newest, self.queries = clock.until, clock.newest, clock.queries
+        self.ends = Ends({place: ended for place, ended in parts["ended"].items() if place not in clock.gone})
+        tables = [self.step.fitted(decoded(parts["chunk"][chunk.number])) for chunk in clock.chunks]
         self.lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
 
     def finish(self) -> Outcome:

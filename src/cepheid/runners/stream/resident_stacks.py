@@ -16,6 +16,7 @@ from cepheid.engine.find import BEGINNING
 from cepheid.engine.search.kept_stacks import KeptStacks, can_keep
 from cepheid.plan.physical import Plan
 from cepheid.runners.spark.shipment import MATCHES_AT_ONCE, result_batches
+from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.resident import Resident
 from cepheid.runners.stream.state import Step
 
@@ -28,7 +29,7 @@ def is_plain(step: Step, schema: pa.Schema) -> bool:
 class ResidentStacks(Resident):
     """A stream's state in memory for one plain query."""
 
-    def __init__(self, step: Step, schema: pa.Schema, fingerprint: str) -> None:
+    def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
         self._plan: Plan = step.plans[0]
         self._stacks = KeptStacks(self._plan)
         self._ending: Int64s = np.empty(0, np.int64)  # candidates after `until` that can be the last of a match
@@ -57,6 +58,8 @@ class ResidentStacks(Resident):
             return ()
         keys = list(dict.fromkeys(self._stacks.key[released].tolist()))
         oldest = BEGINNING if after is None else self.step.gone(after)
+        since = next(iter(self.queries.values())).since  # a query that came later has not been shown what was before
+        oldest = oldest if since is None else max(oldest, since + 1)
         begin = BEGINNING if after is None else after
         matches = answer("search.stacks", len(self), lambda: self._stacks.find(keys, begin, until, oldest))
         if not len(matches):

@@ -8,10 +8,9 @@ of keys that nothing comes for are not even read (idle_keys.py). Nothing here kn
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -23,20 +22,22 @@ from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.find import find, last_ends
 from cepheid.engine.output.overlap import Ended
 from cepheid.engine.retention import reach, retained
-from cepheid.errors import DataError
+from cepheid.errors import DataError, LimitError
 from cepheid.language import syntax as s
-from cepheid.language.printing import to_text
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.many import events_of_each
+from cepheid.runners.many import events_of_each, types_of
 from cepheid.runners.spark.shipment import Shipment, result_batches
+from cepheid.runners.stream.budget import FAIL, Budget
+from cepheid.runners.stream.clock import Chunk, Clock
+from cepheid.runners.stream.identity import ALONE, Known
 from cepheid.runners.stream.idle_keys import Codes, any_awake, key_codes, packed_codes, parting_attributes
 
-VERSION = 2  # of the format of the state
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
 LARGE = 8 << 20  # bytes; a longer table makes several chunks
 FEW = 1000  # events; of fewer it does not matter whether they are read
+SMALLEST = 16  # events; a search of fewer that meets a limit is an error whatever may be shed
 CHUNK = "__chunk"
 FRESH = -1  # the chunk of events that have just come
 
@@ -49,6 +50,7 @@ class EndStore(Protocol):
 
     def ended(self, query: int) -> bytes | None: ...
     def end(self, query: int, ended: bytes) -> None: ...
+    def forget(self, query: int) -> None: ...
 
 
 class Store(EndStore, Protocol):
@@ -63,49 +65,14 @@ class Store(EndStore, Protocol):
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Some retained events: under which number they lie, how many they are and how large."""
+class Gathered:
+    """The events that a step looks at, in order."""
 
-    number: int
-    rows: int
-    size: int
-    # For chunks of keys that nothing came for when they were written: the times of the middle event and of the last.
-    middle: int | None = None
-    newest: int | None = None
-
-    @property
-    def asleep(self) -> bool:
-        """Need it be read only if one of its keys wakes up, or half of it has expired?"""
-        return self.newest is not None
-
-
-@dataclass(frozen=True)
-class Clock:
-    """How far a shard has come; everything besides events that it must know."""
-
-    until: int | None = None  # all events up to here have been seen, all matches that complete by it reported
-    newest: int | None = None  # the latest time seen anywhere
-    arrived: int | None = None  # when something last came, in milliseconds of the machine's clock
-    chunks: tuple[Chunk, ...] = ()
-
-    def text(self, fingerprint: str) -> str:
-        """As it is stored."""
-        return json.dumps({"version": VERSION, "fingerprint": fingerprint, **asdict(self)})
-
-    @classmethod
-    def read(cls, text: str | None, fingerprint: str) -> Clock:
-        """As it was stored; an error if that was by another query or another version of the format."""
-        if text is None:
-            return cls()
-        told = json.loads(text)
-        if told.pop("version") != VERSION:
-            raise DataError("the checkpoint holds state of another version of Cepheid", hint="start a new checkpoint")
-        if told.pop("fingerprint") != fingerprint:
-            raise DataError(
-                "the checkpoint belongs to another query, other columns or another number of shards",
-                hint="go back to those, or start a new checkpoint",
-            )
-        return cls(**{**told, "chunks": tuple(Chunk(**chunk) for chunk in told["chunks"])})
+    events: EventTable
+    chunks: Int64s  # the chunk that each lies in
+    busy: Codes | None  # the keys with events that have not been looked at yet
+    joined: Sequence[Chunk]  # chunks that are written as one
+    read: Collection[int]  # the chunks that were read
 
 
 @dataclass(frozen=True)
@@ -115,13 +82,22 @@ class Outcome:
     clock: Clock
     results: tuple[tuple[int, pa.RecordBatch], ...] = ()  # the number of the query, and some of its matches
     late: pa.Table | None = None
-    events: int = 0
+    events: int = 0  # that came; they are used, late, duplicates or shed
     retained: int = 0
+    duplicates: int = 0
+    shed: int = 0  # events that were given up, those that came earlier included
+    lost: float = 0.0  # an estimate of the matches that they would have been part of
+    used_by: tuple[tuple[int, int], ...] = ()  # by the number of the query, the new events of its types
 
     @property
     def matches(self) -> int:
         """How many matches were found."""
         return sum(batch.num_rows for _, batch in self.results)
+
+    @property
+    def used(self) -> int:
+        """Events that count; less than none if more were given up that came earlier."""
+        return self.events - self.duplicates - self.shed - (0 if self.late is None else self.late.num_rows)
 
     @property
     def state_bytes(self) -> int:
@@ -137,6 +113,9 @@ class Step:
     numbers: tuple[int, ...]  # of the queries
     delay: int  # how much later than the newest event others may come, in steps of the time column
     plans: tuple[Plan, ...] = field(default=(), compare=False)
+    schema: pa.Schema | None = None  # of the events, where the queries, and so the columns, may have changed
+    dedupe: tuple[str, ...] = ()  # columns in which duplicates agree, the time apart
+    budget: Budget = field(default_factory=Budget)
 
     def run(self, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
         """Takes in new events and, if that moves the watermark, reports what completes by the new one."""
@@ -144,18 +123,16 @@ class Step:
         until = clock.until
         if newest is not None:
             until = max(newest - self.delay - 1, until if until is not None else newest - self.delay - 1)
-        arrived = pa.concat_tables(fresh) if fresh else None
-        late = None
-        if arrived is not None and clock.until is not None:
-            behind = self.begins(arrived) <= clock.until
-            if behind.any():
-                late, arrived = arrived.filter(pa.array(behind)), arrived.filter(pa.array(~behind))
+        arrived, late = self.in_time(pa.concat_tables(fresh) if fresh else None, clock.until)
         count = sum(table.num_rows for table in fresh)
         moved = until != clock.until
-        clock = replace(clock, newest=newest)
+        for place in clock.gone:
+            store.forget(place)
+        clock = replace(clock, newest=newest, steps=clock.steps + 1, gone=())
         awake = tuple(chunk for chunk in clock.chunks if not chunk.asleep)
         joined = to_join(awake)
-        tables = self.read(store, awake if moved else joined)
+        tables = self.read(store, awake if moved or self.dedupe else joined)
+        arrived, duplicates = self.without_duplicates(arrived, tables.values())
         if arrived is not None and arrived.num_rows:
             tables[FRESH] = arrived
         busy = self.busy_keys(tables, clock.until) if moved else None
@@ -165,19 +142,94 @@ class Step:
             asleep = [chunk for chunk in clock.chunks if chunk.asleep]
             joined += to_join(asleep)
             tables |= self.read(store, [c for c in asleep if c in woken or c in joined or self.half_gone(c, until)])
+        told = Outcome(clock, late=late, events=count, duplicates=duplicates, used_by=self.used_by(arrived))
         if not tables or until is None:
-            return Outcome(replace(clock, until=until), late=late, events=count, retained=_rows(clock.chunks))
-        events, chunks = self.gathered(tables)
-        results = tuple(self.found(store, events, clock.until, until)) if moved else ()
+            return replace(told, clock=replace(clock, until=until), retained=_rows(clock.chunks))
+        return self.finished(told, store, Gathered(*self.gathered(tables), busy, joined, tables.keys()), moved, until)
+
+    def finished(self, told: Outcome, store: Store, gathered: Gathered, moved: bool, until: int) -> Outcome:
+        """The second half of a step: what is found in the events, and which of them stay."""
+        clock, events = told.clock, gathered.events
+        gone = np.zeros(len(events), bool)
+        results: tuple[tuple[int, pa.RecordBatch], ...] = ()
+        if moved:
+            results, gone = self.found_within_limits(store, events, clock, until)
         keep = np.zeros(len(events), bool)
         for plan in self.plans:
             keep |= retained(plan, events, until)
+        gone |= self.budget.shed(events, keep & ~gone, self.plans[0].bound.equivalence, clock.steps)
+        keep &= ~gone
         idle = np.zeros(len(events), bool)
-        if busy is not None and self.keys:
-            idle = ~np.isin(key_codes(events.table, self.keys), busy)
-        stored = tuple(self.stored(store, clock, tables.keys(), events, chunks, keep, idle, joined))
-        clock = replace(clock, until=until, chunks=stored)
-        return Outcome(clock, results, late, events=count, retained=_rows(stored))
+        if gathered.busy is not None and self.keys:
+            idle = ~np.isin(key_codes(events.table, self.keys), gathered.busy)
+        holed = {int(number) for number in np.unique(gathered.chunks[gone])}  # chunks that must not keep what is gone
+        joined = [*gathered.joined, *(c for c in clock.chunks if c.number in holed and c not in gathered.joined)]
+        stored = tuple(self.stored(store, replace(gathered, joined=joined), clock, keep, idle))
+        matches, shed = sum(batch.num_rows for _, batch in results), int(gone.sum())
+        clock = replace(clock, until=until, chunks=stored, found=clock.found + matches)
+        late = 0 if told.late is None else told.late.num_rows
+        clock = replace(clock, used=clock.used + told.events - told.duplicates - late)
+        lost = shed * clock.found / max(1, clock.used)
+        return replace(told, clock=clock, results=results, retained=_rows(stored), shed=shed, lost=lost)
+
+    def in_time(self, arrived: pa.Table | None, until: int | None) -> tuple[pa.Table | None, pa.Table | None]:
+        """The new events that time has not passed yet, and those that are late."""
+        if arrived is None or until is None:
+            return arrived, None
+        behind = self.begins(arrived) <= until
+        if not behind.any():
+            return arrived, None
+        return arrived.filter(pa.array(~behind)), arrived.filter(pa.array(behind))
+
+    def without_duplicates(self, arrived: pa.Table | None, kept: Collection[pa.Table]) -> tuple[pa.Table | None, int]:
+        """The new events that did not come before, and how many did.
+
+        A duplicate has the time of the first: if that has passed it is late, otherwise the first waits in the state.
+        """
+        if not self.dedupe or arrived is None or not arrived.num_rows:
+            return arrived, 0
+        schema = self.plans[0].bound.schema
+        names = [*self.dedupe, *(name for name in (schema.time,) if name not in self.dedupe)]
+        waiting = pa.concat_tables([*(table.select(names) for table in kept), arrived.select(names)])
+        numbered = waiting.append_column(CHUNK, pa.array(np.arange(waiting.num_rows)))
+        first = numbered.group_by(names, use_threads=False).aggregate([(CHUNK, "min")]).column(f"{CHUNK}_min")
+        before = waiting.num_rows - arrived.num_rows
+        rows = np.sort(first.to_numpy()) - before
+        rows = rows[rows >= 0]
+        return arrived.take(pa.array(rows)), arrived.num_rows - len(rows)
+
+    def used_by(self, arrived: pa.Table | None) -> tuple[tuple[int, int], ...]:
+        """How many of the new events are of the types that each query names."""
+        if arrived is None or not arrived.num_rows:
+            return ()
+        name = self.plans[0].bound.schema.type
+        counts = {} if name is None else Counter(arrived.column(name).to_pylist())
+        found = []
+        for number, plan in zip(self.numbers, self.plans, strict=True):
+            types = None if name is None else types_of(plan.bound)
+            found.append((number, arrived.num_rows if types is None else sum(counts[kind] for kind in types)))
+        return tuple(found)
+
+    def found_within_limits(
+        self, store: EndStore, events: EventTable, clock: Clock, until: int
+    ) -> tuple[tuple[tuple[int, pa.RecordBatch], ...], Mask]:
+        """The matches of all queries; where a search meets a limit and the policy allows it, of fewer events."""
+        gone = np.zeros(len(events), bool)
+        while True:
+            left = events
+            if gone.any():
+                left = EventTable(events.table.filter(pa.array(~gone)), events.time[~gone], events.instant[~gone])
+            ends: dict[int, bytes] = {}
+            try:
+                results = tuple(self.found(store, left, clock, until, ends))
+            except LimitError:
+                if self.budget.policy == FAIL or len(left) < SMALLEST:
+                    raise
+                gone |= self.budget.halve(~gone, events, self.plans[0].bound.equivalence, clock.steps)
+                continue
+            for place, ended in ends.items():
+                store.end(place, ended)
+            return results, gone
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -227,7 +279,22 @@ class Step:
 
     def read(self, store: Store, chunks: Sequence[Chunk]) -> dict[int, pa.Table]:
         """The events of some chunks, by their number."""
-        return {chunk.number: decoded(store.read(chunk.number)) for chunk in chunks}
+        return {chunk.number: self.fitted(decoded(store.read(chunk.number))) for chunk in chunks}
+
+    def fitted(self, table: pa.Table) -> pa.Table:
+        """Stored events in the columns of today: queries that need more, or less, may have come."""
+        if self.schema is None or table.schema.equals(self.schema):
+            return table
+        for column in table.schema:
+            place = self.schema.get_field_index(column.name)
+            if place >= 0 and self.schema.field(place).type != column.type:
+                told = f"the checkpoint holds events whose '{column.name}' is {column.type}"
+                raise DataError(f"{told}, and it is {self.schema.field(place).type} now", hint="cast it as it was")
+        columns = [
+            table.column(column.name) if column.name in table.column_names else pa.nulls(table.num_rows, column.type)
+            for column in self.schema
+        ]
+        return pa.table(columns, schema=self.schema)
 
     def gathered(self, tables: dict[int, pa.Table]) -> tuple[EventTable, Int64s]:
         """All events in order, with the chunk that each lies in."""
@@ -239,9 +306,10 @@ class Step:
         return replace(events, table=events.table.drop_columns([CHUNK])), chunks
 
     def found(
-        self, store: EndStore, events: EventTable, after: int | None, until: int
+        self, store: EndStore, events: EventTable, clock: Clock, until: int, ends: dict[int, bytes]
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """The matches that complete in the interval, of every query."""
+        """The matches that complete after the clock's time, of every query; `ends` gets what NON-OVERLAP carries."""
+        after = clock.until
         seen = int(np.searchsorted(events.time, until, side="right"))
         released = EventTable(events.table.slice(0, seen), events.time[:seen], events.instant[:seen])
         if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
@@ -249,37 +317,40 @@ class Step:
             released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
         of_each = events_of_each([plan.bound for plan in self.plans], released)
         for number, shipment, plan, own in zip(self.numbers, self.shipments, self.plans, of_each, strict=True):
+            known = clock.queries.get(shipment.name or ALONE, Known(number, {}))
+            if known.since is not None:
+                own = self.later(own, known.since)
             ended = None
             if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
-                ended = read_ended(store.ended(number))
+                ended = read_ended(store.ended(known.place))
             matches = find(plan, own, after, until, ended)
             if ended is not None:
-                store.end(number, write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until))
+                ends[known.place] = write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until)
             for batch in result_batches(plan.bound, own, matches, shipment.schema):
                 yield number, batch
 
-    def stored(
-        self,
-        store: Store,
-        clock: Clock,
-        read: Collection[int],
-        events: EventTable,
-        chunks: Int64s,
-        keep: Mask,
-        idle: Mask,
-        joined: Sequence[Chunk],
-    ) -> Iterator[Chunk]:
+    def later(self, events: EventTable, since: int) -> EventTable:
+        """The events after a time."""
+        inside = self.begins(events.table) > since
+        if inside.all():
+            return events
+        instant = events.instant[inside]
+        ranks = np.cumsum(np.diff(instant, prepend=instant[:1]) != 0)
+        return EventTable(events.table.filter(pa.array(inside)), events.time[inside], ranks)
+
+    def stored(self, store: Store, gathered: Gathered, clock: Clock, keep: Mask, idle: Mask) -> Iterator[Chunk]:
         """The chunks after a step: those that stay, and new ones for the rest of the retained events."""
+        events, chunks = gathered.events, gathered.chunks
         moving = {FRESH}
         for chunk in clock.chunks:
-            if chunk.number not in read:
+            if chunk.number not in gathered.read:
                 yield chunk
                 continue
             inside = keep & (chunks == chunk.number)
             left, resting = int(inside.sum()), int((inside & idle).sum())
             # Most of its keys fell asleep, or woke up.
             turned = 2 * resting < left if chunk.asleep else resting >= FEW and 2 * resting >= left
-            if left == 0 or 2 * left < chunk.rows or chunk in joined or turned:
+            if left == 0 or 2 * left < chunk.rows or chunk in gathered.joined or turned:
                 moving.add(chunk.number)
                 store.remove(chunk.number)
                 if chunk.asleep:
@@ -313,15 +384,6 @@ class Step:
                 chunk = replace(chunk, size=len(packed) + len(keys), middle=middle, newest=newest)
             yield chunk
             number += 1
-
-
-def fingerprint(shipments: Iterable[Shipment], shards: int) -> str:
-    """What must stay the same for a checkpoint to make sense."""
-    told = [str(VERSION), str(shards)]
-    for shipment in shipments:
-        bound = shipment.plan.bound
-        told += [str(shipment.name), to_text(bound.syntax), str(bound.schema), str(bound.window), str(shipment.schema)]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
 def to_join(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:

@@ -1,0 +1,160 @@
+"""What is done when Spark starts a stream: settings for this query alone, and a look at its checkpoint.
+
+Spark copies a session's settings for each query that it starts, tells listeners of the start, and reads the copy only
+then. So a listener can set, in the copy, what this query needs: as many partitions as can have work instead of Spark's
+200, each of which would start a Python worker and a state store in every micro-batch; and the state store that keeps
+the kinds of state used here. The session, and other queries of it, keep their settings. In the same moment the
+checkpoint is looked at: a query that cannot go on from it fails then, whether events come or not.
+
+Over Spark Connect there is no such moment; what must be set is an error that names the setting.
+
+Imported only when a stream is matched: it needs PySpark.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from cepheid.errors import CepheidError
+from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+RECORD = "cepheid-stream.json"  # in a checkpoint: what it was written by
+_MARK = re.compile(r"SubqueryAlias (cepheid_[0-9a-f]{32})")
+_log = logging.getLogger("cepheid.stream")
+_announced: dict[str, Announced] = {}  # streams of this process, by the mark in their plans
+_listening: set[str] = set()  # sessions whose starts are heard
+
+
+@dataclass(frozen=True)
+class Announced:
+    """A stream that may be started: how many shards it has, and what may go on from a checkpoint's record."""
+
+    shards: int
+    record: Callable[[str | None], str]  # the new record of a checkpoint from the old one, or an error
+
+
+def announce(outcome: DataFrame, announced: Announced) -> DataFrame:
+    """The stream with a mark in its plan, so that it is known when it is started."""
+    session = outcome.sparkSession
+    if not hasattr(session, "_jsparkSession"):
+        _check_connect(session, announced.shards)
+        return outcome
+    known = session._jsparkSession.sessionUUID()
+    if known not in _listening:
+        session.streams.addListener(Starts(session))
+        _listening.add(known)
+    mark = f"cepheid_{uuid.uuid4().hex}"
+    _announced[mark] = announced
+    return outcome.alias(mark)
+
+
+def _check_connect(session: Session, shards: int) -> None:
+    """Over Connect nothing can be set for one query: the session must be right."""
+    if "RocksDB" not in setting(session, PROVIDER, ""):
+        raise CepheidError(
+            "the state of a stream needs RocksDB, and over Spark Connect it cannot be set for one query",
+            hint=f"spark.conf.set('{PROVIDER}', '{SETTINGS[PROVIDER]}')",
+        )
+    partitions = int(setting(session, PARTITIONS, "200"))
+    if partitions > shards:
+        told = "%s is %s, but at most %s partitions of this stream can have work: every further one costs a Python "
+        told += "worker and a state store in each micro-batch. Lower it before the stream is started"
+        _log.warning(told, PARTITIONS, partitions, shards)
+
+
+class Starts(StreamingQueryListener):
+    """Hears of the streams that a session starts, before they run."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def onQueryStarted(self, event: Any) -> None:
+        """Called by the thread that is about to run the query; it waits till this returns."""
+        try:
+            execution = self.session.streams._jsqm.get(str(event.id)).streamingQuery()
+            found = [
+                _announced[mark] for mark in _MARK.findall(execution.analyzedPlan().toString()) if mark in _announced
+            ]
+            if found:
+                set_for_query(execution, max(each.shards for each in found), self.session)
+                self.keep_record(execution, found)
+        except Exception as error:
+            told = "could not set up the stream (%s); it runs with the settings of the session: see %s and %s"
+            _log.warning(told, error, PARTITIONS, PROVIDER)
+
+    def keep_record(self, execution: Any, found: list[Announced]) -> None:
+        """Compares the checkpoint's record with the query that is started; stops it if it cannot go on."""
+        jvm = self.session._jvm
+        place = jvm.org.apache.hadoop.fs.Path(execution.resolvedCheckpointRoot(), RECORD)
+        files = place.getFileSystem(self.session._jsparkSession.sessionState().newHadoopConf())
+        old = _read(jvm, files, place)
+        try:
+            new = found[0].record(old)
+        except CepheidError as error:
+            _fail(jvm, execution, error)
+            return
+        if new != old:
+            beside = jvm.org.apache.hadoop.fs.Path(execution.resolvedCheckpointRoot(), f".{RECORD}.new")
+            stream = files.create(beside, True)
+            stream.write(bytearray(new.encode()))
+            stream.close()
+            files.delete(place, False)
+            files.rename(beside, place)
+
+    def onQueryProgress(self, event: Any) -> None:
+        """Nothing to do."""
+
+    def onQueryIdle(self, event: Any) -> None:
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: Any) -> None:
+        """Nothing to do."""
+
+
+def set_for_query(execution: Any, shards: int, session: Session) -> None:
+    """Sets what one query needs in its own copy of the session's settings."""
+    own = execution.sparkSessionForStream()
+    conf, chosen = own.conf(), own.sessionState().conf()
+    asked = int(conf.get(PARTITIONS)) if chosen.contains(PARTITIONS) else session.sparkContext.defaultParallelism
+    wanted: Mapping[str, str] = {
+        PARTITIONS: str(max(1, min(shards, asked))),
+        PROVIDER: conf.get(PROVIDER) if "RocksDB" in (conf.get(PROVIDER, "") or "") else SETTINGS[PROVIDER],
+        CHANGELOG: conf.get(CHANGELOG, "true"),
+    }
+    for name, value in wanted.items():
+        if conf.get(name, "") != value:
+            _log.info("for this stream alone %s is %s", name, value)
+            conf.set(name, value)
+
+
+def _read(jvm: Any, files: Any, place: Any) -> str | None:
+    if not files.exists(place):
+        return None
+    stream = files.open(place)
+    try:
+        text: str = jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        return text
+    finally:
+        stream.close()
+
+
+def _fail(jvm: Any, execution: Any, error: CepheidError) -> None:
+    """Ends a query with an error of ours, as if it had met it while it ran."""
+    cause = jvm.java.lang.IllegalStateException(str(error))
+    nothing = jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
+    kind = jvm.org.apache.spark.sql.streaming.StreamingQueryException
+    failed = kind(str(error), cause, "STREAM_FAILED", nothing)
+    getattr(execution, "streamDeathCause_$eq")(failed)
+    # Stopping waits for the thread that waits for us.
+    threading.Thread(target=execution.stop, daemon=True).start()

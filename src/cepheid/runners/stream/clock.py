@@ -1,0 +1,109 @@
+"""The small part of a stream's state: how far a shard has come, which queries it serves and where its events lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cepheid.errors import DataError
+from cepheid.runners.stream.identity import VERSION, Fingerprint, Known
+
+_EARLIEST = 2  # version of the format that can be read
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some retained events: under which number they lie, how many they are and how large."""
+
+    number: int
+    rows: int
+    size: int
+    # For chunks of keys that nothing came for when they were written: the times of the middle event and of the last.
+    middle: int | None = None
+    newest: int | None = None
+
+    @property
+    def asleep(self) -> bool:
+        """Need it be read only if one of its keys wakes up, or half of it has expired?"""
+        return self.newest is not None
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far a shard has come; everything besides events that it must know."""
+
+    until: int | None = None  # all events up to here have been seen, all matches that complete by it reported
+    newest: int | None = None  # the latest time seen anywhere
+    arrived: int | None = None  # when something last came, in milliseconds of the machine's clock
+    chunks: tuple[Chunk, ...] = ()
+    steps: int = 0  # that were taken
+    used: int = 0  # events that were taken in, and matches that came of them: what one more event is worth
+    found: int = 0
+    queries: Mapping[str, Known] = field(default_factory=dict)
+    gone: tuple[int, ...] = ()  # the places of queries that are no longer there; not stored
+
+    def text(self, fingerprint: Fingerprint) -> str:
+        """As it is stored."""
+        told = asdict(self)
+        del told["gone"]
+        return json.dumps({"version": VERSION, **fingerprint.spread(), **told})
+
+    @classmethod
+    def read(cls, text: str | None, fingerprint: Fingerprint) -> Clock:
+        """As it was stored; an error if that cannot be continued."""
+        if text is None:
+            return cls(queries=fingerprint.begun())
+        told = _parsed(text)
+        version = told.pop("version", None)
+        if not isinstance(version, int) or isinstance(version, bool) or version < _EARLIEST or version > VERSION:
+            newer = isinstance(version, int) and version > VERSION
+            raise DataError(
+                f"the checkpoint holds state of format {version!r}, and this version reads {_EARLIEST} to {VERSION}",
+                hint="run the newer version of Cepheid that wrote it" if newer else "start a new checkpoint",
+            )
+        if version == _EARLIEST:
+            if told.pop("fingerprint", None) not in fingerprint.earlier:
+                raise DataError(
+                    "the checkpoint belongs to another query, other columns or another number of shards",
+                    hint="go back to those, or start a new checkpoint",
+                )
+            return cls._made(told, fingerprint.begun())
+        fingerprint.check_spread(told)
+        for name in fingerprint.spread():
+            told.pop(name, None)
+        try:
+            known = {name: Known(**each) for name, each in told.pop("queries").items()}
+        except (TypeError, KeyError, AttributeError):
+            raise _damaged() from None
+        going = fingerprint.went_on(known, told.get("newest"))
+        gone = {each.place for each in known.values()} - {each.place for each in going.values()}
+        return cls._made({**told, "gone": tuple(sorted(gone))}, going)
+
+    @classmethod
+    def _made(cls, told: dict[str, Any], queries: Mapping[str, Known]) -> Clock:
+        try:
+            chunks = tuple(Chunk(**chunk) for chunk in told.pop("chunks"))
+            clock = cls(**told, chunks=chunks, queries=queries)
+        except (TypeError, KeyError):
+            raise _damaged() from None
+        numbers = [clock.until, clock.newest, clock.arrived, clock.steps, clock.used, clock.found]
+        numbers += [value for chunk in chunks for value in asdict(chunk).values()]
+        if any(value is not None and (not isinstance(value, int) or isinstance(value, bool)) for value in numbers):
+            raise _damaged()
+        return clock
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        told = json.loads(text)
+    except ValueError:
+        raise _damaged() from None
+    if not isinstance(told, dict):
+        raise _damaged()
+    return told
+
+
+def _damaged() -> DataError:
+    return DataError("the checkpoint holds a state that cannot be read", hint="restore it, or start a new checkpoint")

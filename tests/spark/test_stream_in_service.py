@@ -1,0 +1,110 @@
+"""A stream in service: settings of its own, books that balance, bad records, restarts with other queries, bounds."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+
+import cepheid
+from spark.test_stream import ABSENT, FAR, QUERY, cut, events, put, reading, rows, run
+
+
+def numbers(query) -> dict[str, float]:
+    """The sums of a query's observed metrics."""
+    found: dict[str, float] = {}
+    for progress in query.recentProgress:
+        for name, value in (progress["observedMetrics"].get("cepheid") or {}).asDict().items():
+            found[name] = found.get(name, 0) + (value or 0)
+    return found
+
+
+def test_a_stream_sets_for_itself_what_it_needs(spark, tmp_path):
+    table = events(200)
+    cut(tmp_path / "in", table, 2, delay=5)
+    plain = spark.newSession()
+    provider = "spark.sql.streaming.stateStore.providerClass"
+    plain.conf.set(provider, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    plain.conf.set("spark.sql.shuffle.partitions", 200)
+    df = reading(plain, tmp_path / "in", spark.createDataFrame(table).schema)
+    query = run(cepheid.match(df, QUERY, delay=5, shards=2).where("match_end > 0"), tmp_path)
+    operators = [state for progress in query.recentProgress for state in progress["stateOperators"]]
+    assert {state["numShufflePartitions"] for state in operators} == {2}
+    assert "HDFS" in plain.conf.get(provider)
+    assert plain.conf.get("spark.sql.shuffle.partitions") == "200"
+    assert rows(spark.read.parquet(str(tmp_path / "out")).toArrow()) == rows(cepheid.match(table, QUERY))
+
+
+def test_the_books_balance_and_bad_records_are_set_aside(spark, tmp_path):
+    begin = datetime(2024, 1, 1, tzinfo=UTC)
+    kinds = ["A", "B", "Z", "A", "B", "A", None, "B", "A", "B"]
+    times = [begin + timedelta(seconds=n) for n in range(10)]
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "type": kinds, "id": [1] * 10})
+    bad = pa.table(
+        {
+            "ts": pa.array([None, datetime.now(UTC) + timedelta(days=400)], pa.timestamp("us", "UTC")),
+            "type": ["A", "Z"],
+            "id": [1, 1],
+        }
+    )
+    put(tmp_path / "in", 0, pa.concat_tables([table.slice(0, 6), bad, table.slice(3, 1)]))  # one comes twice
+    put(tmp_path / "in", 1, pa.concat_tables([table.slice(6), table.slice(0, 1)]))  # and one late
+    end = table.slice(0, 1).set_column(0, "ts", pa.array([begin + timedelta(hours=1)], pa.timestamp("us", "UTC")))
+    put(tmp_path / "in", 2, end.set_column(1, "type", pa.array(["end"])))
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table.to_pandas()).schema)
+    text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 seconds"
+    keeping = {"bad_records": "set aside", "aside": tmp_path / "bad", "dedupe": ["id", "type"], "max_ahead": "1 hour"}
+    result = cepheid.match(df, {"pairs": text}, delay="2 seconds", shards=2, **keeping)
+    query = run(result, tmp_path)
+    clean = table.filter(pa.array([kind is not None for kind in kinds]))
+    assert spark.read.parquet(str(tmp_path / "out")).count() == cepheid.match(clean, text).num_rows
+    told = numbers(query)
+    assert (told["read"], told["malformed"], told["late"], told["duplicates"]) == (15, 3, 1, 1)
+    assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))
+    assert told["matches[pairs]"] == told["matches"] > 0
+    assert told["used[pairs]"] == told["used"] == 8
+    lines = [json.loads(line) for file in (tmp_path / "bad").iterdir() for line in file.read_text().splitlines()]
+    assert sorted(line["reason"].split(" ")[0] for line in lines) == ["ts", "ts", "type"]
+    assert any("max_ahead" in line["reason"] for line in lines)
+
+
+def test_a_changed_query_is_refused_at_once_though_nothing_new_comes(spark, tmp_path):
+    table = events(200)
+    cut(tmp_path / "in", table, 2, delay=5)
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    run(cepheid.match(df, QUERY, delay=5, shards=2), tmp_path)
+    with pytest.raises(StreamingQueryException, match="changed since it was written: text, window"):
+        run(cepheid.match(df, QUERY.replace("60", "61"), delay=5, shards=2), tmp_path)
+    with pytest.raises(StreamingQueryException, match="shards=2, which is 3 now"):
+        run(cepheid.match(df, QUERY, delay=5, shards=3), tmp_path)
+    assert run(cepheid.match(df, QUERY, delay=7, shards=2), tmp_path).exception() is None
+
+
+def test_a_restart_with_other_queries_goes_on_for_those_that_stay(spark, tmp_path):
+    table = events(400)
+    first, second = table.slice(0, 200), table.slice(200)
+    cut(tmp_path / "in", first, 2, delay=0)
+    (tmp_path / "in" / "00002.parquet").unlink()  # no end of time yet
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    run(cepheid.match(df, {"stays": QUERY, "goes": ABSENT}, delay=0, shards=2), tmp_path)
+    put(tmp_path / "in", 5, second)
+    put(tmp_path / "in", 6, table.slice(0, 1).set_column(0, "ts", pa.array([FAR])))
+    run(cepheid.match(df, {"comes": ABSENT, "stays": QUERY}, delay=0, shards=2), tmp_path)
+    schema = cepheid.match(table, {"stays": QUERY, "goes": ABSENT, "comes": ABSENT}).schema
+    out = spark.read.option("mergeSchema", "true").parquet(str(tmp_path / "out")).toArrow()
+    assert set(out.column_names) == set(schema.names)
+    found = {name: out.filter(pa.compute.equal(out["query"], name)).num_rows for name in ("stays", "comes")}
+    assert found == {"stays": cepheid.match(table, QUERY).num_rows, "comes": cepheid.match(second, ABSENT).num_rows}
+
+
+def test_what_is_shed_is_counted(spark, tmp_path):
+    table = events(600)
+    cut(tmp_path / "in", table, 3, delay=0)
+    df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
+    bounded = cepheid.match(df, QUERY, delay=0, shards=2, max_key_events=2, when_full="drop oldest")
+    told = numbers(run(bounded, tmp_path))
+    assert told["shed"] > 0
+    assert told["lost"] > 0
+    assert 0 < told["matches"] < cepheid.match(table, QUERY).num_rows
+    assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))
