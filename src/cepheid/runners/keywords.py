@@ -96,6 +96,7 @@ class MatchKeywords(PlanKeywords, total=False):
     heartbeat: bool
     metrics: str
     clock: Literal["all", "relevant"]
+    state: bytes | None  # of a live query, to go on from
     max_ahead: Length | None  # how far before the machine's clock an event may lie
     max_state_bytes: int | None
     max_key_events: int | None

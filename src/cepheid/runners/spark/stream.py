@@ -183,7 +183,12 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     aside = str(running.reading.aside) if running.reading.aside is not None else None
     shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside))
     mode = "None" if idle is None else "ProcessingTime"
-    return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
+    first = None
+    if options.state is not None:
+        from cepheid.runners.spark.moving import first_state
+
+        first = first_state(df, options.state, plans[0].exchange.keys, narrow, running.fingerprint).groupBy("shard")
+    return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode, first)
 
 
 def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:

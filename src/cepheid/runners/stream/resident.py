@@ -20,19 +20,18 @@ import pyarrow.compute as pc
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import ordered
 from cepheid.engine.retention import retained
-from cepheid.errors import DataError
 from cepheid.plan.physical import Plan
-from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
+from cepheid.runners.stream.saved import Saved
 from cepheid.runners.stream.state import Outcome, Step
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 LEAST = 2_000  # events after which it is worth the while to look which have expired
 PIECES = 8  # tables that lie side by side before they are joined
-_KINDS = ("clock", "chunk", "ended")
 
 
 @dataclass
@@ -219,29 +218,15 @@ class Resident:
         packed = encoded(self.table().combine_chunks())
         chunks = (Chunk(0, len(self), len(packed)),) if len(self) else ()
         clock = Clock(self.until, self.newest, None, chunks, queries=self.queries).text(self.fingerprint)
-        rows = [("clock", 0, clock.encode())]
-        rows += [("chunk", chunk.number, packed) for chunk in chunks]
-        rows += [("ended", query, ended) for query, ended in self.ends.by_query.items()]
-        kinds, numbers, values = zip(*rows, strict=True)
-        return encoded(pa.table({"kind": kinds, "number": numbers, "packed": pa.array(values, pa.binary())}))
+        return Saved(json.loads(clock), {chunk.number: packed for chunk in chunks}, self.ends.by_query).packed()
 
     def restore(self, state: bytes) -> None:
         """Goes on from a state that was saved by the same query over the same columns."""
-        if not isinstance(state, bytes):
-            raise DataError(f"state is {type(state).__name__}, not bytes", hint="pass what save() returned")
-        try:
-            rows = decoded(state).to_pylist()
-            parts = {kind: {row["number"]: row["packed"] for row in rows if row["kind"] == kind} for kind in _KINDS}
-            text = parts["clock"][0].decode()
-            json.loads(text)
-        except (pa.ArrowInvalid, KeyError, ValueError, OSError):
-            raise DataError(
-                "these bytes are no saved state of a live query", hint="pass what save() returned"
-            ) from None
-        clock = Clock.read(text, self.fingerprint)
+        saved = Saved.read(state)
+        clock = Clock.read(json.dumps(saved.clock), self.fingerprint)
         self.until, self.newest, self.queries = clock.until, clock.newest, clock.queries
-        self.ends = Ends({place: ended for place, ended in parts["ended"].items() if place not in clock.gone})
-        tables = [self.step.fitted(decoded(parts["chunk"][chunk.number])) for chunk in clock.chunks]
+        self.ends = Ends({place: ended for place, ended in saved.ended.items() if place not in clock.gone})
+        tables = [self.step.fitted(table) for table in saved.events()]
         self.lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
 
     def finish(self) -> Outcome:
