@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         register_distribution,
     )
     from cepheid.report.show import show
+    from cepheid.runners.spark.moving import read_checkpoint
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "load_model",
     "match",
     "query",
+    "read_checkpoint",
     "register_distribution",
     "seq",
     "show",
@@ -86,6 +88,7 @@ _LATER |= dict.fromkeys(
     ),
     "cepheid.model",
 )
+_LATER["read_checkpoint"] = "cepheid.runners.spark.moving"
 _LATER["show"] = "cepheid.report.show"
 _SUBMODULES = frozenset({"build", "plot", "sql"})
 

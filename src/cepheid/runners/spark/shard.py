@@ -119,9 +119,7 @@ class Shard(StatefulProcessor):
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
         """Begins with a state that was moved here (moving.py)."""
-        for kind, number, packed in zip(
-            initialState["kind"], initialState["number"], initialState["packed"], strict=True
-        ):
+        for kind, number, packed in initialState[["kind", "number", "packed"]].itertuples(index=False):
             if kind == "clock":
                 self.clock.update((bytes(packed).decode(),))
             elif kind == "chunk":

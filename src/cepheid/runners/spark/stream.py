@@ -62,6 +62,8 @@ def match_stream(
         if why is not None:
             raise CepheidError(f"a stream cannot run this query: {why}", hint="add WITHIN, or match a batch")
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
+    if chosen.state is not None and len(groups) > 1:
+        raise CepheidError("queries that part events by different keys keep a state each", hint="move them one by one")
     shipped = {shipment.name: shipment for group in groups for shipment in group}
     shipments = [shipped[name] for name, _ in union.plans]
     result = common_result(shipments)
