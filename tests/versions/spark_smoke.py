@@ -61,7 +61,7 @@ def main() -> None:
             assert [row for row in expected if row[1] < 55] == [row for row in streamed if row[1] < 55], "stream"
         batch.createOrReplaceTempView("events")
         cepheid.sql.register(spark)
-        statement = f"SELECT * FROM match_events(TABLE(events) PARTITION BY id, '{QUERY}')"
+        statement = f"SELECT * FROM match_events(TABLE(events) PARTITION BY (id), '{QUERY}')"
         assert rows_of(spark.sql(statement).toPandas()) == expected, "SQL"
         rows = cepheid.sql.query(
             spark,

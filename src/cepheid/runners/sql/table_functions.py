@@ -54,6 +54,7 @@ def table_functions(session: Session, arrow: bool = True) -> tuple[Any, Any]:
     """
     shipped = tuple(user_functions())
     classes = [_batch_class(shipped, itself) for itself in (False, True)]
+    arrow = arrow and hasattr(PythonEvalType, "SQL_ARROW_UDTF")  # not in PySpark 4.0
     factory = _private_factory(session) if arrow else None
     if factory is None:
         from pyspark.sql.functions import udtf
