@@ -45,7 +45,8 @@ class RoleKeywords(TypedDict, total=False):
     lower: str | None  # imprecise times: the column of the earliest instant...
     upper: str | None  # ...and of the latest
     existence: str | None  # the column with the probability that an event happened at all
-    uncertainty: Length | Mapping[str, Length] | None  # how far the time may be off: one length, by type, or a column
+    # How far the time may be off: one length, a column, by type, or by the values of a column.
+    uncertainty: Length | Mapping[str, Length | Mapping[str, Length]] | None
     lacks: Mapping[str, Sequence[str]] | None  # attributes that events of a type do not have
     parameters: Mapping[str, Any] | None  # values for bare words of the query
     bad_records: BadRecords | None  # what becomes of records that cannot be events
