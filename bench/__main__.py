@@ -7,6 +7,7 @@ python -m bench smoke                             does everything work? Seconds 
 python -m bench report                            bench/RESULTS.md anew from the result files
 python -m bench compare --before A --after B      two checkouts in one interleaved run
 python -m bench rivals                            sets up the rivals under build/rivals (make bench-rivals)
+python -m bench live                              live queries beside a batch (bench/live.py)
 python -m bench missing --size quick              calibration and recall of missing events (bench/missing.py)
 """
 
@@ -59,6 +60,9 @@ def main() -> None:
     cost = commands.add_parser("cost", help="what a cluster would need, from the result files")
     cost.add_argument("--size", default="full", choices=SIZES)
     cost.set_defaults(call=call_cost)
+    live = commands.add_parser("live", help="live queries: batches of 100 and single events beside a batch")
+    live.add_argument("--size", default="full", choices=("quick", "full"))
+    live.set_defaults(call=call_live)
     missing = commands.add_parser("missing", help="missing events: calibration, recall, cost")
     missing.add_argument("--size", default="full", choices=("quick", "full"))
     missing.set_defaults(call=call_missing)
@@ -179,6 +183,13 @@ def call_cost(arguments: argparse.Namespace) -> None:
     from bench.cost_model import main as cost
 
     cost(folder_for(arguments.size))
+
+
+def call_live(arguments: argparse.Namespace) -> None:
+    """Live queries."""
+    from bench import live
+
+    live.main(arguments.size == "quick")
 
 
 def call_missing(arguments: argparse.Namespace) -> None:
