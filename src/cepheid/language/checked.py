@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
-from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
@@ -40,8 +38,6 @@ class CheckedQuery:
         return hash(self.syntax)
 
 
-def checked_query(text: str, refusal: str = "a MATCH_RECOGNIZE clause cannot be used here") -> CheckedQuery:
+def checked_query(text: str) -> CheckedQuery:
     """The query of a text; a QueryError points at what is wrong."""
-    if is_clause(text):
-        raise QueryError(refusal, code="row-pattern")
     return CheckedQuery(check(parse(text), text), text)

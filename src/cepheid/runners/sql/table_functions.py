@@ -17,8 +17,9 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.util import PythonEvalType
 
 from cepheid.engine.data.table import ordered
-from cepheid.errors import DataError
+from cepheid.errors import DataError, QueryError
 from cepheid.language.checked import checked_query
+from cepheid.language.match_recognize.parse import is_clause
 from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
@@ -154,6 +155,9 @@ def analysed(
     schema = to_arrow_schema(table.dataType)
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
+    if is_clause(text):
+        hint = "cepheid.sql.query(spark, statement) runs statements with MATCH_RECOGNIZE in them"
+        raise QueryError("a MATCH_RECOGNIZE clause cannot be used here", hint=hint, code="row-pattern")
     plan = spark_plan(checked_query(text), bounded.schema, chosen)
     needed = plan.scan.columns
     shipment = ship(plan, bounded.schema)
