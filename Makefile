@@ -7,6 +7,7 @@
 # make bench     run all experiments and publish them (MINUTES=30); goes on where it stopped
 # make bench-smoke    does every experiment work? No times are kept; what needs rivals is left out
 # make bench-rivals   set up the engines that are compared with, under build/rivals
+# make spark-versions a batch, a stream and SQL on each version of PySpark that is allowed
 # make docs      build the documentation as a site in build/site
 # make clean     remove everything that was built
 
@@ -21,7 +22,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 MINUTES ?= 30
 
-.PHONY: demo test test-all security lint format bench bench-smoke bench-rivals docs clean tools kernels
+.PHONY: demo test test-all security lint format spark-versions bench bench-smoke bench-rivals docs clean tools kernels
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -65,6 +66,13 @@ format: $(READY)
 docs: $(READY)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is in build/site: open build/site/index.html in a browser; its search works from disk."
+
+# One query on each version of PySpark that the extra allows, each in a folder of its own; needs the package index.
+spark-versions: tools
+	for version in 4.0 4.1 4.3; do \
+		$(BIN)/pip install --quiet --no-deps --target build/spark-$$version "pyspark==$$version.*" && \
+		PYTHONPATH=build/spark-$$version:tests SPARK_HOME=$(CURDIR)/build/spark-$$version/pyspark $(BIN)/python tests/versions/spark_smoke.py || exit 1; \
+	done
 
 bench: tools
 	$(BIN)/python -m bench full --minutes $(MINUTES)

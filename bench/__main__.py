@@ -7,6 +7,7 @@ python -m bench smoke                             does everything work? Seconds 
 python -m bench report                            bench/RESULTS.md anew from the result files
 python -m bench compare --before A --after B      two checkouts in one interleaved run
 python -m bench rivals                            sets up the rivals under build/rivals (make bench-rivals)
+python -m bench live                              live queries beside a batch (bench/live.py)
 python -m bench cliffs                            queries a step beside the road, with their growth (bench/cliffs.py)
 python -m bench search --minutes 10               drawn queries, the slowest for what they give (bench/search.py)
 python -m bench missing --size quick              scorings, recall and cost of missing events (bench/missing.py)
@@ -70,6 +71,9 @@ def main() -> None:
     search.add_argument("--seed", type=int, default=0)
     search.add_argument("--draws", type=int, default=1_000_000)
     search.set_defaults(call=call_search)
+    live = commands.add_parser("live", help="live queries: batches of 100 and single events beside a batch")
+    live.add_argument("--size", default="full", choices=("quick", "full"))
+    live.set_defaults(call=call_live)
     missing = commands.add_parser("missing", help="missing events: calibration, recall, cost")
     missing.add_argument("--size", default="full", choices=("quick", "full"))
     missing.set_defaults(call=call_missing)
@@ -205,6 +209,13 @@ def call_search(arguments: argparse.Namespace) -> None:
     from bench import search
 
     search.main(arguments.minutes, arguments.seed, arguments.draws)
+
+
+def call_live(arguments: argparse.Namespace) -> None:
+    """Live queries."""
+    from bench import live
+
+    live.main(arguments.size == "quick")
 
 
 def call_missing(arguments: argparse.Namespace) -> None:

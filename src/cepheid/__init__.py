@@ -10,13 +10,12 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from cepheid.api import Query, fit, live, match, query
+from cepheid.api import Query, fit, live, match, query, why
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError, TimeoutReached
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
 
 if TYPE_CHECKING:
-    from cepheid.diagnose.diagnose import why
     from cepheid.language.build import any_of, event, seq
     from cepheid.language.expressions import attr, call, equivalent, var
     from cepheid.model import (
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
         register_distribution,
     )
     from cepheid.report.show import show
+    from cepheid.runners.spark.moving import read_checkpoint
 
 __version__ = "0.1.0"
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "load_model",
     "match",
     "query",
+    "read_checkpoint",
     "register_distribution",
     "seq",
     "show",
@@ -90,8 +91,8 @@ _LATER |= dict.fromkeys(
     ),
     "cepheid.model",
 )
+_LATER["read_checkpoint"] = "cepheid.runners.spark.moving"
 _LATER["show"] = "cepheid.report.show"
-_LATER["why"] = "cepheid.diagnose.diagnose"
 _SUBMODULES = frozenset({"build", "flink", "plot", "sql"})
 
 # A library says nothing by itself: who wants to hear what runs adds a handler to the logger `cepheid`.

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.draw.notebook import query_html
-from cepheid.errors import QueryError
+from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.language import syntax as s
-from cepheid.language.bind import bind
-from cepheid.language.bound import BoundQuery
 from cepheid.language.check import check
+from cepheid.language.checked import CheckedQuery
 from cepheid.language.flink.pattern import Pattern as FlinkPattern
 from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.partial import partial_queries, with_length
-from cepheid.language.printing import to_text
 from cepheid.language.sase.parse import parse
-from cepheid.language.schema import Schema
 from cepheid.row_query import RowQuery, row_query
 from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
 from cepheid.runners.options import BatchOptions, Options, StreamOptions
@@ -65,15 +63,8 @@ class Explanation(str):
         return query_html(self.syntax, plans)
 
 
-class Query:
+class Query(CheckedQuery):
     """A checked query. Equal queries have equal syntax; `str` gives the canonical text."""
-
-    def __init__(
-        self, syntax: s.QuerySyntax, text: str | None = None, parameters: Mapping[str, Any] | None = None
-    ) -> None:
-        self.syntax = syntax
-        self.text = text
-        self.parameters = dict(parameters or {})
 
     @overload
     def match(self, events: Any, *, output: Literal["count"], **options: Unpack[MatchKeywords]) -> int: ...
@@ -100,12 +91,11 @@ class Query:
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
         from cepheid.runners.dispatch import explain
 
+        _check_near(options, "analyze")
         return Explanation(explain(self, events, analyze=analyze, **options), self.syntax)
 
     def why(self, events: Any, **options: Unpack[PlanKeywords]) -> Diagnosis:
         """Why it finds nothing, or too little; see `cepheid.why`."""
-        from cepheid.diagnose.diagnose import why
-
         return why(events, self, **options)
 
     def live(
@@ -118,24 +108,11 @@ class Query:
         """The automaton as a drawing, in the colours of where it is shown."""
         return automaton_svg(self.syntax)
 
-    def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
-        """The query over events of a schema; errors point into the text it was written as."""
-        return bind(self.syntax, schema, {**self.parameters, **(parameters or {})}, self.text)
-
-    def __str__(self) -> str:
-        return to_text(self.syntax)
-
     def __repr__(self) -> str:
         return f"cepheid.query({str(self)!r})"
 
     def _repr_html_(self) -> str:
         return query_html(self.syntax)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Query) and (self.syntax, self.parameters) == (other.syntax, other.parameters)
-
-    def __hash__(self) -> int:
-        return hash(self.syntax)
 
 
 @overload
@@ -154,6 +131,7 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
     WHERE [tag]
     WITHIN 12 hours
     """
+    check_parameters(parameters)
     if isinstance(text, RowQuery):
         return text
     if isinstance(text, Query):
@@ -163,7 +141,12 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
     if isinstance(text, FlinkPattern):
         raise QueryError("a Flink pattern is run by cepheid.match and cepheid.live only", code="flink-pattern")
     if not isinstance(text, str):
-        raise QueryError(f"a query is a text or a pattern, not a {type(text).__name__}", code="not-a-query")
+        hint = "for example 'PATTERN SEQ(Shelf a, Exit b) WHERE [tag] WITHIN 1 hour'"
+        if isinstance(text, list | tuple):
+            hint = "several queries have names: {'thefts': query, ...}"
+        elif hasattr(text, "columns") or hasattr(text, "schema"):
+            hint = "the events come first: cepheid.match(events, query)"
+        raise QueryError(f"a query is a text or a pattern, not {type(text).__name__}", hint=hint, code="not-a-query")
     if is_clause(text):
         return row_query(text)
     return Query(_checked(text), text, parameters)
@@ -173,6 +156,40 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
 def _checked(text: str) -> s.QuerySyntax:
     """The syntax of a text. It is kept, as it never changes: on small tables parsing took a third of a call's time."""
     return check(parse(text), text)
+
+
+def check_parameters(parameters: Any) -> None:
+    """Parameters have names."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise QueryError(
+            f"parameters={parameters!r} does not say which word has which value",
+            hint="for example parameters={'T': 3600}",
+            code="bad-parameter",
+        )
+
+
+def _check_used(parameters: Mapping[str, Any] | None, queries: Iterable[object]) -> None:
+    """A parameter that no query names is a mistake."""
+    text = "\n".join(map(str, queries))
+    for name in parameters or ():
+        if not re.search(rf"\b{re.escape(name)}\b", text):
+            raise QueryError(
+                f"parameters={{'{name}': ...}}: the query has no word '{name}'",
+                hint=f"write {name} where the value should stand, or leave it out",
+                code="bad-parameter",
+            )
+
+
+def _check_dialect(options: Mapping[str, Any]) -> None:
+    if "dialect" in options:
+        raise CepheidError("dialect is an option of MATCH_RECOGNIZE clauses", hint="leave it out here")
+
+
+def _check_near(options: Mapping[str, Any], own: str) -> None:
+    """An option that is misspelt may be one of this call alone."""
+    for name in options:
+        if name not in MatchKeywords.__annotations__ and closest(name, [own]):
+            raise CepheidError(f"no option '{name}'", hint=f"did you mean {own}?")
 
 
 def sase_query(
@@ -250,11 +267,14 @@ def match(events: Any, query: Any, **options: Any) -> Any:
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
         if any(each.syntax.output.mode is s.OutputMode.PARTIAL for each in queries.values()):
             raise QueryError("OUTPUT PARTIAL is for one query at a time", hint="match it by itself", code="bad-partial")
+        _check_used(parameters, queries.values())
         result = run(events, queries, **options)
     elif isinstance(query, Path) or type(query).__module__.startswith("pyspark."):  # queries that come and go
         result = run(events, query, **options)
     else:
+        _check_dialect(options)
         asked = as_query(query, parameters)
+        _check_used(parameters, [asked])
         if asked.syntax.output.mode is s.OutputMode.PARTIAL:
             from cepheid.runners.partial import match_partial
 
@@ -298,6 +318,27 @@ def fit(
     asked = sase_query(query, parameters, "a MATCH_RECOGNIZE clause has no losses to fit")
     stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives}
     return fit_model(history, asked, loss_by=loss_by, loss_by_hour=loss_by_hour, **stated, **keywords)
+
+
+def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]) -> Diagnosis:
+    """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
+
+    Takes the options of `match`. Tables beyond `most_events`, two million unless told, are thinned out, and the
+    diagnosis says how. Printed it is the whole story; a notebook shows it as tables.
+
+    >>> import pyarrow as pa
+    >>> events = pa.table({"ts": [98, 100, 120], "type": ["D", "C", "D"]})
+    >>> for hint in why(events, "PATTERN SEQ(C c, D d) WITHIN 5").hints:
+    ...     print(hint.text)
+    D d comes after C c, but 20 later at the soonest; what comes in time comes before it
+    WITHIN 5 is too short: the closest needs 21
+    """
+    from cepheid.diagnose.diagnose import MOST_EVENTS, diagnose
+
+    _check_near(options, "most_events")
+    keywords: dict[str, Any] = dict(options)
+    asked = sase_query(query, keywords.pop("parameters", None))
+    return diagnose(events, asked, MOST_EVENTS if most_events is None else most_events, keywords)
 
 
 def live(

@@ -187,3 +187,10 @@ def test_the_culprit_among_good_times_is_shown(tmp_path: Path) -> None:
     path.write_text("ts,type\n" + "2024-12-31 23:59:00,A\n" * 2056 + "soon,A\n")
     with pytest.raises(DataError, match=r"column 'ts', row 2056: 'soon' is not a time.*--bad-records drop"):
         read(path)
+
+
+def test_numbers_with_leading_zeros_stay_texts(tmp_path: Path) -> None:
+    (tmp_path / "cards.csv").write_text("ts,type,card,amount\n1,A,0815,7\n2,B,4711,8\n")
+    read = read_events(find_files([str(tmp_path / "cards.csv")]))
+    assert read["card"].to_pylist() == ["0815", "4711"]
+    assert read["amount"].to_pylist() == [7, 8]

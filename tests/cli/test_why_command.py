@@ -27,3 +27,11 @@ def test_json(cepheid_command: Cepheid, shop: Path) -> None:
     found = json.loads(ran.out)
     assert found["matches"] == {"number": 1, "at_least": False}
     assert [step["count"]["number"] for step in found["steps"]] == [2, 2, 2, 1]
+
+
+def test_bad_records_can_be_left_out(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("ts;type;x\n1;A;1,5\nsoon;B;2\n3;B;1.000,5\n")
+    arguments = ["why", "PATTERN SEQ(A a, B b) WHERE a.x > b.x WITHIN 5", "-i", tmp_path / "e.csv"]
+    assert "'soon' is not" in cepheid_command(*arguments).err
+    ran = cepheid_command(*arguments, "--bad-records", "drop", "--decimal", ",", "--thousands", ".")
+    assert "a.x > b.x" in ran.out, ran.err

@@ -15,6 +15,7 @@ from hypothesis import given
 
 import cepheid
 from cepheid.runners.stream import resident
+from cepheid.runners.stream.resident_stacks import ResidentStacks
 from contract.steps import in_batches
 from strategies.intervals import ROLES, intervals
 from strategies.queries import queries, streams
@@ -31,16 +32,16 @@ def rows_of(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
-def check_live(data: Any, query: Any, table: pa.Table, delay: int, **options: Any) -> None:
+def check_live(data: Any, query: Any, table: pa.Table, delay: int, engine: str = "reference", **options: Any) -> None:
     """What is found in drawn pieces, the state saved and restored in between, is what a batch finds."""
     asked = cepheid.query(query) if isinstance(query, str) else cepheid.Query(query)
     resident.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
-    live = asked.live(table.schema, delay=delay, engine="reference", **options)
+    live = asked.live(table.schema, delay=delay, engine=engine, **options)
     found = []
     for batch in in_batches(data.draw, table, delay):
         found.append(live.send(batch))
         if data.draw(st.booleans()):
-            live = asked.live(table.schema, delay=delay, state=live.save(), engine="reference", **options)
+            live = asked.live(table.schema, delay=delay, state=live.save(), engine=engine, **options)
     found.append(live.finish())
     assert live.numbers.late == 0
     expected = asked.match(table, engine="reference", **options)
@@ -68,6 +69,27 @@ def test_live_finds_what_a_batch_finds_where_keys_part_the_events(
     check_live(data, query, numbered(table), delay)
 
 
+PLAIN = [
+    KEYED[0],
+    KEYED[1],
+    KEYED[4],
+    "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x > 1 AND b.x <= c.x WITHIN 6",
+    "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 4 RETURN a.id AS key, a.x + b.x AS total",
+    "PATTERN SEQ(A a, B b) WHERE [id] AND [shop] WITHIN 5",
+]
+
+
+@given(st.data(), st.sampled_from(PLAIN), streams(max_size=24, ids=3), st.integers(0, 3))
+def test_plain_queries_prepare_an_event_once_and_find_the_same(
+    data: Any, query: str, table: pa.Table, delay: int
+) -> None:
+    shops = data.draw(st.lists(st.sampled_from(["s", "t", None]), min_size=len(table), max_size=len(table)))
+    events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
+    kept = cepheid.query(query).live(events.schema, engine="sequence")
+    assert isinstance(kept._resident, ResidentStacks)
+    check_live(data, query, events, delay, engine="sequence")
+
+
 @given(
     st.data(),
     queries(window=True, returns=False, event_window=False, output=False, max_components=2),
@@ -90,7 +112,9 @@ def test_every_kind_of_table_and_single_events() -> None:
     assert live.send({"ts": 1, "type": "A", "id": 7}) == []
     assert live.send([{"ts": 3, "type": "C", "id": 7}]) == []
     assert live.send({"ts": 4, "type": "Z"})[0]["c"] == {"ts": 3, "type": "C", "id": 7}
-    assert live.numbers == cepheid.runners.live.Numbers(events=3, late=0, matches=1, retained=2)
+    numbers = live.numbers
+    assert (numbers.events, numbers.late, numbers.matches, numbers.retained, numbers.watermark) == (3, 0, 1, 2, 3)
+    assert numbers.state_bytes > 0
 
 
 def test_time_can_be_told() -> None:

@@ -56,7 +56,7 @@ def query_of(text: str) -> cepheid.Query:
 
 
 def test_options_hold_for_fitting_and_diagnosis_too() -> None:
-    from cepheid.diagnose import why
+    from cepheid import why
 
     with pytest.raises(cepheid.CepheidError, match="scoring='bogus'"):
         cepheid.fit(EVENTS, QUERY, scoring="bogus")

@@ -202,3 +202,11 @@ def test_fit_and_why_read_records_too() -> None:
     history = pa.table({"ts": ["2026-01-01 10:00", "2026-01-01 10:05"] * 3, "type": ["A", "C"] * 3, "id": [1, 1] * 3})
     with pytest.raises(cepheid.ModelError, match="too thin"):  # its times were read
         cepheid.fit(history, PAIR, loss=0.1)
+
+
+def test_what_is_set_aside_is_there_once() -> None:
+    events = pa.table({"ts": ["2026-01-31T12:00:00", "soon"], "type": ["A", "B"], "id": [1, 1]})
+    aside: list[pa.Table] = []
+    query = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 seconds"
+    cepheid.match(events, query, bad_records="set aside", aside=aside.append)
+    assert aside[0].num_rows == 1

@@ -222,3 +222,29 @@ def test_what_makes_no_sense_is_said_before_any_job(spark):
         cepheid.match(df.selectExpr("*", "ts AS ts_lower"), BETWEEN, uncertainty=2)
     with pytest.raises(cepheid.DataError, match="no column 'at' for the time"):
         cepheid.match(df, BETWEEN, uncertainty=2, time="at")
+
+
+BOUNDED = pa.table(
+    {
+        "ts": [10, 20, 23, 40, 44],
+        "type": ["A", "B", "A", "B", "B"],
+        "id": [1, 1, 2, 2, 1],
+        "reader": ["r1", "r2", "r1", None, "r2"],
+        "sigma": [2.5, 0.0, 4.0, 1.0, 3.0],
+    }
+)
+
+
+@pytest.mark.parametrize("uncertainty", ["sigma", {"reader": {"r1": 3, "r2": 6}}, {"A": 4}])
+def test_how_far_times_may_be_off_by_row_by_sensor_and_by_type(spark, uncertainty):
+    query = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 15 CONFIDENCE 0.01 RETURN a.ts AS first, b.ts AS second"
+    expected = cepheid.match(BOUNDED, query, uncertainty=uncertainty)
+    found = cepheid.match(spark.createDataFrame(BOUNDED), query, uncertainty=uncertainty).toArrow()
+    assert expected.num_rows
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+def test_a_wrong_half_width_is_named_on_spark(spark):
+    wrong = BOUNDED.set_column(4, "sigma", pa.array([1.0, -7.0, 1.0, 1.0, 1.0]))
+    with pytest.raises(Exception, match=r"column 'sigma': -7\.0 is no length of time"):
+        cepheid.match(spark.createDataFrame(wrong), "PATTERN A a", uncertainty="sigma").toArrow()

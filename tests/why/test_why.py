@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.diagnose import Count, Diagnosis, why
+from cepheid import why
+from cepheid.diagnose import Count, Diagnosis
 from cepheid.errors import DataError
 
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 from hypothesis import given
 
 import cepheid
+from cepheid import why
 from cepheid.api import Query
-from cepheid.diagnose import why
 from cepheid.language import syntax as s
 from strategies.queries import queries, streams
 

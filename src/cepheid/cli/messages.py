@@ -21,7 +21,9 @@ err = Console(stderr=True, highlight=False, markup=False)
 _MODEL_IN_PYTHON = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
 _PATIENCE = 4.0  # seconds without a word
 _OF_A_QUERY = 1  # a query compiles its conditions each time, which is quick
-_OPTIONS = "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model|delay"
+_OPTIONS = (
+    "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model|delay|bad_records|aside|decimal|thousands|dedupe"
+)
 
 
 def print_user_error(error: CepheidError) -> None:

@@ -100,8 +100,11 @@ def load_functions(path: Path | None) -> None:
     except CepheidError:
         raise
     except Exception as error:
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        raise CepheidError(f"--functions {path}, line {at.lineno}: {type(error).__name__}: {error}") from None
+        line = traceback.extract_tb(error.__traceback__)[-1].lineno
+        told = str(error)
+        if isinstance(error, SyntaxError):
+            line, told = error.lineno, error.msg
+        raise CepheidError(f"--functions {path}, line {line}: {type(error).__name__}: {told}") from None
 
 
 def query_text(argument: str) -> str:

@@ -55,6 +55,11 @@ def report(
     scoring: o.Scoring = "exact",
     engine: o.EngineName = "auto",
     option: o.MatchOptions = None,
+    bad_records: o.BadRecords = None,
+    aside: o.Aside = None,
+    dedupe: o.Dedupe = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
     functions: o.FunctionsPath = None,
 ) -> None:
     """Run a query and write its matches as one HTML page that opens offline.
@@ -73,14 +78,20 @@ def report(
         raise CepheidError(f"--output {output} is a directory", hint=f"write {output / 'report.html'}")
     files = find_files(input, format)
     check_outputs({"--output": output}, [*files.addresses, *query_files(query), model, truth, functions])
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise CepheidError(
+            f"--output {output}: a report is a page of HTML", hint=f"write {output.with_suffix('.html')}"
+        )
     load_functions(functions)
     parsed = read_query(query, parameter or ())
     stages = Stages()
     with stages.timed("read"):
-        events = read_events(files, time=lower or time, time_format=time_format)
+        records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
+        parse = o.parses_times(records)
+        events = read_events(files, time=lower or time, time_format=time_format, parse_times=parse)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
+    given = {"model": loaded, "scoring": scoring, "engine": engine, **records, **parse_parameters(option or ())}
     known = None
     if truth is not None and truth_key is not None and truth_column is not None:
         known = read_truth(truth, truth_key, truth_column)

@@ -25,7 +25,7 @@ from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
-from cepheid.files.event_files import UNIX, read_events
+from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 from cepheid.report.facts import facts
@@ -191,11 +191,7 @@ def run(
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
     given |= {"truncate": True} if truncate else {}
-    policy = "set aside" if aside is not None and bad_records is None else bad_records
-    records = {"bad_records": policy, "aside": aside, "decimal": decimal, "thousands": thousands}
-    given |= {name: value for name, value in {**records, "dedupe": dedupe}.items() if value is not None}
-    if policy is not None and time_format not in (None, UNIX):
-        given["time_format"] = time_format  # which rows are not written like this, `match` has to know
+    given |= o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
     if model is not None:
         given["model"] = cepheid.load_model(model)
     if max_matches is not None:
@@ -219,6 +215,8 @@ def run(
     stages = Stages()
     if console and not stream:
         raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
+    if not stream:
+        refuse_stream_options(options)
     if stream:
         ran = _streamed(task, options, stages, lambda found: deliver(found, None, show, roles, limit), console)
     elif (topic := next((item for item in input if kafka_topic(item) is not None), None)) is not None:
@@ -237,6 +235,21 @@ def run(
             note("the result was cut short at a limit: there are more matches")
         if ran.matches == 0 and not stream:
             say_why(ran)
+
+
+def refuse_stream_options(options: SparkOptions) -> None:
+    """An error for an option that only a stream reads."""
+    given = {
+        "--delay": options.delay,
+        "--checkpoint": options.checkpoint,
+        "--trigger": options.trigger,
+        "--files-per-batch": options.files_per_batch,
+        "--schema": options.schema,
+        "--kafka": options.kafka or None,
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise CepheidError(f"{name} is an option of streams", hint="add --stream, or leave it out")
 
 
 def _streamed(

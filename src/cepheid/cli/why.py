@@ -42,6 +42,11 @@ def why(
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
+    bad_records: o.BadRecords = None,
+    aside: o.Aside = None,
+    dedupe: o.Dedupe = None,
+    decimal: o.Decimal = None,
+    thousands: o.Thousands = None,
     functions: o.FunctionsPath = None,
     most_events: _MostEvents = 2_000_000,
     as_json: o.AsJson = False,
@@ -57,12 +62,14 @@ def why(
     """
     load_functions(functions)
     parsed = read_query(query, parameter or ())
-    events = read_events(find_files(input, format), time=lower or time, time_format=time_format)
+    records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
+    parse = o.parses_times(records)
+    events = read_events(find_files(input, format), time=lower or time, time_format=time_format, parse_times=parse)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    from cepheid.diagnose import why as find_why
+    from cepheid.api import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, **roles.arguments()}
+    given = {"model": loaded, "scoring": scoring, **records, **roles.arguments()}
     with explaining_delay():
         diagnosis = find_why(events, parsed, most_events=most_events, **given)
     if as_json:

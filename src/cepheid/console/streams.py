@@ -14,13 +14,12 @@ import pyarrow as pa
 import cepheid
 from cepheid.api import sase_query
 from cepheid.console.answers import error_of, matches_page, shown_of
-from cepheid.console.live import LiveQuery, Watched, replayed
+from cepheid.console.sources import Watched, replayed
 from cepheid.console.workspace import OpenTable
 from cepheid.draw.text import value_text
 from cepheid.errors import CepheidError
 from cepheid.files.input_files import find_files
-from cepheid.language.durations import whole_steps
-from cepheid.language.schema import Schema
+from cepheid.runners.live import Live
 
 _STEPS = 4.0  # a second
 _LOOK = 0.5  # seconds between two looks into a directory
@@ -76,7 +75,8 @@ class Streams:
     def start(self, text: str, table: OpenTable, per_second: float, delay: str, watch: bool) -> Stream:
         """Begins to replay a table, or to watch the directory that it was read from."""
         query = sase_query(text)
-        live = LiveQuery(query, table, delay_of(delay, table), **self.given)
+        roles = table.roles.arguments()
+        live = query.live(table.events.schema, delay=delay.strip() or 0, **roles, **self.given)
         stream = Stream(next(self.numbers))
         self.running[stream.number] = stream
         target = _watch if watch and table.folder is not None else _replay
@@ -102,13 +102,6 @@ class Streams:
             stream.stopped.set()
 
 
-def delay_of(text: str, table: OpenTable) -> int:
-    """How late events may come, in steps of the time column."""
-    if not text.strip():
-        return 0
-    return whole_steps(text, Schema.from_arrow(table.events.schema, **table.roles.arguments()), "delay")
-
-
 def _guarded(target: Any, stream: Stream, *arguments: Any) -> None:
     try:
         target(stream, *arguments)
@@ -119,36 +112,37 @@ def _guarded(target: Any, stream: Stream, *arguments: Any) -> None:
     stream.say("end")
 
 
-def _replay(stream: Stream, query: cepheid.Query, live: LiveQuery, table: OpenTable, per_second: float) -> None:
+def _replay(stream: Stream, query: cepheid.Query, live: Live, table: OpenTable, per_second: float) -> None:
     begin = time.monotonic()
     for number, events in enumerate(replayed(table, per_second, _STEPS)):
         if stream.stopped.wait(max(0.0, begin + number / _STEPS - time.monotonic())):
             return
-        _tell(stream, query, live, table, live.send(events), events)
-    _tell(stream, query, live, table, live.finish(), None)
+        _step(stream, query, live, table, events)
+    _step(stream, query, live, table, None)
 
 
-def _watch(stream: Stream, query: cepheid.Query, live: LiveQuery, table: OpenTable, _: float) -> None:
+def _watch(stream: Stream, query: cepheid.Query, live: Live, table: OpenTable, _: float) -> None:
     assert table.folder is not None
     watched = Watched(table.folder, table.roles.time)
     files = find_files([str(table.folder)])
     while not stream.stopped.is_set():
         for events in watched.new_events(table.events.schema, files):
-            _tell(stream, query, live, table, live.send(events), events)
+            _step(stream, query, live, table, events)
         stream.stopped.wait(_LOOK)
 
 
-def _tell(
-    stream: Stream, query: cepheid.Query, live: LiveQuery, table: OpenTable, found: pa.Table, events: pa.Table | None
-) -> None:
-    """What a step gave: its numbers, and the first of its matches."""
+def _step(stream: Stream, query: cepheid.Query, live: Live, table: OpenTable, events: pa.Table | None) -> None:
+    """Sends events, None for the end of all, and tells what that gave: the numbers, and the first of the matches."""
+    begin = time.perf_counter()
+    found: pa.Table = live.finish() if events is None else live.send(events)
+    seconds = time.perf_counter() - begin
     shown = shown_of(query, found, table)
     newest = None
     if events is not None and events.num_rows:
         newest = value_text(max(value for value in events.column(table.roles.time).to_pylist() if value is not None))
     stream.say(
         "step",
-        numbers={**asdict(live.numbers), "newest": newest},
+        numbers={**asdict(live.numbers), "step_seconds": seconds, "newest": newest},
         came=0 if events is None else events.num_rows,
         found=found.num_rows,
         timestamps=shown.is_timestamp,

@@ -1,6 +1,6 @@
 """Why a query finds nothing, or too little: where its matches are lost, and what would bring them back."""
 
-from cepheid.diagnose.diagnose import why
+from cepheid.diagnose.diagnose import diagnose
 from cepheid.diagnose.diagnosis import (
     Closest,
     ComponentCount,
@@ -23,5 +23,5 @@ __all__ = [
     "Step",
     "WindowNeeded",
     "Without",
-    "why",
+    "diagnose",
 ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.api import AnyQuery, sase_query
 from cepheid.diagnose.closest import closest_to_a_match
 from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
 from cepheid.diagnose.hints import Findings, find_hints
@@ -25,13 +24,13 @@ from cepheid.engine.values.columnwise import condition, value_column
 from cepheid.errors import CepheidError, DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.checked import CheckedQuery
 from cepheid.language.printing import component_text, to_text
 from cepheid.language.schema import Schema
 from cepheid.plan.options import PlanOptions
-from cepheid.runners.keywords import PlanKeywords
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records
-from cepheid.runners.tables import as_local
+from cepheid.runners.tables import as_local, no_table
 
 MOST_EVENTS = 2_000_000
 _MOST_TYPES = 12  # shown of the types that occur
@@ -39,31 +38,15 @@ _MOST_TYPES = 12  # shown of the types that occur
 Bools = npt.NDArray[np.bool_]
 
 
-def why(
-    events: Any,
-    query: AnyQuery,
-    *,
-    most_events: int = MOST_EVENTS,
-    **options: Unpack[PlanKeywords],
-) -> Diagnosis:
-    """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
-
-    Takes the options of `match`. Tables beyond `most_events` are thinned out, and the diagnosis says how. Printed it
-    is the whole story; a notebook shows it as tables.
-
-    >>> events = pa.table({"ts": [98, 100, 120], "type": ["D", "C", "D"]})
-    >>> for hint in why(events, "PATTERN SEQ(C c, D d) WITHIN 5").hints:
-    ...     print(hint.text)
-    D d comes after C c, but 20 later at the soonest; what comes in time comes before it
-    WITHIN 5 is too short: the closest needs 21
-    """
-    keywords: dict[str, Any] = dict(options)
-    query = sase_query(query, keywords.pop("parameters", None))
+def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mapping[str, Any]) -> Diagnosis:
+    """Why a query finds nothing or too little in a table; see `cepheid.why`."""
     given = Options.from_keywords(keywords)
     local = as_local(events)
     if local is None:
-        hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
-        raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
+        if hasattr(events, "isStreaming"):
+            hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
+            raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
+        raise no_table(events, "pyarrow, pandas or polars")
     arrow = read_records(query, local.arrow, given).table
     bound = query.bind(Schema.from_arrow(arrow.schema, **given.roles()))
     if bound.pattern is not None:

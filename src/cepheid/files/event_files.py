@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +67,8 @@ def _explained(path: Path, read: Callable[[Path], pa.Table]) -> pa.Table:
     try:
         return read(path)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read {path}: {_first_line(error)}") from None
+        hint = "mend that line, or look whether the file is what its name says"
+        raise DataError(f"cannot read {path}: {_first_line(error)}", hint=hint) from None
 
 
 def _first_line(error: Exception) -> str:
@@ -76,12 +78,43 @@ def _first_line(error: Exception) -> str:
 def _read_csv(path: Path) -> pa.Table:
     from pyarrow import csv
 
-    return csv.read_csv(
+    parsing = csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True)
+    texts = dict.fromkeys(_with_leading_zeros(path, parsing), pa.string())
+    read = csv.read_csv(
         path,
         read_options=csv.ReadOptions(block_size=_block_size(path)),
-        parse_options=csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True, null_values=["", "NULL", "null", "NA", "NaN"]),
+        parse_options=parsing,
+        convert_options=csv.ConvertOptions(strings_can_be_null=True, null_values=_NULLS, column_types=texts),
     )
+    for column in read.schema:
+        if pa.types.is_binary(column.type):  # what Arrow makes of texts that are not UTF-8
+            hint = f"convert it, for example with iconv -f latin1 -t utf-8 {path} > {path.stem}-utf8.csv"
+            raise DataError(f"{path} is not written in UTF-8, in column '{column.name}'", hint=hint)
+    return read
+
+
+def _with_leading_zeros(path: Path, parsing: Any) -> list[str]:
+    """Columns of what looks like numbers and is none: 0815 is the name of a card. The first megabyte decides."""
+    from pyarrow import csv
+
+    with pa.input_stream(str(path)) as stream:
+        begin = stream.read(2**20)
+    head, mark, _ = begin.rpartition(b"\n")
+    if not re.search(rb"\b0[0-9]", head):
+        return []
+    names = next(iter(begin.splitlines()), b"").decode("utf-8", "replace").split(parsing.delimiter)
+    kinds = csv.ConvertOptions(column_types={name.strip('"'): pa.string() for name in names})
+    try:
+        table = csv.read_csv(pa.BufferReader(head + mark), parse_options=parsing, convert_options=kinds)
+    except pa.ArrowInvalid:  # said when all of it is read
+        return []
+    return [
+        name
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if pa.types.is_string(column.type)
+        and pc.any(pc.match_substring_regex(column, "^0[0-9]+$")).as_py()
+        and pc.all(pc.match_substring_regex(column, "^[0-9]*$")).as_py()
+    ]
 
 
 def _block_size(path: Path) -> int:
@@ -126,6 +159,7 @@ def _read_delta(path: Path) -> pa.Table:
     return DeltaTable(str(path)).to_pyarrow_table()
 
 
+_NULLS = ["", "NULL", "null", "NA", "NaN"]
 _READERS: dict[str, Callable[[Path], pa.Table]] = {
     "csv": _read_csv,
     "jsonl": _read_json_lines,

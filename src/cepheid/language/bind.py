@@ -156,7 +156,7 @@ class _Binder:
         if name not in self.parameters:
             guess = closest(name, [*self.parameters, *self.by_name, *self.schema.names])
             quoted = f"write '{name}' in quotes, or pass parameters={{'{name}': ...}}"
-            hint = f"did you mean {guess}?" if guess else quoted
+            hint = f"did you mean {guess}? Or {quoted}" if guess else quoted
             self.fail(f"no value for '{name}'", node, "unknown-name", hint)
         return self.parameters[name]
 
@@ -166,7 +166,8 @@ class _Binder:
         if hasattr(value, "item") and not isinstance(value, str):  # a numpy scalar
             value = value.item()
         if value is not None and type(value) not in (bool, int, float, str):
-            self.fail(f"a parameter cannot be a {type(value).__name__}", node, "bad-parameter")
+            hint = f"pass a number, a text, True, False or None instead of {value!r}"
+            self.fail(f"a parameter cannot be a {type(value).__name__}", node, "bad-parameter", hint)
         if within_64_bits(value) is None and value is not None:
             self.fail("a whole number beyond 64 bits", node, "bad-number", "pass it as a float")
         if isinstance(value, str) and not is_text(value):

@@ -50,7 +50,7 @@ def parse_length(given: object, option: str = "") -> tuple[Fraction, str | None]
     else:
         raise LengthError(f"{named}{given!r} is no length of time", hint=f"for example {named}'7.5 s'")
     if length < 0:
-        raise LengthError(f"{named}{given!r} is less than nothing")
+        raise LengthError(f"{named}{given!r} is less than nothing", hint="give 0 or more")
     return length, unit
 
 

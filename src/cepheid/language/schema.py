@@ -123,7 +123,8 @@ class Schema:
         roles = [("time", time), ("type", type), ("lower", lower), ("upper", upper), ("existence", existence)]
         for role, name in roles:
             if name is not None and name not in schema.names and not (role == "time" and lower is not None):
-                _raise_missing(role, name, schema.names)
+                texts = [column for column, kind in columns if kind is DataType.STRING]
+                _raise_missing(role, name, schema.names, texts if role == "type" else schema.names)
         for name in tiebreak:
             if name not in schema.names:
                 _raise_missing("tiebreak", name, schema.names)
@@ -232,8 +233,10 @@ def _checked_lacks(
     return tuple((name, tuple(sorted(set(lacks[name])))) for name in sorted(lacks))
 
 
-def _raise_missing(role: str, name: str, names: list[str]) -> None:
-    guess = closest(name, names)
+def _raise_missing(role: str, name: str, names: list[str], likely: list[str] | None = None) -> None:
+    guess = closest(name, names if likely is None else likely)
     hint = f"did you mean {role}='{guess}'?" if guess else f"the columns are {', '.join(names)}"
+    if not names:
+        hint = "the table has no columns"
     hint += " (pass type=None for an untyped stream)" if role == "type" else ""
     raise DataError(f"no column '{name}' for the {role}; {hint}")

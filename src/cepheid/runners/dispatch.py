@@ -10,7 +10,7 @@ from cepheid.errors import DataError
 from cepheid.runners.composition import check_sources
 from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
 from cepheid.runners.options import Options, check_alone
-from cepheid.runners.tables import as_local
+from cepheid.runners.tables import as_local, no_table
 from cepheid.runners.totals import count_matches
 
 
@@ -24,7 +24,7 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
         return match_spark(events, query, keywords)
     local = as_local(events)
     if local is None:
-        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+        raise no_table(events)
     if isinstance(query, Path) or is_spark(query):
         raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
     options = Options.from_keywords(keywords)
@@ -55,7 +55,7 @@ def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords
             )
         return explain_spark(events, query, keywords)
     if local is None:
-        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+        raise no_table(events)
     return explain_table(query, local.arrow, Options.from_keywords(keywords), analyze)
 
 

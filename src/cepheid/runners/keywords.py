@@ -45,7 +45,8 @@ class RoleKeywords(TypedDict, total=False):
     lower: str | None  # imprecise times: the column of the earliest instant...
     upper: str | None  # ...and of the latest
     existence: str | None  # the column with the probability that an event happened at all
-    uncertainty: Length | Mapping[str, Length] | None  # how far the time may be off: one length, by type, or a column
+    # How far the time may be off: one length, a column, by type, or by the values of a column.
+    uncertainty: Length | Mapping[str, Length | Mapping[str, Length]] | None
     lacks: Mapping[str, Sequence[str]] | None  # attributes that events of a type do not have
     ignore_case: bool  # types are the same whatever their case
     parameters: Mapping[str, Any] | None  # values for bare words of the query
@@ -98,6 +99,7 @@ class MatchKeywords(PlanKeywords, total=False):
     metrics: str
     clock: Literal["all", "relevant"]
     keys: str | Sequence[str]  # for queries that come and go: columns that part the events of all of them
+    state: bytes | None  # of a live query, to go on from
     max_ahead: Length | None  # how far before the machine's clock an event may lie
     max_state_bytes: int | None
     max_key_events: int | None

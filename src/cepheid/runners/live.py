@@ -22,6 +22,7 @@ from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.resident import Resident
+from cepheid.runners.stream.resident_stacks import ResidentStacks, is_plain
 from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
 
@@ -36,6 +37,8 @@ class Numbers:
     late: int = 0  # came after time had passed them, and were left out
     matches: int = 0
     retained: int = 0  # events in memory, those included that a later match turns out not to need
+    state_bytes: int = 0  # that they take
+    watermark: int | None = None  # all matches that complete by then are known; in steps of the time column
 
 
 class Live:
@@ -61,8 +64,11 @@ class Live:
 
     @property
     def numbers(self) -> Numbers:
-        """How many events, late events and matches there were."""
-        return replace(self._numbers, retained=len(self._resident))
+        """How many events, late events and matches there were, and what is kept of them."""
+        kept = self._resident
+        return replace(
+            self._numbers, retained=len(kept), state_bytes=kept.nbytes, watermark=None if self._finished else kept.until
+        )
 
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are complete now, as a table of the same kind.
@@ -79,7 +85,8 @@ class Live:
             local = as_local(events)
             if local is None:
                 told = "events must be a mapping, a list of them, or a pyarrow, pandas or polars table"
-                raise DataError(f"{told}, not {_kind(events)}")
+                hint = f"for example {{{', '.join(f'{name!r}: ...' for name in self._schema.names)}}}"
+                raise DataError(f"{told}, not {_kind(events)}", hint=hint)
             self._back, arrow = local.back, local.arrow
         return self._told(self._resident.take(self._fitted(arrow)))
 
@@ -132,7 +139,8 @@ class Live:
                 pa.array([value], field.type)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                 told = f"{value!r} does not fit a column of {field.type}"
-                raise DataError(told, column=field.name, row=row) from None
+                hint = f"send a value of that type, or give '{field.name}' another one in the schema"
+                raise DataError(told, column=field.name, row=row, hint=hint) from None
         return pa.array(values, field.type)
 
     def _fitted(self, table: pa.Table) -> pa.Table:
@@ -161,7 +169,8 @@ class Live:
         try:
             column = pa.chunked_array([pa.array([time]).cast(kind)])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            raise DataError(f"{time!r} is not a time of column '{name}', which is {kind}") from None
+            hint = "pass a whole number" if pa.types.is_integer(kind) else "pass a datetime"
+            raise DataError(f"{time!r} is not a time of column '{name}', which is {kind}", hint=hint) from None
         return int(times_of(pa.table({name: column}), name)[0])
 
     def _told(self, outcome: Outcome) -> Any:
@@ -215,7 +224,8 @@ def live_query(
     step = Step(
         shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments), schema=narrow
     )
-    resident = Resident(step, narrow, fingerprint(shipments, 1))
+    kind = ResidentStacks if is_plain(step, narrow) else Resident
+    resident = kind(step, narrow, fingerprint(shipments, 1))
     if state is not None:
         resident.restore(state)
     return Live(resident, columns, options, next(iter(queries.values())))

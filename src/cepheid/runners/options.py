@@ -161,6 +161,7 @@ class StreamOptions:
     max_state_bytes: int | None = option(None, whole(1))  # of retained events, over all shards
     max_key_events: int | None = option(None, whole(1))  # retained events of one key
     when_full: str = option("fail", one_of(*POLICIES))  # what goes when a bound, or a limit of a search, is met
+    state: bytes | None = field(default=None, metadata=takes(anything))  # of a live query, to go on from
 
 
 def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options, BatchOptions | StreamOptions]:

@@ -82,6 +82,8 @@ def without_null_keys(bound: BoundQuery, records: Records, options: Options) -> 
         nulls = records.table.column(name).is_null().to_numpy().astype(bool) & concerned
         problems.append(Problem(name, nulls, "is NULL, and it is a key of the query"))
     clean = _by_policy(records, problems, options, records.table)
+    if clean is records:
+        return records
     bad = [part for part in (records.bad, clean.bad) if part is not None]
     return replace(clean, bad=pa.concat_tables(map(_as_text, bad), promote_options="permissive") if bad else None)
 
@@ -122,6 +124,8 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
             first = _shown(column, 0)
             told = f"column '{name}' holds the time and must be a whole number or a timestamp, but it is {column.type}"
             hint = f"row 0 holds {first}; cast it, or say how it is written, such as time_format='%d/%m/%Y %H:%M'"
+            if options.time_format is not None:
+                hint = f"row 0 holds {first}, which time_format={options.time_format!r} does not read"
             raise DataError(told, hint=hint)
         table = table.set_column(table.column_names.index(name), name, reading.column)
         nulls = column.is_null().to_numpy().astype(bool)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -42,6 +43,24 @@ def as_local(events: Any) -> LocalTable | None:
     return None
 
 
+def no_table(events: Any, kinds: str = "pyarrow, pandas, polars or PySpark") -> DataError:
+    """What is wrong with something that is no table, and how to make one of it."""
+    told = f"events must be a {kinds} table, not {type(events).__name__}"
+    if isinstance(events, str | Path):
+        reader = "pl.read_ndjson" if str(events).endswith((".jsonl", ".ndjson")) else "pd.read_csv"
+        reader = "pd.read_parquet" if str(events).endswith(".parquet") else reader
+        if str(events).lstrip()[:7].upper() == "PATTERN":
+            return DataError(told, hint="the events come first: cepheid.match(events, query)")
+        return DataError(told, hint=f"read the file first, for example with {reader}({str(events)!r})")
+    if isinstance(events, Mapping):
+        return DataError(told, hint="make one of it, for example with pa.table(events)")
+    if isinstance(events, Sequence):
+        return DataError(told, hint="make one of it, for example with pa.Table.from_pylist(events)")
+    if type(events).__module__.partition(".")[0] == "pandas":
+        return DataError(told, hint="make one of it with .to_frame()")
+    return DataError(told, hint="make one of it, for example with pd.DataFrame(events)")
+
+
 # --- pandas ---------------------------------------------------------------------------------------------------------
 
 
@@ -53,7 +72,7 @@ def from_pandas(frame: pd.DataFrame) -> pa.Table:
         raise DataError(f"two columns are called '{twice[0]}'", hint="rename one of them")
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column holds values of several kinds
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # values of several kinds, or odd ones
         columns = [_column(frame.iloc[:, place]) for place in range(len(names))]
         return pa.table(dict(zip(names, columns, strict=True)))
 
@@ -62,6 +81,9 @@ def _column(series: pd.Series[Any]) -> pa.Array:
     """A column; one of several kinds of values becomes text, as in a file, so that what is wrong can be named."""
     try:
         return pa.Array.from_pandas(series)
+    except pa.ArrowNotImplementedError:
+        told = f"it holds values of {series.dtype}, which no query can use"
+        raise DataError(told, column=str(series.name), hint="drop it or cast it first") from None
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         missing = series.isna()
         texts = [None if absent else str(value) for value, absent in zip(series, missing, strict=True)]

@@ -74,7 +74,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.price > T",
                 "line 1, column 47: a parameter cannot be a dict",
-                "                                              ^",
+                "                                              ^ pass a number, a text, True, False or None instead of {}",
                 options={"parameters": {"T": {}}},
             ),
         ),

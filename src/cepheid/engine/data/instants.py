@@ -75,7 +75,7 @@ def with_bounds(
     """Adds the columns `<time>_lower` and `<time>_upper`: the time, rounded to the unit, give or take the uncertainty.
 
     `uncertainty` is a half-width for all events, the name of a column that holds one for each event, or one for each
-    event type; types that are not named are exact. A
+    event type, or for each value of a column ({"sensor": {"s1": "2 s"}}); what is not named is exact. A
     half-width that is not a whole number of units is rounded up, so that the interval holds what it held before.
 
     >>> table = pa.table({"ts": [100, 104], "type": ["Task", "CPU"]})
@@ -116,14 +116,42 @@ def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are:
     if isinstance(uncertainty, str) and uncertainty in table.column_names:
         return _half_widths_of_rows(table, uncertainty, steps_are, step)
     if not isinstance(uncertainty, Mapping):
+        _check_column(table, uncertainty)
         return np.full(len(table), _instants_in(uncertainty, steps_are, step), np.int64)
-    if type is None or type not in table.column_names:
+    by, widths = by_value(uncertainty, type)
+    if by is None or (by == type and by not in table.column_names):
         raise DataError("uncertainty for each event type needs a column of types", hint="pass type='...'")
+    if by not in table.column_names:
+        guess = closest(by, table.column_names)
+        hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(table.column_names)}"
+        raise DataError(f"no column '{by}', which uncertainty goes by", hint=hint)
     half = np.zeros(len(table), np.int64)
-    for name, given in uncertainty.items():
-        of_type = pc.fill_null(pc.equal(table.column(type), pa.scalar(name, pa.string())), False)
-        half[of_type.to_numpy()] = _instants_in(given, steps_are, step)
+    values = table.column(by).cast(pa.string())
+    for name, given in widths.items():
+        same = pc.fill_null(pc.equal(values, pa.scalar(str(name), pa.string())), False)
+        half[same.to_numpy()] = _instants_in(given, steps_are, step)
     return half
+
+
+def by_value(uncertainty: Mapping[Any, Any], type: str | None) -> tuple[str | None, Mapping[Any, Any]]:
+    """The column that half-widths go by, and one for each of its values.
+
+    >>> by_value({"CPU": "7.5 s"}, "type"), by_value({"sensor": {"s1": "2 s", "s2": "5 s"}}, "type")
+    (('type', {'CPU': '7.5 s'}), ('sensor', {'s1': '2 s', 's2': '5 s'}))
+    """
+    if len(uncertainty) == 1:
+        ((column, widths),) = uncertainty.items()
+        if isinstance(widths, Mapping):
+            return str(column), widths
+    return type, uncertainty
+
+
+def _check_column(table: pa.Table, given: Any) -> None:
+    """A word without a number is the name of a column."""
+    if isinstance(given, str) and given.isidentifier() and unit_named(given) is None:
+        guess = closest(given, table.column_names)
+        hint = f"did you mean uncertainty='{guess}'?" if guess else "give a length, such as '7.5 s', or a column"
+        raise DataError(f"uncertainty='{given}' is neither a length of time nor a column", hint=hint)
 
 
 def _half_widths_of_rows(table: pa.Table, name: str, steps_are: str | None, step: int) -> Int64s:
@@ -165,9 +193,12 @@ def check_types(table: pa.Table, uncertainty: Any, type: str | None, named: Coll
     """An error if an uncertainty is given for a type that neither the events have nor the query names."""
     if not isinstance(uncertainty, Mapping) or type is None or type not in table.column_names or not table.num_rows:
         return
+    by, widths = by_value(uncertainty, type)
+    if by != type:
+        return
     occurring = [name for name in pc.unique(table.column(type)).to_pylist() if name is not None]
     known = dict.fromkeys([*occurring, *named])
-    for name in uncertainty:
+    for name in widths:
         if name in known:
             continue
         guess = closest(str(name), map(str, known))

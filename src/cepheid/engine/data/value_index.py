@@ -86,6 +86,12 @@ def value_index(
     )
 
 
+def no_index(places: int, events: int) -> ValueIndex:
+    """For a search that looks at its few events one by one."""
+    nothing, none = np.zeros(0, np.int64), np.zeros((0, 4), np.int64)
+    return ValueIndex(none, np.zeros((0, events), np.int64), nothing, nothing, np.zeros((places, 2), np.int64))
+
+
 def _runs(
     layout: ColumnLayout, columns: Columns, mask: Int64s, of: tuple[int, int], pairs: Sequence[Pair]
 ) -> tuple[float, Int64s, Int64s, Int64s]:

@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
-from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, is_interpreted
+from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
 from cepheid.errors import EngineError
@@ -111,7 +111,7 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
-            return numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), True
+            return handed_over(numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), PREDICATE), True
         except numba.core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
     names = ", ".join(function.__name__ for _, function in functions)
@@ -136,7 +136,7 @@ def _called_from_kernels(plain: Any) -> Any:
             holds = bool(plain(case, at, counted, running, columns))
         return holds
 
-    return numba.njit(PREDICATE)(predicate)
+    return handed_over(numba.njit(PREDICATE)(predicate), PREDICATE)
 
 
 class _Writer:

@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.runners.nested import missing_paths
+from cepheid.runners.spark.arrow_types import to_arrow_schema, to_arrow_type
 
-PYSPARK = (4, 3)  # the oldest that is tested
+PYSPARK = (4, 0)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
 DataFrame: TypeAlias = Any  # a PySpark DataFrame, classic or Connect; importing PySpark for its name costs a second
 Session: TypeAlias = Any
@@ -112,15 +113,14 @@ def start_session(master: str = "local[*]", name: str = "cepheid", **settings: A
 def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns of a Spark table as Python workers see them. Timestamps are UTC whatever the session's zone."""
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
     large = setting(df.sparkSession, "spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
     try:
-        return to_arrow_schema(df.schema, timezone="UTC", prefers_large_types=large)
+        return to_arrow_schema(df.schema, large)
     except (PySparkException, TypeError, AssertionError):
         for field in df.schema.fields:
             try:
-                to_arrow_type(field.dataType, timezone="UTC")
+                to_arrow_type(field.dataType)
             except (PySparkException, TypeError, AssertionError):
                 kind = field.dataType.simpleString()
                 raise DataError(
@@ -134,7 +134,7 @@ def spark_schema(schema: pa.Schema) -> Any:
     """An Arrow schema as a Spark one."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return from_arrow_schema(schema)
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def setting(session: Session, name: str, default: str) -> str:

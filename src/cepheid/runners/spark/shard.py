@@ -122,6 +122,16 @@ class Shard(StatefulProcessor):
         now = timerValues.getCurrentProcessingTimeInMs() if self.idle else None
         yield from self.stepped(came(rows), now)
 
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """Begins with a state that was moved here (moving.py)."""
+        for kind, number, packed in initialState[["kind", "number", "packed"]].itertuples(index=False):
+            if kind == "clock":
+                self.clock.update((bytes(packed).decode(),))
+            elif kind == "chunk":
+                self.store.write(int(number), bytes(packed))
+            elif self.store.ends is not None:
+                self.store.end(int(number), bytes(packed))
+
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for a while: time goes on as the machine's clock does."""
         assert self.idle is not None

@@ -18,6 +18,8 @@ from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 from cepheid.runners import many
 from cepheid.runners.results import assemble, result_schema
+from cepheid.runners.spark.arrow_types import to_arrow_schema
+from cepheid.runners.spark.session import spark_schema
 from cepheid.runners.totals import totals_schema
 
 MATCHES_AT_ONCE = 50_000  # result rows that are put together at a time
@@ -63,13 +65,9 @@ def result_rows(shipment: Shipment, batch: pa.RecordBatch, schema: pa.Schema) ->
 
 def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
     """The plan, narrowed to the columns that it and its output need, for events of an Arrow schema."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    from cepheid.runners.spark.session import spark_schema
-
     here = ship_here(plan, events, name)
     large = any(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) for column in events)
-    expected = to_arrow_schema(spark_schema(here.schema), timezone="UTC", prefers_large_types=large)
+    expected = to_arrow_schema(spark_schema(here.schema), large)
     return replace(here, schema=expected, functions=tuple(user_functions(_called(plan.bound))))
 
 

@@ -70,6 +70,8 @@ def match_stream(
             told = "a stream has no end, so totals without EVERY would never come out"
             raise CepheidError(told, hint="add EVERY, for example EVERY 10 minutes, or match a batch")
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
+    if chosen.state is not None and len(groups) > 1:
+        raise CepheidError("queries that part events by different keys keep a state each", hint="move them one by one")
     shipped = {shipment.name: shipment for group in groups for shipment in group}
     shipments = [shipped[name] for name, _ in union.plans]
     levels = levels_of(composed or {}, shipments, groups, reading)
@@ -254,7 +256,12 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     aside = str(running.reading.aside) if running.reading.aside is not None else None
     shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside), running.levels)
     mode = "None" if idle is None else "ProcessingTime"
-    return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode)
+    first = None
+    if options.state is not None:
+        from cepheid.runners.spark.moving import first_state
+
+        first = first_state(df, options.state, plans[0].exchange.keys, narrow, running.fingerprint).groupBy("shard")
+    return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode, first)
 
 
 def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:

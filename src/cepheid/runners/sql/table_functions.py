@@ -12,17 +12,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 from pyspark.util import PythonEvalType
 
-from cepheid.api import sase_query
 from cepheid.engine.data.table import ordered
-from cepheid.errors import DataError
+from cepheid.errors import DataError, QueryError
+from cepheid.language.checked import checked_query
+from cepheid.language.match_recognize.parse import is_clause
 from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
+from cepheid.runners.spark.arrow_types import to_arrow_schema
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import Session, spark_schema
@@ -57,6 +58,7 @@ def table_functions(session: Session, arrow: bool = True) -> tuple[Any, Any]:
     """
     shipped = tuple(user_functions())
     classes = [_batch_class(shipped, itself) for itself in (False, True)]
+    arrow = arrow and hasattr(PythonEvalType, "SQL_ARROW_UDTF")  # not in PySpark 4.0
     factory = _private_factory(session) if arrow else None
     if factory is None:
         from pyspark.sql.functions import udtf
@@ -153,10 +155,13 @@ def analysed(
         keywords["model"] = load_model(keywords["model"])
     given = Options.from_keywords(keywords)
     refuse_output(given, "a table function")
-    schema = to_arrow_schema(table.dataType, timezone="UTC")
+    schema = to_arrow_schema(table.dataType)
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
     bounded, chosen = with_intervals(schema.empty_table(), given)
-    plan = spark_plan(sase_query(text), bounded.schema, chosen)
+    if is_clause(text):
+        hint = "cepheid.sql.query(spark, statement) runs statements with MATCH_RECOGNIZE in them"
+        raise QueryError("a MATCH_RECOGNIZE clause cannot be used here", hint=hint, code="row-pattern")
+    plan = spark_plan(checked_query(text), bounded.schema, chosen)
     needed = plan.scan.columns
     shipment = ship(plan, bounded.schema)
     keys = plan.exchange.keys if itself else ()

@@ -7,6 +7,7 @@ only at the events of keys for which a last event has come.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,21 +20,20 @@ import pyarrow.compute as pc
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import ordered
 from cepheid.engine.retention import retained
-from cepheid.errors import DataError
 from cepheid.plan.physical import Plan
-from cepheid.runners.arrow_bytes import decoded_from_anyone, encoded
+from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
+from cepheid.runners.stream.saved import Saved
 from cepheid.runners.stream.state import Outcome, Step
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 LEAST = 2_000  # events after which it is worth the while to look which have expired
 PIECES = 8  # tables that lie side by side before they are joined
-_KINDS = ("clock", "chunk", "ended")
 
 
 @dataclass
@@ -64,16 +64,21 @@ class Resident:
         self.newest: int | None = None
         self.ends = Ends()
         self.queries: Mapping[str, Known] = fingerprint.begun()
-        self._kept = 0  # events that were left when it was last looked which have expired
-        self._pieces: list[pa.Table] = []  # one after the other, all events that are kept, as they came
+        self.kept = 0  # events that were left when it was last looked which have expired
+        self.pieces: list[pa.Table] = []  # one after the other, all events that are kept, as they came
         self._times = self._keys = Growing(np.empty(0, np.int64))  # the time of each of them, and the code of its key
         self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by the code of a key, where its events stand
         self._waiting: Int64s = np.empty(0, np.int64)  # possible last events after `until`
         self._types = _types(step.plans)
-        self._lay_down(schema.empty_table(), None)
+        self.lay_down(schema.empty_table(), None)
 
     def __len__(self) -> int:
         return len(self._times)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the events that are kept."""
+        return sum(piece.nbytes for piece in self.pieces)
 
     def take(self, fresh: pa.Table | None, until: int | None = None) -> Outcome:
         """Takes in new events and, if these or `until` move the watermark, finds what completes by it."""
@@ -86,7 +91,7 @@ class Resident:
                 behind = begins <= self.until
                 late, fresh, begins = fresh.filter(pa.array(behind)), fresh.filter(pa.array(~behind)), begins[~behind]
             self.newest = latest if self.newest is None else max(self.newest, latest)
-            self._append(fresh, begins)
+            self.append(fresh, begins)
             look_at_arrivals(self.step.plans, fresh)
         if self.newest is not None:
             seen = self.newest - self.step.delay - 1
@@ -96,23 +101,24 @@ class Resident:
             return Outcome(Clock(after, self.newest), late=late, events=count, retained=len(self))
         self.until = until
         clock = Clock(until, queries=self.queries)
-        results = (*self._found(after, until), *self.step.closed(self.ends, clock, until))
-        if len(self) > max(LEAST, 2 * self._kept):
-            self._forget()
+        results = (*self.found(after, until), *self.step.closed(self.ends, clock, until))
+        if len(self) > max(LEAST, 2 * self.kept):
+            self.forget()
         return Outcome(Clock(until, self.newest), results, late, events=count, retained=len(self))
 
     # --- finding ----------------------------------------------------------------------------------------------------
 
-    def _found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
+    def found(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
+        """The matches that complete in the interval."""
         if self.step.keys:
             rows = self._rows_of_busy_keys(after, until)
             if not len(rows):
                 return ()
-            table = self._table().take(pa.array(rows))
+            table = self.table().take(pa.array(rows))
         else:
             if not len(self):
                 return ()
-            table = self._table()
+            table = self.table()
         events = ordered(table, self.step.plans[0].bound.schema)
         pending = Pending(self.ends)
         results = tuple(self.step.found(pending, events, Clock(after, queries=self.queries), until))
@@ -138,7 +144,8 @@ class Resident:
 
     # --- the events -------------------------------------------------------------------------------------------------
 
-    def _append(self, fresh: pa.Table, begins: Int64s) -> None:
+    def append(self, fresh: pa.Table, begins: Int64s) -> None:
+        """Puts new events beside those that are kept."""
         if not fresh.num_rows:
             return
         if self._types is not None:
@@ -154,7 +161,7 @@ class Resident:
         else:
             ending = np.ones(fresh.num_rows, bool)
         start = len(self)
-        self._pieces.append(fresh)
+        self.pieces.append(fresh)
         self._times.extend(begins)
         if self.step.keys:
             keys = _codes(fresh, self.step.keys)
@@ -164,36 +171,37 @@ class Resident:
             for row, key in enumerate(keys.tolist(), start):
                 rows[key].append(row)
 
-    def _table(self) -> pa.Table:
-        if len(self._pieces) > 1:
-            if len(self._pieces) > PIECES:
+    def table(self) -> pa.Table:
+        """All events that are kept, as they came."""
+        if len(self.pieces) > 1:
+            if len(self.pieces) > PIECES:
                 # The large one is copied only when the small ones have become as large.
-                small = pa.concat_tables(self._pieces[1:]).combine_chunks()
-                large = self._pieces[0]
+                small = pa.concat_tables(self.pieces[1:]).combine_chunks()
+                large = self.pieces[0]
                 grown = 2 * small.num_rows > large.num_rows
-                self._pieces = [pa.concat_tables([large, small]).combine_chunks()] if grown else [large, small]
-            return pa.concat_tables(self._pieces)
-        return self._pieces[0]
+                self.pieces = [pa.concat_tables([large, small]).combine_chunks()] if grown else [large, small]
+            return pa.concat_tables(self.pieces)
+        return self.pieces[0]
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Leaves out what no later match can need."""
         assert self.until is not None
         if not len(self):
             return
-        events = ordered(self._table(), self.step.plans[0].bound.schema)
+        events = ordered(self.table(), self.step.plans[0].bound.schema)
         keep = np.zeros(len(events), bool)
         for plan in self.step.plans:
             keep |= retained(plan, events, self.until)
-        self._lay_down(events.table.filter(pa.array(keep)).combine_chunks(), self.until)
+        self.lay_down(events.table.filter(pa.array(keep)).combine_chunks(), self.until)
 
-    def _lay_down(self, table: pa.Table, until: int | None) -> None:
+    def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
-        self._pieces = [table]
+        self.pieces = [table]
         begins = self.step.begins(table)
         self._times, self._keys = Growing(begins), Growing(np.empty(0, np.int64))
         self._rows = defaultdict(list)
         self._waiting = np.empty(0, np.int64)
-        self._kept = table.num_rows
+        self.kept = table.num_rows
         if not self.step.keys or not table.num_rows:
             return
         keys = _codes(table, self.step.keys)
@@ -210,31 +218,20 @@ class Resident:
     def save(self) -> bytes:
         """The state as an Arrow table of what a shard on Spark keeps: the clock, chunks of events, and ends."""
         if self.until is not None:
-            self._forget()
-        packed = encoded(self._table().combine_chunks())
+            self.forget()
+        packed = encoded(self.table().combine_chunks())
         chunks = (Chunk(0, len(self), len(packed)),) if len(self) else ()
         clock = Clock(self.until, self.newest, None, chunks, queries=self.queries).text(self.fingerprint)
-        rows = [("clock", 0, clock.encode())]
-        rows += [("chunk", chunk.number, packed) for chunk in chunks]
-        rows += [("ended", query, ended) for query, ended in self.ends.by_query.items()]
-        kinds, numbers, values = zip(*rows, strict=True)
-        return encoded(pa.table({"kind": kinds, "number": numbers, "packed": pa.array(values, pa.binary())}))
+        return Saved(json.loads(clock), {chunk.number: packed for chunk in chunks}, self.ends.by_query).packed()
 
     def restore(self, state: bytes) -> None:
         """Goes on from a state that was saved by the same query over the same columns."""
-        try:
-            rows = decoded_from_anyone(state).to_pylist()
-            parts = {kind: {row["number"]: row["packed"] for row in rows if row["kind"] == kind} for kind in _KINDS}
-            clock = Clock.read(parts["clock"][0].decode(), self.fingerprint)
-            tables = [self.step.fitted(decoded_from_anyone(parts["chunk"][chunk.number])) for chunk in clock.chunks]
-            whole = pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks()
-        except (pa.ArrowException, KeyError, ValueError, TypeError, AttributeError, OSError, MemoryError):
-            raise DataError(
-                "these bytes are no saved state of a live query", hint="pass what save() returned"
-            ) from None
+        saved = Saved.read(state)
+        clock = Clock.read(json.dumps(saved.clock), self.fingerprint)
         self.until, self.newest, self.queries = clock.until, clock.newest, clock.queries
-        self.ends = Ends({place: ended for place, ended in parts["ended"].items() if place not in clock.gone})
-        self._lay_down(whole, clock.until)
+        self.ends = Ends({place: ended for place, ended in saved.ended.items() if place not in clock.gone})
+        tables = [self.step.fitted(table) for table in saved.events()]
+        self.lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
 
     def finish(self) -> Outcome:
         """The end of time: what is decided by nothing coming any more."""

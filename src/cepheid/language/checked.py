@@ -1,0 +1,43 @@
+"""A checked query: syntax that has passed every test there is without data. What layers below the public face know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cepheid.language import syntax as s
+from cepheid.language.bind import bind
+from cepheid.language.bound import BoundQuery
+from cepheid.language.check import check
+from cepheid.language.printing import to_text
+from cepheid.language.sase.parse import parse
+from cepheid.language.schema import Schema
+
+
+class CheckedQuery:
+    """Equal queries have equal syntax; `str` gives the canonical text."""
+
+    def __init__(
+        self, syntax: s.QuerySyntax, text: str | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        self.syntax = syntax
+        self.text = text
+        self.parameters = dict(parameters or {})
+
+    def bind(self, schema: Schema, parameters: Mapping[str, Any] | None = None) -> BoundQuery:
+        """The query over events of a schema; errors point into the text it was written as."""
+        return bind(self.syntax, schema, {**self.parameters, **(parameters or {})}, self.text)
+
+    def __str__(self) -> str:
+        return to_text(self.syntax)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CheckedQuery) and (self.syntax, self.parameters) == (other.syntax, other.parameters)
+
+    def __hash__(self) -> int:
+        return hash(self.syntax)
+
+
+def checked_query(text: str) -> CheckedQuery:
+    """The query of a text; a QueryError points at what is wrong."""
+    return CheckedQuery(check(parse(text), text), text)

@@ -1,0 +1,107 @@
+"""A query that moves between Spark and `cepheid.live`: the state of a checkpoint as bytes, and bytes as a first state.
+
+Imported only when a state is moved: it needs PySpark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.errors import CepheidError, DataError
+from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.spark.pushdown import quoted
+from cepheid.runners.spark.session import DataFrame, Session
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.identity import Fingerprint
+from cepheid.runners.stream.saved import Saved
+
+STATE = "shard int, kind string, number long, packed binary"
+
+
+def read_checkpoint(session: Session, checkpoint: str) -> bytes:
+    """The state of a stopped stream, as `cepheid.live(..., state=...)` takes it.
+
+    The stream has one query, or several whose events are parted by the same keys: others keep a state each.
+    """
+
+    def rows(name: str) -> list[Any]:
+        reader = session.read.format("statestore").option("path", checkpoint).option("stateVarName", name)
+        try:
+            found: list[Any] = reader.load().collect()
+        except Exception as error:
+            if name == "ended":  # only where a query carries something
+                return []
+            told = str(error).splitlines()[0]
+            raise CepheidError(f"the state of checkpoint {checkpoint} cannot be read: {told}") from None
+        return found
+
+    clocks = [json.loads(row["value"]["told"]) for row in rows("clock")]
+    if not clocks:
+        raise DataError(f"checkpoint {checkpoint} holds no state", hint="start a live query without one")
+    if len({(clock["until"], clock["newest"]) for clock in clocks}) > 1:
+        raise CepheidError(
+            "the shards of this stream have not all come as far", hint="let it finish a batch, then stop it"
+        )
+    chunks = [decoded(bytes(row["user_map_value"]["packed"])) for row in rows("chunks")]
+    ended: dict[int, list[pa.Table]] = {}
+    for row in rows("ended"):
+        ended.setdefault(row["user_map_key"]["number"], []).append(decoded(bytes(row["user_map_value"]["packed"])))
+    events = encoded(pa.concat_tables(chunks).combine_chunks()) if chunks else None
+    kept = sum(table.num_rows for table in chunks)
+    clock = {**clocks[0], "arrived": None, "chunks": []}
+    clock |= {"shards": 1} if "shards" in clock else {}
+    for name in ("used", "found"):
+        if name in clock:
+            clock[name] = sum(each[name] for each in clocks)
+    if events is not None:
+        clock["chunks"] = [_chunk(0, kept, len(events))]
+    places = {place: encoded(pa.concat_tables(tables).combine_chunks()) for place, tables in ended.items()}
+    return Saved(clock, {0: events} if events is not None else {}, places).packed()
+
+
+def first_state(df: DataFrame, state: bytes, keys: Sequence[str], narrow: pa.Schema, known: Fingerprint) -> DataFrame:
+    """A saved state dealt to the shards of a stream: what each of them begins with."""
+    from pyspark.sql import functions as F
+
+    saved = Saved.read(state)
+    clock = {**saved.clock, "shards": known.shards, "arrived": None}
+    Clock.read(json.dumps({**clock, "chunks": []}), known)  # an error now if it belongs to another query
+    session = df.sparkSession
+    events = pa.concat_tables([narrow.empty_table(), *(_fitted(table, narrow) for table in saved.events())])
+    shard = np.zeros(events.num_rows, np.int64)
+    if keys and events.num_rows:
+        # Spark's own hash of Spark's own types: that is how the events to come are dealt.
+        types = {name: df.schema[name].dataType for name in keys}
+        table = session.createDataFrame(events.select(list(keys)))
+        columns = [F.col(quoted(name)).cast(types[name]) for name in keys]
+        number = F.pmod(F.xxhash64(*columns), F.lit(known.shards)).alias("shard")
+        shard = np.array([row["shard"] for row in table.select(number).collect()], np.int64)
+    rows: list[tuple[int, str, int, bytes]] = []
+    for own in range(known.shards):
+        part = events.filter(pa.array(shard == own)).combine_chunks()
+        packed = encoded(part)
+        chunks = [_chunk(0, part.num_rows, len(packed))] if part.num_rows else []
+        rows.append((own, "clock", 0, json.dumps({**clock, "chunks": chunks}).encode()))
+        rows += [(own, "chunk", 0, packed)] if part.num_rows else []
+        rows += [(own, "ended", place, ended) for place, ended in saved.ended.items()]  # those of other keys do no harm
+    return session.createDataFrame([(own, kind, number, bytearray(part)) for own, kind, number, part in rows], STATE)
+
+
+def _chunk(number: int, rows: int, size: int) -> dict[str, Any]:
+    return {"number": number, "rows": rows, "size": size, "middle": None, "newest": None}
+
+
+def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Saved events in the columns and types of a stream."""
+    for name in schema.names:
+        if name not in table.column_names:
+            raise DataError(f"the saved state has no column '{name}', which the query needs")
+    try:
+        return table.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"the saved state does not have the types of the stream: {error}") from None
