@@ -72,7 +72,7 @@ def parse_interval(reader: Reader) -> Literal:
         parts = [_length(reader, number, unit, token) for number, unit in zip(words[::2], words[1::2], strict=True)]
         if len({type(part) for part in parts}) > 1:
             reader.fail("months beside days", token.span, "interval", "add one after the other")
-        value = sum(parts[1:], parts[0])  # type: ignore[arg-type]
+        value = sum(parts[1:], parts[0])
     return Literal(-value if negative else value, (start, reader.ahead(-1).end))
 
 

@@ -61,7 +61,8 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -
         return SparkParts(df, clause, measures=clause.measures)
     computed = Computed(df, clause)
     definitions = tuple(replace(each, condition=computed.condition(each.condition)) for each in clause.definitions)
-    measures, around = [], {}
+    measures: list[Measure] = []
+    around: dict[str, str] = {}
     for measure in clause.measures:
         inner = computed.replaced(measure.expression)
         by_spark = everything or _reads(inner, decimals)
