@@ -108,10 +108,10 @@ def test_a_stream(spark: Any, tmp_path: Any) -> None:
 def test_measures_that_spark_computes_after_the_search(spark: Any) -> None:
     measures = """slice(array_agg(value), 1, 2) AS two, format_number(sum(value), 1) AS total,
     transform(array_agg(A.value), x -> x + 1) AS more, named_struct('f', FIRST(id), 'l', LAST(id)) AS ends,
-    CAST(array_agg(id) AS array<string>) AS ids, value AS last"""
+    CAST(array_agg(id) AS array<string>) AS ids, value AS last, pmod(id, FIRST(id, 1)) AS rest"""
     clause = f"MATCH_RECOGNIZE (ORDER BY id MEASURES {measures} {V_SHAPE})"
     first, second = rows(spark, f"SELECT * FROM {TICKS} {clause}")
-    assert first == ([90, 80], "410.0", [91], (1, 5), ["1", "2", "3", "4", "5"], 90)
+    assert first == ([90, 80], "410.0", [91], (1, 5), ["1", "2", "3", "4", "5"], 90, 1)
     assert second[1:4] == ("150.0", [51], (6, 8))
     clause = "MATCH_RECOGNIZE (ORDER BY id MEASURES hex(count(*)) AS n ALL ROWS PER MATCH WITH UNMATCHED ROWS {})"
     found = rows(spark, f"SELECT id, n FROM {TICKS} {clause.format('PATTERN (A A) DEFINE A AS value > 75')}")
@@ -166,7 +166,7 @@ def test_the_moves_of_the_how_to_page(spark: Any, tmp_path: Path, monkeypatch: p
         ("prices", {"company": ["c"] * 5, "price_date": day, "price": price}),
         (
             "ticks",
-            {"symbol": ["c"] * 5, "rowtime": quarters, "price": price},
+            {"symbol": ["c"] * 5, "rowtime": quarters, "price": [90.0, 85.0, 70.0, 75.0, 72.0]},
         ),
     ):
         pq.write_table(pa.table(columns), f"{name}.parquet")

@@ -57,8 +57,10 @@ def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
         if key.name not in schema.names:
             start = clause.text.find(key.text)
             hint = "compute the column before, or use a Spark table"
-            place: dict[str, Any] = {"text": clause.text, "start": start, "end": start + len(key.text)}
-            raise QueryError("an expression as a key", **place, hint=hint, code="not-a-column")
+            end = start + len(key.text)
+            raise QueryError(
+                "an expression as a key", text=clause.text, start=start, end=end, hint=hint, code="not-a-column"
+            )
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise DataError("two columns have this name", column=twice, hint="rename one of them")

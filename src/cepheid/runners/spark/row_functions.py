@@ -62,7 +62,7 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -
     computed = Computed(df, clause)
     definitions = tuple(replace(each, condition=computed.condition(each.condition)) for each in clause.definitions)
     measures: list[Measure] = []
-    around: dict[str, Any] = {}
+    around: dict[str, str] = {}
     for measure in clause.measures:
         inner = computed.replaced(measure.expression)
         by_spark = everything or _reads(inner, decimals)
@@ -141,7 +141,8 @@ class Computed:
         nested = len(special) == 2 and inner in around.arguments
         if around.name not in NAVIGATIONS or len(special) > 2 or (len(special) == 2 and not nested):
             return None
-        if any(reference not in list(walk(around)) for reference in walk(call) if isinstance(reference, Reference)):
+        inside = {id(part) for part in walk(around)}  # f(ts, FIRST(ts)) reads two rows, though the names are the same
+        if any(id(part) not in inside for part in walk(call) if isinstance(part, Reference)):
             return None
         at = Reference(labels[0], self.add(call, (around, inner.arguments[0])), call.span)
         moved = replace(inner, arguments=(at, *inner.arguments[1:]))

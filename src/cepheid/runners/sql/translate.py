@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cepheid.errors import CepheidError, QueryError
 
 # sqlglot does not know Flink's dialect; what surrounds a clause there is standard.
@@ -38,6 +36,8 @@ def _unread(text: str, error: Exception) -> QueryError:
     word = told[0].get("highlight") or ""
     begin = sum(len(line) + 1 for line in text.split("\n")[:start])
     at = text.find(word, max(begin + (told[0].get("col") or 1) - len(word), 0)) if word else -1
-    place: dict[str, Any] = {"text": text, "start": at, "end": at + len(word)} if at >= 0 else {}
     said = told[0].get("description") or str(error).splitlines()[0]
-    return QueryError(f"the statement around MATCH_RECOGNIZE cannot be read: {said}", **place, code="syntax")
+    message = f"the statement around MATCH_RECOGNIZE cannot be read: {said}"
+    if at < 0:
+        return QueryError(message, code="syntax")
+    return QueryError(message, text=text, start=at, end=at + len(word), code="syntax")

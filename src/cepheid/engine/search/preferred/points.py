@@ -170,8 +170,8 @@ class Points:
                 return done
         call = aggregate_of(node)
         lists = list(zip(*(value.to_pylist() for value in values), strict=True))
-        fitted = [fitting(call(lists[begin:end]), kind) for begin, end in zip(first, last, strict=True)]
-        return pa.array(fitted, kind)
+        each = [fitting(call(lists[begin:end]), kind) for begin, end in zip(first, last, strict=True)]
+        return pa.array(each, kind)
 
 
 def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.DataType:

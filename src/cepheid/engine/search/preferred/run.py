@@ -141,8 +141,9 @@ def _find_in_parts(
     def part(begin: int, until: int) -> Part:
         reach = int(np.searchsorted(inputs.time, inputs.time[until - 1] + mode.within)) + 1
         longest = min(reach, high) - begin + 1
-        at, number, matched = (np.array([value], np.int64) for value in (begin, 1, low - 1))
-        own = inputs._replace(begin=at, number=number, matched=matched, until=np.array([until]))
+        own = inputs._replace(
+            begin=np.array([begin]), number=np.array([1]), matched=np.array([low - 1]), until=np.array([until])
+        )
         scratch = scratch_for(program, longest + 1, 1, longest, clause.longest)
         start, length, step, _ = search(program, own, mode._replace(base=begin), with_own_room(judge, longest), scratch)
         return Part(start, length, step.astype(np.int64), int(own.begin[0]))
