@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
@@ -200,7 +199,7 @@ def match(
 @overload
 def match(
     events: Any,
-    query: AnyQuery | Mapping[str, AnyQuery] | Path | Any,
+    query: AnyQuery | Mapping[str, AnyQuery] | Any,
     *,
     output: Literal["rows"] = ...,
     **options: Unpack[MatchKeywords],
@@ -218,7 +217,7 @@ def match(events: Any, query: Any, **options: Any) -> Any:
     >>> match(events, "PATTERN SEQ(A a, C c) WHERE [id] WITHIN 5").select(["match_start", "match_end"]).to_pylist()
     [{'match_start': 1, 'match_end': 3}]
     """
-    from cepheid.runners.dispatch import run
+    from cepheid.runners.dispatch import may_change, run
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
@@ -231,7 +230,7 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         if any(isinstance(each, RowQuery) for each in queries.values()):
             raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
         result = run(events, queries, **options)
-    elif isinstance(query, Path) or type(query).__module__.startswith("pyspark."):  # queries that come and go
+    elif may_change(query):
         result = run(events, query, **options)
     else:
         result = run(events, as_query(query, parameters), **options)

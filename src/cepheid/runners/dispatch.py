@@ -24,7 +24,7 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
-    if isinstance(query, Path) or is_spark(query):
+    if may_change(query):
         raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
@@ -57,3 +57,8 @@ def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords
 def is_spark(events: Any) -> bool:
     """Is it a PySpark DataFrame, classic or through Connect? Asks without importing PySpark."""
     return type(events).__module__.startswith("pyspark.sql") and hasattr(events, "isStreaming")
+
+
+def may_change(query: Any) -> bool:
+    """Is it a folder or a table of queries that come and go?"""
+    return isinstance(query, Path) or is_spark(query)
