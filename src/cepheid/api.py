@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from cepheid.draw.automaton import automaton_svg
@@ -231,7 +230,7 @@ def match(
 @overload
 def match(
     events: Any,
-    query: AnyQuery | Mapping[str, AnyQuery] | Path | Any,
+    query: AnyQuery | Mapping[str, AnyQuery] | Any,
     *,
     output: Literal["rows"] = ...,
     **options: Unpack[MatchKeywords],
@@ -249,7 +248,7 @@ def match(events: Any, query: Any, **options: Any) -> Any:
     >>> match(events, "PATTERN SEQ(A a, C c) WHERE [id] WITHIN 5").select(["match_start", "match_end"]).to_pylist()
     [{'match_start': 1, 'match_end': 3}]
     """
-    from cepheid.runners.dispatch import run
+    from cepheid.runners.dispatch import may_change, run
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
@@ -269,7 +268,7 @@ def match(events: Any, query: Any, **options: Any) -> Any:
             raise QueryError("OUTPUT PARTIAL is for one query at a time", hint="match it by itself", code="bad-partial")
         _check_used(parameters, queries.values())
         result = run(events, queries, **options)
-    elif isinstance(query, Path) or type(query).__module__.startswith("pyspark."):  # queries that come and go
+    elif may_change(query):
         result = run(events, query, **options)
     else:
         _check_dialect(options)

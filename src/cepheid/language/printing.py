@@ -16,7 +16,7 @@ _PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 # Words that would read as a keyword where a name stands; everything else needs no quotes.
 _RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
 _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
-_RESERVED |= {"summarise", "summarize", "by", "every", "define", "from", "when", "then", "else", "end"}
+_RESERVED |= {"summarise", "summarize", "by", "every", "define", "when", "then", "else", "end"}
 _RESERVED |= {"like", "ilike", "rlike", "regexp", "case"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
 
@@ -130,7 +130,9 @@ def component_text(component: s.Component, mentioned: Collection[str] = (), quan
     if quantifier is None:
         quantifier = "+" if component.kleene else ""
     types = [type_text(name) for name in component.types or component.defined]
-    variable = name_text(component.variable) + ("[]" if quantifier not in ("", "?") else "")
+    name = component.variable  # behind a type, `from` would begin a clause
+    variable = _quoted(name) if name.lower() == "from" else name_text(name)
+    variable += "[]" if quantifier not in ("", "?") else ""
     if not types and component.variable in mentioned and not quantifier:
         text = variable
     else:

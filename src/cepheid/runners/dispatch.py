@@ -25,7 +25,7 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     local = as_local(events)
     if local is None:
         raise no_table(events)
-    if isinstance(query, Path) or is_spark(query):
+    if may_change(query):
         raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
@@ -62,3 +62,8 @@ def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords
 def is_spark(events: Any) -> bool:
     """Is it a PySpark DataFrame, classic or through Connect? Asks without importing PySpark."""
     return type(events).__module__.startswith("pyspark.sql") and hasattr(events, "isStreaming")
+
+
+def may_change(query: Any) -> bool:
+    """Is it a folder or a table of queries that come and go?"""
+    return isinstance(query, Path) or is_spark(query)

@@ -20,6 +20,7 @@ from cepheid.engine.search.preferred.run import result_schema
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.runners.spark.session import DataFrame, spark_schema
+from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.rows import RowStream, encoded
 
 SHARDS = 16
@@ -47,6 +48,7 @@ def match_row_stream(
         timeMode="EventTime",
         eventTimeColumnName="",
     )
+    found = announce(found, Announced(count, lambda old: old or "{}"))
     unique = pa.schema([field.with_name(f"_{number}") for number, field in enumerate(result)])
     return found.mapInArrow(unpacker(unique), spark_schema(unique)).toDF(*result.names)
 
@@ -120,7 +122,7 @@ class RowShard(StatefulProcessor):
     def read(self) -> RowStream:
         """The stream as it was left."""
         stream = RowStream(self.clause, self.schema, 0, self.max_rows)
-        stored = self.saved.get()
+        stored = self.saved.get() if self.saved.exists() else None  # Spark logs a warning where there is nothing to get
         if stored is not None:
             stream.restore(bytes(stored[0]))
         return stream
