@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -102,7 +103,7 @@ def _by_row(schema: pa.Schema, options: Options, name: str) -> Uncertain:
         columns[name] = pa.array([1], pa.duration("us"))
     elif pa.types.is_integer(schema.field(name).type) or pa.types.is_floating(schema.field(name).type):
         columns[name] = pa.array([1.0])
-    roles = {"time": options.time, "type": options.type, "time_unit": options.time_unit}
+    roles: dict[str, Any] = {"time": options.time, "type": options.type, "time_unit": options.time_unit}
     bounded = with_bounds(pa.table(columns), name, **roles, unit=options.unit)
     exact = with_bounds(pa.table(columns), name, **roles)
     second = float(times_of(exact.table, exact.upper)[0])

@@ -117,7 +117,7 @@ class Shard(StatefulProcessor):
         now = timerValues.getCurrentProcessingTimeInMs() if self.idle else None
         yield from self.stepped(came(rows), now)
 
-    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         """Begins with a state that was moved here (moving.py)."""
         for kind, number, packed in initialState[["kind", "number", "packed"]].itertuples(index=False):
             if kind == "clock":
