@@ -54,7 +54,6 @@ from cepheid.engine.search.flink.machine import (
     TO_NEXT,
     Conditions,
     Events,
-    Floats,
     Machine,
     Reported,
     Room,
@@ -65,19 +64,10 @@ MISSED, AT_ITS_START = 1, 2  # what a strict strategy may run into
 COLLECT = 1 << 16  # nodes at which those that no run needs are dropped
 
 
-@borrowing(INT(MACHINE, CONDITIONS, INT64_ROWS, types.float64[::1], INT64S, INT64S, INT, INT, INT))
-def open_edges(
-    machine: Machine,
-    conditions: Conditions,
-    nodes: Nodes,
-    values: Floats,
-    stack: Int64s,
-    edges: Int64s,
-    state: int,
-    node: int,
-    row: int,
-) -> int:
+@borrowing(INT(MACHINE, CONDITIONS, ROOM, INT, INT, INT))
+def open_edges(machine: Machine, conditions: Conditions, room: Room, state: int, node: int, row: int) -> int:
     """The edges that take or ignore the event, from a state and those it proceeds to; how many, or OUT_OF_ROOM."""
+    nodes, values, stack, edges = room.nodes, room.values, room.stack, room.edges
     stack[0] = state
     depth, found = 1, 0
     while depth:
@@ -98,18 +88,10 @@ def open_edges(
     return found
 
 
-@borrowing(types.boolean(MACHINE, CONDITIONS, INT64_ROWS, types.float64[::1], INT64S, INT, INT, INT))
-def is_final_after(
-    machine: Machine,
-    conditions: Conditions,
-    nodes: Nodes,
-    values: Floats,
-    stack: Int64s,
-    state: int,
-    node: int,
-    row: int,
-) -> bool:
+@borrowing(types.boolean(MACHINE, CONDITIONS, ROOM, INT, INT, INT))
+def is_final_after(machine: Machine, conditions: Conditions, room: Room, state: int, node: int, row: int) -> bool:
     """Is the end reached from a state without a further event?"""
+    nodes, values, stack = room.nodes, room.values, room.stack
     stack[0] = state
     depth = 1
     while depth:
@@ -286,7 +268,7 @@ def extend(machine: Machine, conditions: Conditions, time: Int64s, room: Room, n
     counts, nodes = room.counts, room.nodes
     state, node, began = room.runs[number, STATE], room.runs[number, NODE], room.runs[number, BEGAN]
     is_start = node < 0
-    found = open_edges(machine, conditions, nodes, room.values, room.stack, room.edges, state, node, row)
+    found = open_edges(machine, conditions, room, state, node, row)
     if found < 0:
         counts[FAILURE] = OUT_OF_ROOM
         return
@@ -310,7 +292,7 @@ def extend(machine: Machine, conditions: Conditions, time: Int64s, room: Room, n
         first = row if is_start else began
         if not stopped or machine.kind[target] == FINAL:
             keep(machine, time, room, target, taken, first)
-        if is_final_after(machine, conditions, nodes, room.values, room.stack, target, node, row):
+        if is_final_after(machine, conditions, room, target, node, row):
             keep(machine, time, room, machine.final, taken, first)
     if is_start and not stopped:
         keep(machine, time, room, state, -1, NOBODY)
