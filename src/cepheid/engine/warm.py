@@ -20,6 +20,7 @@ OTHERS = (
     "fitting.history",
     "search.preferred.run",
     "search.totals",
+    "search.runs.totals",
     "data.candidates",
     "data.keys",
     "data.layout",
