@@ -21,6 +21,7 @@ OTHERS = (
     "search.flink.kernel",
     "search.preferred.run",
     "search.totals",
+    "search.runs.totals",
     "data.candidates",
     "data.keys",
     "data.layout",

@@ -14,16 +14,15 @@ from cepheid.model.gap_statistics import BINS_PER_OCTAVE, GapStatistics, Trips, 
 from cepheid.model.loss_estimate import LossEstimate, estimate_loss
 from cepheid.model.loss_kinds import ByAttribute, ByHour
 from cepheid.model.loss_model import ComponentModel, Model, load_model, model_from_json, model_to_json
-from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at, maximum_at, score_at
 from cepheid.model.score_tables import ScoreTable, join_tables, score_table
 from cepheid.model.scores import SCORINGS, Scoring, score, score_limit
 from cepheid.model.segments import Ends, SegmentItem
+from cepheid.model.table_arrays import TableArrays
 from cepheid.model.waiting import end_waits
 
 __all__ = [
     "BINS_PER_OCTAVE",
     "SCORINGS",
-    "TABLE_ARRAYS",
     "ByAttribute",
     "ByHour",
     "ComponentModel",
@@ -57,13 +56,10 @@ __all__ = [
     "gap_bin",
     "join_tables",
     "load_model",
-    "log_score_at",
-    "maximum_at",
     "model_from_json",
     "model_to_json",
     "register_distribution",
     "score",
-    "score_at",
     "score_limit",
     "score_table",
 ]

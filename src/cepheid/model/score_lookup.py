@@ -1,35 +1,18 @@
-"""The lookup that kernels call: the score of edge k at span t, from the arrays of joined tables."""
+"""The lookup that kernels call: the score of edge k at span t, from the arrays of joined tables.
+
+It is compiled when this module is imported, which only searches for missing events and score tables do that are read.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import float64, int32, int64, njit, types
 
 from cepheid.model.gap import Floats
-
-
-class TableArrays(NamedTuple):
-    """Tables behind each other; table k owns knots first_knot[k]..first_knot[k+1]-1, and its buckets likewise.
-
-    buckets[b] is the last knot (counted within its table) at or before the beginning of bucket b. Slopes belong to the
-    interval that begins at their knot. In a `direct` table, knot i lies at time i.
-    """
-
-    knots: Floats
-    values: Floats
-    slopes: Floats
-    maxima: Floats
-    maxima_slopes: Floats
-    buckets: np.ndarray
-    first_knot: np.ndarray
-    first_bucket: np.ndarray
-    buckets_per_time: Floats
-    logs: Floats
-    direct: np.ndarray
-
+from cepheid.model.table_arrays import TableArrays
 
 _named_tuple: Any = types.NamedTuple
 TABLE_ARRAYS = _named_tuple(

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from cepheid.errors import ModelError
 from cepheid.model.gap import Floats
 from cepheid.model.piecewise import LOG_RATIO, NARROWEST, Function
-from cepheid.model.score_lookup import TableArrays, maxima_at, scores_at
 from cepheid.model.scores import Scoring, SegmentScore, segment_score
 from cepheid.model.segments import OPEN_END, Ends, SegmentItem
+from cepheid.model.table_arrays import TableArrays
 
 MOST_KNOTS = 1 << 18
 MOST_WHOLE_TIMES = 1 << 16
@@ -74,11 +74,15 @@ class ScoreTable:
     def score(self, span: ArrayLike) -> Floats:
         """The interpolated score of a span, or of an array of them: the same numbers the kernels see."""
         flat = np.ravel(np.asarray(span, dtype=np.float64))
+        from cepheid.model.score_lookup import scores_at  # compiled when it is imported
+
         return np.asarray(scores_at(self.arrays, 0, flat).reshape(np.shape(span)))
 
     def maximum(self, span: ArrayLike) -> Floats:
         """G: a bound of the scores of all spans up to this one."""
         flat = np.ravel(np.asarray(span, dtype=np.float64))
+        from cepheid.model.score_lookup import maxima_at  # compiled when it is imported
+
         return np.asarray(maxima_at(self.arrays, 0, flat).reshape(np.shape(span)))
 
 

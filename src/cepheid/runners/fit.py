@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.cold import answer
 from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
@@ -51,7 +52,8 @@ def fit_model(
         bound = _bound(query, records.table.schema, options)
         records = without_null_keys(bound, records, options)
         write_aside(records.bad, options.aside)
-        seen = gather(bound, ordered(records.table, bound.schema), _scale(bound))
+        events = ordered(records.table, bound.schema)
+        seen = answer("fitting.history", len(events), lambda: gather(bound, events, _scale(bound)))
     if seen.events == 0:
         raise ModelError("the history is empty", hint="give events from the past, of the same kind as the stream")
     return learn(

@@ -16,9 +16,9 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import GroupTotals, groups_of, lanes_of
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.kernels.sum_products import carry_over
 from cepheid.engine.kernels.sums import (
     LANE_VALUES,
-    LIMBS,
     SUMS,
     LaneValues,
     Sums,
@@ -27,7 +27,6 @@ from cepheid.engine.kernels.sums import (
     exact_sums,
     new_sums,
     report,
-    settle,
     take_event,
 )
 from cepheid.engine.search.runs import find_compressed
@@ -55,13 +54,6 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
     )
     exact = exact_sums(reported, 1 + len(lanes.exact))
     return GroupTotals(lanes, groups.rows, groups.bucket, exact, reported.near, reported.least, found.counters)
-
-
-@borrowing(types.void(SUMS, types.int64))
-def carry_over(sums: Sums, row: int) -> None:
-    """Carries in every lane of a row."""
-    for lane in range(sums.pieces.shape[1] // LIMBS):
-        settle(sums, row, lane)
 
 
 @borrowing(types.void(SUMS, INT64_ROWS, LANE_VALUES, types.int64, types.int64))
@@ -115,12 +107,12 @@ def add_paths(entries: Rows, accepted: Rows, group: Int64s, groups: int, lanes: 
             report(reported, group[row], sums, accepted[row, ENTRY])
         return reported
     # For each first event: the entries from its own on, up to the last accepting one that a path from it may reach.
-    order = np.argsort(accepted[:, EARLIEST])
-    by_entry = np.argsort(accepted[:, ENTRY])
+    earliest, ends = accepted[:, EARLIEST].copy(), accepted[:, ENTRY].copy()
+    order, by_entry = np.argsort(earliest), np.argsort(ends)
     farthest = np.zeros(len(order) + 1, np.int64)
     for place in range(len(order)):
         farthest[place + 1] = max(farthest[place], accepted[order[place], ENTRY] + 1)
-    earliest, ends = accepted[:, EARLIEST][order], accepted[:, ENTRY][by_entry]
+    earliest, ends = earliest[order], ends[by_entry]
     for root in range(len(entries)):
         if entries[root, EVENT] == JOINED or entries[root, LEFT] >= 0:
             continue
