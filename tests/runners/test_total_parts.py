@@ -56,7 +56,7 @@ def stepped(plan: Plan, batches: list[pa.Table], delay: int, shards: int) -> lis
     shipment = ship(plan, batches[0].schema)
     step = replace(Step((shipment,), (0,), delay), plans=(plan,))
     same = fingerprint((shipment,), shards)
-    clocks, stores = [Clock()] * shards, [Memory() for _ in range(shards)]
+    clocks, stores = [Clock.read(None, same)] * shards, [Memory() for _ in range(shards)]
     rows: list[dict[str, Any]] = []
     for batch, newest in [
         *((batch, max(batch["ts"].to_pylist(), default=None)) for batch in batches),

@@ -14,9 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.errors import DataError
-from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.arrow_bytes import decoded_from_anyone, encoded
 
 _KINDS = ("clock", "chunk", "ended")
+# What reading damaged bytes can raise.
+UNREADABLE = (pa.ArrowException, KeyError, ValueError, TypeError, AttributeError, OSError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,20 @@ class Saved:
         if not isinstance(state, bytes):
             raise DataError(f"state is {type(state).__name__}, not bytes", hint="pass what save() returned")
         try:
-            rows = decoded(state).to_pylist()
+            rows = decoded_from_anyone(state).to_pylist()
             parts = {kind: {row["number"]: row["packed"] for row in rows if row["kind"] == kind} for kind in _KINDS}
             clock = json.loads(parts["clock"][0].decode())
-        except (pa.ArrowInvalid, KeyError, ValueError, OSError):
-            raise DataError(
-                "these bytes are no saved state of a live query", hint="pass what save() returned"
-            ) from None
+        except UNREADABLE:
+            raise _no_state() from None
         return cls(clock, parts["chunk"], parts["ended"])
 
     def events(self) -> list[pa.Table]:
         """The events of each chunk."""
-        return [decoded(self.chunks[chunk["number"]]) for chunk in self.clock["chunks"]]
+        try:
+            return [decoded_from_anyone(self.chunks[chunk["number"]]) for chunk in self.clock["chunks"]]
+        except UNREADABLE:
+            raise _no_state() from None
+
+
+def _no_state() -> DataError:
+    return DataError("these bytes are no saved state of a live query", hint="pass what save() returned")

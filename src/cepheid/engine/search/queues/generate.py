@@ -49,7 +49,8 @@ from cepheid.engine.search.queues.query import (
 from cepheid.engine.search.queues.scan import fill_queues
 from cepheid.engine.search.queues.selection import selects_next
 from cepheid.engine.worth.edges import CERTAIN, CLOSED
-from cepheid.model.score_lookup import TABLE_ARRAYS, TableArrays, log_score_at
+from cepheid.model.score_lookup import TABLE_ARRAYS, log_score_at
+from cepheid.model.table_arrays import TableArrays
 
 STOP_FIRST, UNKNOWN = -2, -1  # what a path entry looks at next: whether to stop here; the queue's end, not yet found
 PART, FINAL, TOP, DEPTH, ENTRIES, MATCHES = range(6)  # where the search stands
