@@ -252,7 +252,7 @@ def test_averages_of_decimals_are_decimals() -> None:
         ("PATTERN (A{,0}) DEFINE A AS true", "trino", "quantifier-range", "{,0}"),
         ("PATTERN (A{3000000000,}) DEFINE A AS true", "trino", "quantifier-range", "{3000000000,}"),
         ('PATTERN (a) DEFINE "a" AS true', "trino", "unknown-label", '"a"'),
-        ('PATTERN (A "a") DEFINE A AS true, a AS false', "trino", "duplicate-definition", "a"),
+        ('PATTERN (A "a") DEFINE A AS true, a AS false', "trino", "label-defined-twice", "a"),
         ("PATTERN (A B) SUBSET S = (A), S = (B) DEFINE A AS true", "trino", "duplicate-label", "S"),
         ("PATTERN (A |) DEFINE A AS true", "trino", "syntax", ")"),
         ("PATTERN (A) DEFINE A AS A.value", "trino", "types", None),

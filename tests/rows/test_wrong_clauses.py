@@ -17,7 +17,7 @@ PATTERN = "PATTERN (A B+) SUBSET U = (A, B)"
     [
         (f"{PATTERN} DEFINE C AS true", "unknown-label", "C"),
         (f"{PATTERN} DEFINE U AS true", "unknown-label", "U"),
-        (f"{PATTERN} DEFINE A AS true, A AS false", "duplicate-definition", "A"),
+        (f"{PATTERN} DEFINE A AS true, A AS false", "label-defined-twice", "A"),
         (f"MEASURES C.value AS m {PATTERN} DEFINE A AS true", "unknown-label", "C"),
         (f"MEASURES CLASSIFIER(X) AS m {PATTERN} DEFINE A AS true", "unknown-label", "X"),
         (f"MEASURES CLASSIFIER(A, B) AS m {PATTERN} DEFINE A AS true", "arguments", "CLASSIFIER(A, B)"),

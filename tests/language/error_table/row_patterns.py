@@ -44,7 +44,7 @@ ROW_PATTERNS = Section(
             ),
         ),
         Kind(
-            "duplicate-definition",
+            "label-defined-twice",
             "A label is defined twice.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > 1, A AS price < 9)",

@@ -77,7 +77,7 @@ def _check_definitions(clause: Clause, primary: Sequence[str]) -> None:
             _fail(clause, f"'{label}' is a subset and cannot be defined", label.span, "unknown-label", hint)
         check_label(clause, label, primary)
         if label.canonical in seen:
-            _fail(clause, f"a second definition of '{label}'", label.span, "duplicate-definition", "join them with AND")
+            _fail(clause, f"a second definition of '{label}'", label.span, "label-defined-twice", "join them with AND")
         seen.add(label.canonical)
 
 
