@@ -38,6 +38,7 @@ class _Spent:
 
 
 _started: set[str] = set()  # engines for which a process compiles
+_ready: set[str] = set()  # engines that were found compiled: a cache is read once, not with every call
 
 
 def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
@@ -61,8 +62,12 @@ def _is_cold(module: str, events: int) -> bool:
         return False
     if events > FEW_EVENTS or _Spent.seconds >= IN_ALL:
         return False
-    searches = search_kernels(importlib.import_module(f"cepheid.engine.{module}"))
-    return not all(each.is_ready() for each in searches)
+    if module not in _ready:
+        searches = search_kernels(importlib.import_module(f"cepheid.engine.{module}"))
+        if not all(each.is_ready() for each in searches):
+            return True
+        _ready.add(module)
+    return False
 
 
 def search_kernels(module: ModuleType) -> list[Kernel]:

@@ -15,7 +15,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import DEFAULT_SELECTIVITY, Statistics
 
-SAMPLE = 100_000  # consecutive events, since rates per window need neighbours
+SAMPLE = 50_000  # consecutive events, since rates per window need neighbours
 COMBINATIONS = 512  # drawn to estimate how selective a condition is
 
 

@@ -98,6 +98,9 @@ class Kernel:
             return False
 
     def _compile(self) -> Any:
+        if self.targetoptions.get("inline") == "always":
+            # Callers contain a copy of its source: compiled by itself nobody would call it.
+            return numba.njit(**self.targetoptions)(self.py_func)
         # What is called by its address must be there before code from the cache is linked.
         for other in called_kernels(self.py_func):
             if other.address:

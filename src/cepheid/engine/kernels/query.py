@@ -10,7 +10,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.layout import EVENTS, MASK, Events, Rows
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import kernel
+from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.program.tables import PROGRAM, Program
 
@@ -38,15 +38,23 @@ class Query(NamedTuple):
 QUERY = types.NamedTuple((EVENTS, PROGRAM, COLUMNS, FUNCTION, ABSENT), Query)
 
 
-@kernel(ABSENT(EVENTS, PROGRAM, types.int64))
-def absent_events(events: Events, program: Program, part: int) -> Absent:
-    """The events of a partition that could fill negated components."""
-    size = events.starts[part + 1] - events.starts[part] if program.negatives > 0 else 0
-    absent = Absent(np.empty((program.negatives, size), np.int64), np.zeros(program.negatives, np.int64))
+@kernel(ABSENT(EVENTS, PROGRAM))
+def room_for_absent(events: Events, program: Program) -> Absent:
+    """Room for the events that could fill negated components, in any of the partitions."""
+    longest = 0
+    if program.negatives > 0:
+        for part in range(len(events.starts) - 1):
+            longest = max(longest, events.starts[part + 1] - events.starts[part])
+    return Absent(np.empty((program.negatives, longest), np.int64), np.zeros(program.negatives, np.int64))
+
+
+@borrowing(types.void(EVENTS, PROGRAM, types.int64, ABSENT))
+def find_absent(events: Events, program: Program, part: int, absent: Absent) -> None:
+    """Finds the events of a partition that could fill negated components."""
     for negation in range(program.negatives):
         bit = 1 << (program.places + negation)
+        absent.sizes[negation] = 0
         for event in range(events.starts[part], events.starts[part + 1]):
             if events.facts[MASK, event] & bit != 0:
                 absent.stacks[negation, absent.sizes[negation]] = event
                 absent.sizes[negation] += 1
-    return absent

@@ -23,7 +23,7 @@ from cepheid.engine.data.totals import LIMB, GroupTotals, groups_of, lanes_of
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, holds, new_scratch
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, FIRST_EVENT, LAST_EVENT, kills
-from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.sums import (
     LANE_VALUES,
     LIMBS,
@@ -293,6 +293,7 @@ def add_up(
 ) -> tuple[Sums, Int64s]:
     """The sums of every group, over all partitions."""
     capacity = 1
+    query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
         begin, end = events.starts[part], events.starts[part + 1]
         capacity = max(capacity, largest_window(events, program, begin, end))
@@ -317,9 +318,10 @@ def add_up(
         new_scratch(widths[0], widths[1], widths[2], 0),
         np.zeros((0, 4), np.int64),
     )
+    query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
         begin, end = events.starts[part], events.starts[part + 1]
-        query = Query(events, program, columns, predicate, absent_events(events, program, part))
+        find_absent(events, program, part, query.absent)
         if begin < end and not wanted.needs_first and in_window(events, program, begin, end - 1):
             follow(query, table, ANY_FIRST, begin, end)
             continue

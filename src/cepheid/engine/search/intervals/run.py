@@ -15,7 +15,7 @@ from cepheid.engine.search.intervals.forward import search_forward
 from cepheid.engine.search.intervals.passes import any_state, sorted_pass
 from cepheid.engine.search.intervals.query import Query, compile_conditions, compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
-from cepheid.engine.search.intervals.search import search
+from cepheid.engine.search.intervals.search import Asked, search
 from cepheid.engine.search.intervals.steps import steps_of
 from cepheid.errors import EngineError, closest
 from cepheid.plan.physical import Plan
@@ -94,7 +94,8 @@ def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Que
     compared = prepared.timed.compared.shape[0]
     steps = steps_of(query.program, placed.program, order, shares_events(prepared, positives), compared)
     kernel = search
-    return kernel(*events_and_query, *judged, steps, placed.columns, placed.predicate, after, until, limits.max_matches)
+    asked_for = Asked(after, until, limits.max_matches)
+    return kernel(*events_and_query, *judged, steps, placed.columns, placed.predicate, asked_for)
 
 
 def shares_events(prepared: Prepared, positives: int) -> bool:

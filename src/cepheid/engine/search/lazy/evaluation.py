@@ -18,7 +18,7 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, new_scratch
-from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.lazy.conditions import KILLED, PASSED, judge
@@ -158,8 +158,9 @@ def evaluate(
     at, entries, step = scratch.at, np.zeros((0, 4), np.int64), np.zeros(4, np.int64)
     step[LEARN] = 1 if asked.learn else 0
     states, weights = initial_states(program, compares), root_weights(program, compares)
+    query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
-        query = Query(events, program, columns, predicate, absent_events(events, program, part))
+        find_absent(events, program, part, query.absent)
         fill_buffer(events, part, buffer)
         allowed = asked_for(events, program, buffer, asked.after, asked.until)
         if tree:

@@ -16,7 +16,7 @@ from cepheid.engine.data.layout import EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
-from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import PROGRAM, Program
@@ -136,8 +136,9 @@ def backtrack(
     state = books.state
     runs = new_runs(256, widths, state)
     cursor = np.zeros(2, np.int64)
+    query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
-        query = Query(events, program, columns, predicate, absent_events(events, program, part))
+        find_absent(events, program, part, query.absent)
         cursor[FIRST], cursor[GOING] = events.starts[part], 0
         end = events.starts[part + 1]
         needed = 1

@@ -12,7 +12,7 @@ from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Even
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
-from cepheid.engine.kernels.query import QUERY, Query, absent_events
+from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
@@ -396,8 +396,9 @@ def scan(
     cursor[CROWDED], cursor[SEPARATE] = FEW, 1 if asked.non_overlapping else 0
     most_entries = asked.most_runs if mode == COMPRESSED else NO_LIMIT
     most_accepted = NO_LIMIT if mode == COMPRESSED else OFTEN
+    query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
-        query = Query(events, program, columns, predicate, absent_events(events, program, part))
+        find_absent(events, program, part, query.absent)
         cursor[LOW] = cursor[HORIZON] = events.starts[part]
         cursor[STAGE] = OPENING
         end = events.starts[part + 1]
