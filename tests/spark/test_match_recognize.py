@@ -175,7 +175,8 @@ def test_the_moves_of_the_how_to_page(spark: Any, tmp_path: Path, monkeypatch: p
     found = []
     for move in moves:
         assert len(move.splitlines()) == 3
-        call = move.strip().replace(").show()", ")").splitlines()
+        here = move.strip().replace('parquet("', f'parquet("{tmp_path}/')  # Spark has a working directory of its own
+        call = here.replace(").show()", ")").splitlines()
         *before, last = [*call[:-1], call[-1]]
         names = {"spark": spark, "cepheid": cepheid}
         exec("\n".join([*before, f"found = {last}"]), names)
