@@ -147,7 +147,7 @@ def test_models_that_cannot_be_read(tmp_path):
     assert model_from_json(old) == replace(EVERYTHING, happens={}, happens_intervals={}, goes_on={})
     with pytest.raises(ModelError, match="damaged"):
         model_from_json({key: value for key, value in good.items() if key != "gaps"})
-    with pytest.raises(ModelError, match="damaged"):
+    with pytest.raises(ModelError, match="no loss by attribute"):
         model_from_json(good | {"loss": {"y": {"attribute": "reader"}}})
     with pytest.raises(ModelError, match="outside"):
         model_from_json(good | {"loss": {"y": 2.0}})

@@ -86,7 +86,7 @@ def test_bytes_of_a_model_file_may_be_anything(tmp_path):
         load_model(path)
 
 
-@pytest.mark.parametrize("change", [{"version": True}, {"losss": {}}, {"version": 3}])
+@pytest.mark.parametrize("change", [{"version": True}, {"losss": {}}, {"version": 4}])
 def test_unknown_keys_and_versions_are_refused(change):
     with pytest.raises(ModelError):
         model_from_json({**model_to_json(MODEL), **change})

@@ -18,13 +18,10 @@ from cepheid.model import (
     Uniform,
     Weibull,
     join_tables,
-    log_score_at,
-    maximum_at,
     score,
-    score_at,
     score_table,
 )
-from cepheid.model.score_lookup import find_knot
+from cepheid.model.score_lookup import find_knot, log_score_at, maximum_at, score_at
 from cepheid.model.score_tables import table_arrays
 from cepheid.model.scores import segment_score
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import cepheid
 from cepheid.engine.engines import ENGINES
 from cepheid.plan.options import METHODS, SCORINGS, options_of
@@ -38,6 +40,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 def test_a_script_with_mistakes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + "\n".join(WRONG) + "\n")

@@ -280,6 +280,7 @@ def test_too_many_digits_name_the_approximation(spark):
     assert near[0]["n"] == pytest.approx(2.0**127)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["PATTERN SEQ(A a, B b) WHERE [id] WITHIN 30", "PATTERN SEQ(A+ a[], B b) WITHIN 8"])
 def test_matches_are_counted_and_kept_compressed(spark, text):
     table = skewed(120)

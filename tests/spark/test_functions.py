@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -106,6 +107,7 @@ def test_definitions_and_structs_in_a_batch(spark):
     assert ">(amount, 1000)" in told.split("filter")[1]
 
 
+@pytest.mark.slow
 def test_definitions_and_structs_in_a_stream(spark, tmp_path):
     events = shop()
     for number in range(3):

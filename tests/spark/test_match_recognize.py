@@ -87,6 +87,7 @@ def test_functions_that_only_spark_has(spark: Any) -> None:
     assert rows(spark, f"SELECT * FROM {TICKS} {clause}") == [("3C", bits, "5B!", "5A")]
 
 
+@pytest.mark.slow
 def test_a_stream(spark: Any, tmp_path: Any) -> None:
     """Files that come one after the other; a last row far ahead lets the watermark pass all others."""
     clause = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(v) AS f, LAST(v) AS l, MATCH_NUMBER() AS n

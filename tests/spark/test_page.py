@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_examples(spark, tmp_path, monkeypatch):
     text = PAGE.read_text(encoding="utf-8")
     names = {"__name__": "docs.spark", "session": spark}

@@ -122,8 +122,6 @@ def test_what_has_no_use_is_an_error(spark):
         cepheid.match(df, keyed, slices=4)
     with pytest.raises(cepheid.DataError, match="partitions parts events"):
         cepheid.match(df, "PATTERN SEQ(Stock a, Stock b)", partitions=4)
-    with pytest.raises(cepheid.CepheidError, match="output is an option of tables in memory"):
-        cepheid.match(df, keyed, output="count")
     with pytest.raises(cepheid.CepheidError, match="delay is an option of streams"):
         cepheid.match(df, keyed, delay=4)
     with pytest.raises(cepheid.CepheidError, match="partitions='4' is not a whole number"):

@@ -106,6 +106,7 @@ def test_errors_point_into_the_query(spark, events):
         spark.sql("SELECT * FROM match_table(TABLE(events), concat('PATTERN', rand()))")
 
 
+@pytest.mark.slow
 def test_events_spread_at_random_are_refused(spark, events):
     with pytest.raises(Exception, match="without PARTITION BY"):
         spark.sql(f"SELECT * FROM match_events(TABLE(events), '{QUERY}')").count()

@@ -125,6 +125,7 @@ def in_an_order_allowed(table: pa.Table, delay: int, seed=0) -> pa.Table:
     return table.take(pa.array(order))
 
 
+@pytest.mark.slow
 def test_late_events_come_out_and_are_counted(spark, tmp_path):
     table = events()
     cut(tmp_path / "in", table, 3, delay=20)
@@ -143,6 +144,7 @@ def test_late_events_come_out_and_are_counted(spark, tmp_path):
     assert told[-1]["retained"] == 1  # the last event, which may still begin a match
 
 
+@pytest.mark.slow
 def test_absence_is_reported_when_time_has_passed(spark, tmp_path):
     table = events(300)
     cut(tmp_path / "in", table, 4, delay=5)
@@ -153,6 +155,7 @@ def test_absence_is_reported_when_time_has_passed(spark, tmp_path):
     assert rows(found) == rows(cepheid.match(table, ABSENT))
 
 
+@pytest.mark.slow
 def test_the_delay_of_withwatermark_is_taken(spark, tmp_path):
     table = events(60)
     table = table.set_column(0, "ts", pa.array(range(60), pa.int64()).cast(pa.timestamp("s", "UTC")))
@@ -165,6 +168,7 @@ def test_the_delay_of_withwatermark_is_taken(spark, tmp_path):
     assert query.exception() is None
 
 
+@pytest.mark.slow
 def test_spark_drops_no_late_event_unseen(spark, tmp_path):
     """With a watermark of Spark's own before the match, too."""
     table = events(60)
@@ -199,6 +203,7 @@ def test_spark_drops_no_late_event_unseen(spark, tmp_path):
     assert late == sum(told) == wanted > 0
 
 
+@pytest.mark.slow
 def test_silence_does_not_stop_the_clock(spark, tmp_path):
     now = int(time.time() * 1000)
     put(tmp_path / "in", 0, pa.table({"ts": [now], "type": ["A"], "id": [1], "x": [0]}))
@@ -220,6 +225,7 @@ def test_silence_does_not_stop_the_clock(spark, tmp_path):
     assert not left
 
 
+@pytest.mark.slow
 def test_matches_are_events_of_another_query(spark, tmp_path):
     table = events(400)
     cut(tmp_path / "in", table, 4, delay=0)
@@ -332,6 +338,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark, tmp_path):
         run(cepheid.match(df, QUERY.replace("60", "70"), delay=5), tmp_path)
 
 
+@pytest.mark.slow
 def test_progress_tells_the_size_of_the_state(spark, tmp_path):
     table = events(400)
     cut(tmp_path / "in", table, 2, delay=0)
@@ -343,6 +350,7 @@ def test_progress_tells_the_size_of_the_state(spark, tmp_path):
     assert told[0]["state_bytes"] > 0
 
 
+@pytest.mark.slow
 def test_totals_come_out_when_their_period_is_over(spark, tmp_path):
     table = events(300)
     cut(tmp_path / "in", table, files=4, delay=5)

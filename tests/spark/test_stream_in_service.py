@@ -70,6 +70,7 @@ def test_the_books_balance_and_bad_records_are_set_aside(spark, tmp_path):
     assert any("max_ahead" in line["reason"] for line in lines)
 
 
+@pytest.mark.slow
 def test_a_changed_query_is_refused_at_once_though_nothing_new_comes(spark, tmp_path):
     table = events(200)
     cut(tmp_path / "in", table, 2, delay=5)

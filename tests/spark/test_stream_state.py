@@ -158,6 +158,7 @@ def test_a_step_rewrites_little_of_a_large_state(monkeypatch):
     assert store.written < 1.5 * 30 * len(encoded(ticking(20)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arriving", [20, 200])
 @pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(A a, B b, !(C c))"])
 def test_state_is_little_more_than_the_events_that_matter(monkeypatch, pattern, arriving):

@@ -55,6 +55,7 @@ def unsure_plans(draw, cases):
     return plans, table
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @packed
 def test_missing_events_in_batches(spark, data):
@@ -77,6 +78,7 @@ def without_output(features):
 CUTS = st.lists(st.integers(0, 30), max_size=3)
 
 
+@pytest.mark.slow
 @given(data=st.data(), cuts=CUTS, delay=st.integers(0, 8))
 @packed
 def test_missing_events_in_streams(spark, tmp_path_factory, data, cuts, delay):
@@ -84,6 +86,7 @@ def test_missing_events_in_streams(spark, tmp_path_factory, data, cuts, delay):
     check_stream(spark, tmp_path_factory.mktemp("stream"), named(plans), table, cuts, delay)
 
 
+@pytest.mark.slow
 @given(data=st.data(), cuts=CUTS, delay=st.integers(0, 8))
 @packed
 def test_imprecise_times_in_streams(spark, tmp_path_factory, data, cuts, delay):
@@ -162,6 +165,7 @@ def test_batches(spark, text, options, ways):
     assert rows(found.toArrow()) == rows(local)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "options"), [(BETWEEN, {**OFF, "unit": 3}), (UNTRUE, {"existence": "chance"})])
 def test_streams_share_the_options_of_batches(spark, tmp_path, text, options):
     table = events()
@@ -173,6 +177,7 @@ def test_streams_share_the_options_of_batches(spark, tmp_path, text, options):
     assert found.num_rows > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz", "date"])
 def test_bounds_of_every_kind_of_time(spark, kind):
     day = 86_400_000_000

@@ -1,6 +1,7 @@
 """Whatever the query and the stream, the diagnosis agrees with the reference evaluator about the matches."""
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 
 import cepheid
@@ -10,6 +11,7 @@ from cepheid.language import syntax as s
 from strategies.queries import queries, streams
 
 
+@pytest.mark.slow
 @given(queries(output=False), streams(max_size=8))
 def test_matches_and_steps_agree_with_the_reference(syntax: s.QuerySyntax, events: pa.Table) -> None:
     query = Query(syntax)
