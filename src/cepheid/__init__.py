@@ -93,7 +93,7 @@ _LATER |= dict.fromkeys(
 )
 _LATER["read_checkpoint"] = "cepheid.runners.spark.moving"
 _LATER["show"] = "cepheid.report.show"
-_SUBMODULES = frozenset({"build", "flink", "plot", "sql"})
+_SUBMODULES = frozenset({"build", "flink", "metrics", "plot", "sql"})
 
 # A library says nothing by itself: who wants to hear what runs adds a handler to the logger `cepheid`.
 logging.getLogger("cepheid").addHandler(logging.NullHandler())

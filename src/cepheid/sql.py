@@ -32,7 +32,9 @@ def register(spark: Any, *, match_events: str = "match_events", match_table: str
 
     Functions that queries call must have been registered (`cepheid.function`) before.
     """
+    from cepheid.runners.spark.workers import prepare_workers
     from cepheid.runners.sql.table_functions import table_functions
 
+    prepare_workers(spark)
     for name, function in zip((match_events, match_table), table_functions(spark), strict=True):
         spark.udtf.register(name, function)

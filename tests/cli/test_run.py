@@ -21,6 +21,11 @@ def test_json_lines_when_piped(cepheid_command: Cepheid, shop: Path) -> None:
     assert "1 match in 5 events" in ran.err
 
 
+def test_types_whatever_their_case(cepheid_command: Cepheid, shop: Path) -> None:
+    ran = cepheid_command("run", THEFT.replace("Shelf", "SHELF"), "-i", shop, "--ignore-case")
+    assert [json.loads(line)["x"]["type"] for line in ran.out.splitlines()] == ["Shelf"]
+
+
 def test_table_shows_what_events_share_once(cepheid_command: Cepheid, shop: Path) -> None:
     ran = cepheid_command("run", THEFT, "-i", shop, "--show", "table", "--quiet")
     header, *_, row = [line.split() for line in ran.out.splitlines() if line.strip()]

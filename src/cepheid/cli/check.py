@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +28,7 @@ def check(
     time: o.Time = "ts",
     type: o.Type = "type",
     untyped: o.Untyped = False,
+    ignore_case: o.IgnoreCase = False,
     time_unit: o.TimeUnit = None,
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
@@ -47,6 +49,7 @@ def check(
     load_functions(functions)
     table = read_events(find_files(input, format), time=time, time_format=time_format) if input else None
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
+    roles = replace(roles, ignore_case=ignore_case)
     found: list[dict[str, Any]] = []
     for argument in queries:
         name = argument if existing_file(argument) else "query"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ def explain(
     time: o.Time = "ts",
     type: o.Type = "type",
     untyped: o.Untyped = False,
+    ignore_case: o.IgnoreCase = False,
     time_unit: o.TimeUnit = None,
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
@@ -52,6 +54,7 @@ def explain(
     parsed = read_query(query, parameter or ())
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format) if input else None
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
+    roles = replace(roles, ignore_case=ignore_case)
     with explaining_delay():
         loaded = cepheid.load_model(model) if model is not None else None
         given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}

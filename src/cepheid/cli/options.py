@@ -75,6 +75,9 @@ TimeFormat: TypeAlias = Annotated[
 Time: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the time.")]
 Type: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the event type.")]
 Untyped: TypeAlias = Annotated[bool, typer.Option("--untyped", help="The events have no type.")]
+IgnoreCase: TypeAlias = Annotated[
+    bool, typer.Option("--ignore-case", help="Event types are the same whatever their case.")
+]
 TimeUnit: TypeAlias = Annotated[
     str | None, typer.Option(metavar="UNIT", help="What a whole-number time counts: us, ms, s, minutes, ...")
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +46,7 @@ def report(
     time: o.Time = "ts",
     type: o.Type = "type",
     untyped: o.Untyped = False,
+    ignore_case: o.IgnoreCase = False,
     time_unit: o.TimeUnit = None,
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
@@ -90,6 +92,7 @@ def report(
         parse = o.parses_times(records)
         events = read_events(files, time=lower or time, time_format=time_format, parse_times=parse)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
+    roles = replace(roles, ignore_case=ignore_case)
     loaded = cepheid.load_model(model) if model is not None else None
     given = {"model": loaded, "scoring": scoring, "engine": engine, **records, **parse_parameters(option or ())}
     known = None

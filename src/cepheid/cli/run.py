@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,6 +135,7 @@ def run(
     time: o.Time = "ts",
     type: o.Type = "type",
     untyped: o.Untyped = False,
+    ignore_case: o.IgnoreCase = False,
     time_unit: o.TimeUnit = None,
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
@@ -183,58 +185,92 @@ def run(
         cepheid run shoplifting.cepheid -i incoming/ --stream --delay "10 seconds" -o thefts.parquet --checkpoint state
     """
     load_functions(functions)
-    parsed = read_queries(query, queries or (), parameter or ())
-    if output is not None:
-        check_output(output)
-    if partition_by and (output is None or not is_folder(output)):
-        raise CepheidError("--partition-by needs a directory to write to", hint="for example --output found")
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
-    given |= {"truncate": True} if truncate else {}
-    given |= o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
-    if model is not None:
-        given["model"] = cepheid.load_model(model)
-    if max_matches is not None:
-        given["max_matches"] = max_matches
-    if timeout is not None:
-        given["timeout"] = timeout
-    others = (*query_files(query, queries or ()), model, functions)
-    task = Task(parsed, list(input), roles, given, output, tuple(partition_by or ()), others)
-    options = SparkOptions(
-        master or LOCAL,
-        conf or [],
-        format,
-        time_format,
-        schema,
-        checkpoint,
-        trigger,
-        delay,
-        files_per_batch,
-        kafka or [],
+    task = Task(
+        read_queries(query, queries or (), parameter or ()),
+        list(input),
+        replace(o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence), ignore_case=ignore_case),
+        {
+            **_options_of_match(engine, scoring, option, model, max_matches, timeout, truncate),
+            **o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format),
+        },
+        output,
+        tuple(partition_by or ()),
+        (*query_files(query, queries or ()), model, functions),
     )
+    where = SparkOptions(master or LOCAL, conf or [], format, time_format, schema)
+    where = replace(where, checkpoint=checkpoint, trigger=trigger, delay=delay, files_per_batch=files_per_batch)
+    where = replace(where, kafka=kafka or [])
+    _run_task(task, where, Asked(show, limit, quiet, stream, console, master is not None))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a task is run and what is told of it."""
+
+    show: Shown | None
+    limit: int
+    quiet: bool
+    stream: bool
+    console: bool
+    on_spark: bool
+
+
+def _options_of_match(
+    engine: str,
+    scoring: str,
+    option: list[str] | None,
+    model: Path | None,
+    max_matches: int | None,
+    timeout: float | None,
+    truncate: bool,
+) -> dict[str, Any]:
+    """What was given, as `match` takes it."""
+    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
+    loaded = None if model is None else cepheid.load_model(model)
+    more = {"model": loaded, "max_matches": max_matches, "timeout": timeout, "truncate": truncate or None}
+    return given | {name: value for name, value in more.items() if value is not None}
+
+
+def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
+    """Runs it where it is best run, and delivers what it finds."""
+    _check_places(task, options, asked)
     stages = Stages()
-    if console and not stream:
-        raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
-    if not stream:
-        refuse_stream_options(options)
-    if stream:
-        ran = _streamed(task, options, stages, lambda found: deliver(found, None, show, roles, limit), console)
-    elif (topic := next((item for item in input if kafka_topic(item) is not None), None)) is not None:
-        raise CepheidError(f"--input {topic} is a stream", hint="add --stream and --delay")
-    elif master is not None or _is_large(input, format):
+    if asked.stream:
+
+        def show(found: pa.Table) -> None:
+            deliver(found, None, asked.show, task.roles, asked.limit)
+
+        ran = _streamed(task, options, stages, show, asked.console)
+    elif asked.on_spark or _is_large(task.inputs, options.format):
         ran = run_batch(task, options, stages)
     else:
         ran = run_here(task, options, stages)
     if ran.result is not None:
         with stages.timed("write"):
-            deliver(ran.result, output, show, roles, limit, task.partition_by)
-    if not quiet:
+            deliver(ran.result, task.output, asked.show, task.roles, asked.limit, task.partition_by)
+    if not asked.quiet:
         late = {"late": ran.late} if ran.late else {}
-        stages.print_summary(events=ran.events, matches=ran.matches, output=output, **late)
+        stages.print_summary(events=ran.events, matches=ran.matches, output=task.output, **late)
         if ran.result is not None and facts(ran.result).get("truncated"):
             note("the result was cut short at a limit: there are more matches")
-        if ran.matches == 0 and not stream:
+        if ran.matches == 0 and not asked.stream:
             say_why(ran)
+
+
+def _check_places(task: Task, options: SparkOptions, asked: Asked) -> None:
+    """An error for options that do not go together, before anything is read."""
+    if task.output is not None:
+        check_output(task.output)
+    if task.partition_by and (task.output is None or not is_folder(task.output)):
+        raise CepheidError("--partition-by needs a directory to write to", hint="for example --output found")
+    if asked.stream:
+        return
+    if asked.console:
+        raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
+    refuse_stream_options(options)
+    topic = next((item for item in task.inputs if kafka_topic(item) is not None), None)
+    if topic is not None:
+        raise CepheidError(f"--input {topic} is a stream", hint="add --stream and --delay")
 
 
 def refuse_stream_options(options: SparkOptions) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,6 +35,7 @@ def why(
     time: o.Time = "ts",
     type: o.Type = "type",
     untyped: o.Untyped = False,
+    ignore_case: o.IgnoreCase = False,
     time_unit: o.TimeUnit = None,
     tiebreak: o.Tiebreak = None,
     lower: o.Lower = None,
@@ -66,6 +68,7 @@ def why(
     parse = o.parses_times(records)
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format, parse_times=parse)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
+    roles = replace(roles, ignore_case=ignore_case)
     from cepheid.api import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None

@@ -17,7 +17,12 @@ class Roles:
     lower: str | None = None
     upper: str | None = None
     existence: str | None = None
+    ignore_case: bool = False  # of types
 
     def arguments(self) -> dict[str, Any]:
-        """As keyword arguments."""
-        return dict(vars(self))
+        """As keyword arguments.
+
+        >>> Roles(ignore_case=True).arguments()["ignore_case"], "ignore_case" in Roles().arguments()
+        (True, False)
+        """
+        return {name: value for name, value in vars(self).items() if name != "ignore_case" or value}

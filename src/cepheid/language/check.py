@@ -289,7 +289,7 @@ def _call_problems(
     name = function.lower()
     if name in AGGREGATES:
         if aggregate:
-            yield "an aggregate inside an aggregate", node, "nested-aggregate", None
+            yield "an aggregate inside an aggregate", node, "nested-aggregate", "aggregate an attribute: avg(a[].x)"
         elif len(arguments) != 1:
             hint = "use least(...) or greatest(...) for several values" if name in ("min", "max") else None
             yield f"{name}() takes one argument", node, "wrong-arguments", hint
@@ -308,7 +308,9 @@ def _call_problems(
     elif not found.least <= len(arguments) <= found.most:
         takes = str(found.least) if found.least == found.most else f"{found.least} to {found.most}"
         noun = "argument" if takes == "1" else "arguments"
-        yield f"{function}() takes {takes} {noun}, not {len(arguments)}", node, "wrong-arguments", None
+        shown = found.shown or f"{name}({', '.join('xyz'[: found.least])})"
+        hint = f"it is written {shown}" if found.shown or found.least == found.most <= len("xyz") else None
+        yield f"{function}() takes {takes} {noun}, not {len(arguments)}", node, "wrong-arguments", hint
 
 
 def _aggregate_problems(

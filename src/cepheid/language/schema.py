@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -30,6 +31,7 @@ class DataType(Enum):
 
 NUMBERS = frozenset({DataType.INT, DataType.FLOAT})
 PLAIN = frozenset({*NUMBERS, DataType.BOOL, DataType.STRING, DataType.TIME})  # values that conditions can compare
+INDEX = b"cepheid.index"  # metadata of a table that was a pandas frame: the names of its index, "" for none
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Schema:
         for role, name in roles:
             if name is not None and name not in schema.names and not (role == "time" and lower is not None):
                 texts = [column for column, kind in columns if kind is DataType.STRING]
+                _raise_in_index(role, name, schema)
                 _raise_missing(role, name, schema.names, texts if role == "type" else schema.names)
         for name in tiebreak:
             if name not in schema.names:
@@ -231,6 +234,16 @@ def _checked_lacks(
         if attribute not in names:
             _raise_missing("lacks", attribute, names)
     return tuple((name, tuple(sorted(set(lacks[name])))) for name in sorted(lacks))
+
+
+def _raise_in_index(role: str, name: str, schema: pa.Schema) -> None:
+    """An error if the column that is wanted is the index of a pandas frame, which is not read."""
+    index = json.loads((schema.metadata or {}).get(INDEX, "[]"))
+    if name in index:
+        raise DataError(f"no column '{name}' for the {role}: it is the frame's index", hint="pass events.reset_index()")
+    if role == "time" and index == [""]:
+        told = f"no column '{name}' for the time, but the frame's index holds times"
+        raise DataError(told, hint=f"pass events.reset_index(names='{name}')")
 
 
 def _raise_missing(role: str, name: str, names: list[str], likely: list[str] | None = None) -> None:

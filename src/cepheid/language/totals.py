@@ -112,8 +112,8 @@ def bind_summary(
         numbers = (DataType.INT, DataType.FLOAT)
         sortable = (*numbers, DataType.STRING, DataType.TIME)
         if total.function in ("sum", "avg") and kind not in numbers:
-            fail(f"{total.function} is of numbers", total, "bad-total")
+            fail(f"{total.function} is of numbers", total, "bad-total", "name an attribute that is a number")
         if total.function in ("min", "max") and kind not in sortable:
-            fail(f"{total.function} is of numbers, strings or times", total, "bad-total")
+            fail(f"{total.function} is of numbers, strings or times", total, "bad-total", "name another attribute")
         totals.append(BoundTotal(name, total.function, variable, argument))
     return BoundSummary(tuple(totals), written.by, every)

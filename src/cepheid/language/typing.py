@@ -90,7 +90,8 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
             for name, fixed in tests:
                 found = _column(name, node, schema, complain)
                 if found not in PLAIN and found is not DataType.NULL:
-                    complain(f"'{name}' is a {found.value}; it cannot be equal", node, "type-mismatch", None)
+                    hint = "name a column of numbers, strings or times"
+                    complain(f"'{name}' is a {found.value}; it cannot be equal", node, "type-mismatch", hint)
                 if fixed is not None:
                     _need_comparable(found, visit(fixed), node, fixed, node, complain)
             return DataType.BOOL
@@ -135,7 +136,11 @@ def _need_condition(found: DataType, node: s.Expression, complain: Fail) -> None
 
 def _need_number(found: DataType, node: s.Expression, complain: Fail) -> DataType:
     if found not in NUMBERS and found is not DataType.NULL:
-        complain(f"'{expression_text(node)}' is a {found.value}, not a number", node, "type-mismatch", None)
+        written = expression_text(node)
+        if isinstance(node, s.Literal):
+            complain(f"{written} is a {found.value}, not a number", node, "type-mismatch", "write a number")
+        hint = f"write CAST({written} AS DOUBLE)" if found in (DataType.STRING, DataType.BOOL) else None
+        complain(f"'{written}' is a {found.value}, not a number", node, "type-mismatch", hint)
     return found
 
 
@@ -221,7 +226,7 @@ def _call(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail) -
         return function.result
     common = common_type(kinds)
     if common is None:
-        complain(f"{node.function}() of different types", node, "type-mismatch", None)
+        complain(f"{node.function}() of different types", node, "type-mismatch", "CAST makes them one type")
     return common
 
 

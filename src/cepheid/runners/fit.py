@@ -107,7 +107,9 @@ def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, H
     from pyspark.sql import functions as F
 
     from cepheid.runners.spark.session import arrow_schema, with_nested_columns
+    from cepheid.runners.spark.workers import prepare_workers
 
+    prepare_workers(frame.sparkSession)
     frame = with_nested_columns(frame, [query])
     bound = _bound(query, arrow_schema(frame), options)
     needed = sorted(

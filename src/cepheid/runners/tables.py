@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.errors import DataError
+from cepheid.language.schema import INDEX
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,10 +72,15 @@ def from_pandas(frame: pd.DataFrame) -> pa.Table:
     if twice:
         raise DataError(f"two columns are called '{twice[0]}'", hint="rename one of them")
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # values of several kinds, or odd ones
         columns = [_column(frame.iloc[:, place]) for place in range(len(names))]
-        return pa.table(dict(zip(names, columns, strict=True)))
+        table = pa.table(dict(zip(names, columns, strict=True)))
+    index = ["" if name is None else str(name) for name in frame.index.names]
+    if index == [""] and type(frame.index).__name__ != "DatetimeIndex":
+        return table
+    # Whoever looks for one of these in vain can be told where it is.
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), INDEX: json.dumps(index)})
 
 
 def _column(series: pd.Series[Any]) -> pa.Array:

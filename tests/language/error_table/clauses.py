@@ -211,7 +211,7 @@ RETURN_AND_OUTPUT = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) OUTPUT TOP 0",
                 "line 1, column 44: TOP needs a whole number above 0",
-                "                                           ^",
+                "                                           ^ for example TOP 10",
             ),
             Example('seq(event("Login"), event("Payment")).top(0)', "top() takes a whole number above 0, not 0"),
         ),
@@ -255,7 +255,7 @@ TOTALS = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(b.name)",
                 "line 1, column 43: sum is of numbers",
-                "                                          ^^^^^^^^^^^",
+                "                                          ^^^^^^^^^^^ name an attribute that is a number",
             ),
             Example(
                 "PATTERN SEQ(Login+ a[], Payment b) SUMMARISE sum(a[1].price)",

@@ -31,7 +31,7 @@ CONDITIONS = Section(
             Example(
                 "PATTERN Stock a WHERE abs(a.price, 2) > 1",
                 "line 1, column 23: abs() takes 1 argument, not 2",
-                "                      ^^^^^^^^^^^^^^^",
+                "                      ^^^^^^^^^^^^^^^ it is written abs(x)",
             ),
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE max(a[].price, b.price) > 1",
@@ -88,7 +88,7 @@ EVENT_SELECTION_STRATEGIES = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE strict_contiguity(a, b) { skip_till_any_match(a, b) }",
                 "line 1, column 65: a second event selection strategy",
-                "                                                                ^^^^^^^^^^^^^^^^^^^^^^^^^",
+                "                                                                ^^^^^^^^^^^^^^^^^^^^^^^^^ leave one out",
             ),
         ),
         Kind(
@@ -97,7 +97,7 @@ EVENT_SELECTION_STRATEGIES = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE skip_till_next_match(a.id) { [id] }",
                 "line 1, column 60: a strategy is written over variables",
-                "                                                           ^^^^",
+                "                                                           ^^^^ name variables alone, such as (a, b[])",
             ),
         ),
         Kind(
@@ -205,7 +205,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE avg(a[].price - min(a[].price)) > 3",
                 "line 1, column 56: an aggregate inside an aggregate",
-                "                                                       ^^^^^^^^^^^^^^",
+                "                                                       ^^^^^^^^^^^^^^ aggregate an attribute: avg(a[].x)",
             ),
         ),
     ),

@@ -89,7 +89,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.name + 1 > 2",
                 "line 1, column 37: 'a.name' is a string, not a number",
-                "                                    ^^^^^^",
+                "                                    ^^^^^^ write CAST(a.name AS DOUBLE)",
             ),
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.flag > FALSE",
@@ -109,7 +109,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE coalesce(a.name, 0) = 'x'",
                 "line 1, column 37: coalesce() of different types",
-                "                                    ^^^^^^^^^^^^^^^^^^^",
+                "                                    ^^^^^^^^^^^^^^^^^^^ CAST makes them one type",
             ),
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE max(a[].history) > 1",
@@ -119,7 +119,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE [history]",
                 "line 1, column 37: 'history' is a list of numbers; it cannot be equal",
-                "                                    ^^^^^^^^^",
+                "                                    ^^^^^^^^^ name a column of numbers, strings or times",
             ),
         ),
         Kind(

@@ -41,7 +41,7 @@ READING_THE_TEXT = Section(
             Example(
                 "PATTERN Login a WHERE a.name = 'John",
                 "line 1, column 32: a string that is never closed",
-                "                               ^",
+                "                               ^ close it with '",
             ),
         ),
         Kind(
@@ -50,7 +50,7 @@ READING_THE_TEXT = Section(
             Example(
                 "PATTERN Login a WHERE a.`unit price > 3",
                 "line 1, column 25: a quoted name that is never closed",
-                "                        ^",
+                "                        ^ close it with `",
             ),
         ),
         Kind(
@@ -59,7 +59,7 @@ READING_THE_TEXT = Section(
             Example(
                 "PATTERN Login a /* the first one",
                 "line 1, column 17: a comment that is never closed",
-                "                ^^",
+                "                ^^ close it with */",
             ),
         ),
         Kind(
@@ -77,7 +77,7 @@ READING_THE_TEXT = Section(
             Example(
                 "PATTERN Login a WHERE " + "NOT " * 100 + "a.flag",
                 "line 1, column 423: expressions nested more than 100 deep",
-                "                                                                                               ^^^^^^",
+                "                                                                                               ^^^^^^ write fewer parentheses and NOTs, or compute a part as a column before",
                 line="…T NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT a.flag",
                 shown="PATTERN Login a WHERE NOT NOT NOT ...",
             ),
@@ -88,12 +88,12 @@ READING_THE_TEXT = Section(
             Example(
                 "PATTERN Login a WHERE a.id > 9223372036854775808",
                 "line 1, column 30: a whole number beyond 64 bits",
-                "                             ^^^^^^^^^^^^^^^^^^^",
+                "                             ^^^^^^^^^^^^^^^^^^^ write it as a float: 9223372036854775808.0",
             ),
             Example(
                 "PATTERN Login a WHERE a.id > 1e999",
                 "line 1, column 30: a number too large",
-                "                             ^^^^^",
+                "                             ^^^^^ the largest are near 1.8e308",
             ),
         ),
         Kind(
@@ -112,7 +112,7 @@ READING_THE_TEXT = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 1 hour WITHIN 2 hours",
                 "line 1, column 47: WITHIN is given twice",
-                "                                              ^^^^^^^^^^^^^^",
+                "                                              ^^^^^^^^^^^^^^ leave one out",
             ),
         ),
     ),

@@ -58,7 +58,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (MEASURES price AS p, id AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 45: a second measure 'p'",
-                "                                            ^",
+                "                                            ^ rename one",
             ),
         ),
         Kind(
@@ -198,7 +198,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (MEASURES sum(price) FILTER (WHERE id > 1) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 38: FILTER is not possible in a row pattern",
-                "                                     ^^^^^^",
+                "                                     ^^^^^^ put the condition inside: sum(CASE WHEN condition THEN x END)",
                 line="MATCH_RECOGNIZE (MEASURES sum(price) FILTER (WHERE id > 1) AS s PATTERN (A B+) DEFINE B AS price < P…",
             ),
         ),
@@ -218,7 +218,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (MEASURES sum(price) OVER (w) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 38: OVER is not possible in a row pattern",
-                "                                     ^^^^",
+                "                                     ^^^^ leave it out: an aggregate is of the rows of the match",
             ),
         ),
         Kind(
@@ -254,7 +254,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (MEASURES LAST(DISTINCT price) AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 27: DISTINCT in LAST",
-                "                          ^^^^",
+                "                          ^^^^ leave DISTINCT out",
             ),
             Example(
                 "MATCH_RECOGNIZE (MEASURES count(DISTINCT price) AS n PATTERN (A B+) DEFINE B AS price < PREV(price))",
@@ -269,7 +269,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (MEASURES CLASSIFIER(A, B) AS c PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 27: CLASSIFIER takes at most one label",
-                "                          ^^^^^^^^^^^^^^^^",
+                "                          ^^^^^^^^^^^^^^^^ write CLASSIFIER() or CLASSIFIER(A)",
             ),
         ),
         Kind(

@@ -47,7 +47,7 @@ def check_clause(clause: Clause) -> None:
     names: set[str] = set()
     for measure in clause.measures:
         if measure.name.canonical in names:
-            _fail(clause, f"a second measure '{measure.name}'", measure.name.span, "duplicate-measure")
+            _fail(clause, f"a second measure '{measure.name}'", measure.name.span, "duplicate-measure", "rename one")
         names.add(measure.name.canonical)
         check_expression(clause, measure.expression, known, define=False)
     for definition in clause.definitions:
@@ -162,7 +162,9 @@ def _check_match_function(clause: Clause, call: Call, known: Sequence[str]) -> N
             _fail(clause, f"{call.name.upper()} takes no argument", call.span, "arguments")
         return
     if len(call.arguments) > 1:
-        _fail(clause, "CLASSIFIER takes at most one label", call.span, "arguments")
+        _fail(
+            clause, "CLASSIFIER takes at most one label", call.span, "arguments", "write CLASSIFIER() or CLASSIFIER(A)"
+        )
     for argument in call.arguments:
         label = label_argument(argument)
         if label is None:
@@ -182,7 +184,7 @@ def label_argument(argument: Expression) -> Identifier | None:
 def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: bool) -> None:
     name = call.name.upper()
     if call.distinct:
-        _fail(clause, f"DISTINCT in {name}", call.name_span, "distinct")
+        _fail(clause, f"DISTINCT in {name}", call.name_span, "distinct", "leave DISTINCT out")
     if not 1 <= len(call.arguments) <= 2:
         _fail(clause, f"{name} takes an expression and, if need be, an offset", call.span, "arguments")
     if len(call.arguments) == 2:

@@ -269,9 +269,12 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
     if reader.at_words("ORDER"):
         reader.fail("ORDER BY inside a function", reader.token.span, "aggregate-order", "rows come in their order")
     end = reader.expect_symbol(")").end
-    for word, code in (("FILTER", "aggregate-filter"), ("OVER", "window-function")):
+    for word, code, hint in (
+        ("FILTER", "aggregate-filter", "put the condition inside: sum(CASE WHEN condition THEN x END)"),
+        ("OVER", "window-function", "leave it out: an aggregate is of the rows of the match"),
+    ):
         if reader.at_words(word) and reader.ahead().text == "(":
-            reader.fail(f"{word} is not possible in a row pattern", reader.token.span, code)
+            reader.fail(f"{word} is not possible in a row pattern", reader.token.span, code, hint)
     return Call(name.name.lower(), arguments, mode, distinct, (start, end), name.span)
 
 

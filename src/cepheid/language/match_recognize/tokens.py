@@ -96,4 +96,5 @@ def _value(group: str, written: str) -> str:
 
 
 def _unclosed(text: str, at: int, what: str, code: str, length: int) -> QueryError:
-    return QueryError(f"{what} that is never closed", text=text, start=at, end=at + length, code=code)
+    hint = f"close it with {'*/' if length == 2 else text[at]}"
+    return QueryError(f"{what} that is never closed", text=text, start=at, end=at + length, code=code, hint=hint)

@@ -121,7 +121,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 continue
             name, span, values = clause
             if name in clauses:
-                self.fail(f"{name.upper()} is given twice", span, "duplicate-clause")
+                hint = "join the conditions with AND" if name == "where" else "leave one out"
+                self.fail(f"{name.upper()} is given twice", span, "duplicate-clause", hint)
             clauses[name] = values
         fields: dict[str, Any] = {}
         for values in clauses.values():
@@ -245,7 +246,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         for conjunct in conjuncts:
             if isinstance(conjunct, s.Call) and conjunct.function.lower().replace("-", "_") in _STRATEGIES:
                 if selection is not None:
-                    self.fail("a second event selection strategy", conjunct.span, "duplicate-strategy")
+                    self.fail("a second event selection strategy", conjunct.span, "duplicate-strategy", "leave one out")
                 selection = self._selection(conjunct)
             else:
                 kept.append(conjunct)
@@ -267,7 +268,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 case s.Name(name=variable) | s.Reference(variable=variable):
                     variables.append(variable)
                 case _:
-                    self.fail("a strategy is written over variables", argument.span, "bad-strategy")
+                    hint = "name variables alone, such as (a, b[])"
+                    self.fail("a strategy is written over variables", argument.span, "bad-strategy", hint)
         return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
 
     def from_(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
@@ -361,7 +363,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             self.fail("only TOP takes a count, and it needs one", _span(meta), "bad-output", hint)
         number = self._value(count) if count is not None else None
         if number is not None and (not isinstance(number, int) or not 1 <= number < 2**63):
-            self.fail("TOP needs a whole number above 0", _token_span(count), "bad-output")
+            self.fail("TOP needs a whole number above 0", _token_span(count), "bad-output", "for example TOP 10")
         return "output", _span(meta), {"output": s.Output(mode, number, span=_span(meta))}
 
     # expressions
@@ -448,7 +450,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 except (OverflowError, ValueError):  # Python refuses to read integers of thousands of digits
                     number = math.inf
                 if isinstance(number, float) and math.isinf(number):
-                    self.fail("a number too large", _token_span(token), "bad-number")
+                    self.fail("a number too large", _token_span(token), "bad-number", "the largest are near 1.8e308")
                 return number
             case "STRING":
                 return _word(token)
@@ -541,11 +543,13 @@ def _check_expressions(query: s.QuerySyntax, text: str) -> None:
         deep = s.deeper_than(expression, s.MAX_DEPTH)
         if deep is not None:
             message = f"expressions nested more than {s.MAX_DEPTH} deep"
-            raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep")
+            hint = "write fewer parentheses and NOTs, or compute a part as a column before"
+            raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep", hint=hint)
         for node in s.walk(expression):
             if isinstance(node, s.Literal) and isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
                 start, end = node.span
-                raise QueryError("a whole number beyond 64 bits", text=text, start=start, end=end, code="bad-number")
+                message, hint = "a whole number beyond 64 bits", f"write it as a float: {node.value}.0"
+                raise QueryError(message, text=text, start=start, end=end, code="bad-number", hint=hint)
 
 
 def _aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:

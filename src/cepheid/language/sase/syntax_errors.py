@@ -79,7 +79,8 @@ def _unclosed(text: str, start: int, found: str | None) -> QueryError | None:
     if opening not in _OPENINGS or (opening == "/*" and "*/" in text[at + 2 :]):
         return None
     what, code = _OPENINGS[opening]
-    return QueryError(f"{what} that is never closed", text=text, start=at, end=at + len(opening), code=code)
+    hint = f"close it with {'*/' if opening == '/*' else opening}"
+    return QueryError(f"{what} that is never closed", text=text, start=at, end=at + len(opening), code=code, hint=hint)
 
 
 def _misspelt(found: str | None, before: str) -> str | None:

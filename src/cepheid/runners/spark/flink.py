@@ -14,6 +14,7 @@ from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.runners.flink import automaton_for, run_pattern
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.workers import with_workers
 
 if TYPE_CHECKING:
     from cepheid.runners.flink import FlinkOptions
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 BATCH = 100_000  # rows of the result that go back to Spark at a time
 
 
+@with_workers
 def match_spark_flink(df: DataFrame, pattern: Pattern, options: FlinkOptions) -> DataFrame:
     """The matches of a pattern in a Spark table. Spark keeps no order of arrival: `tiebreak` orders equal times."""
     columns = arrow_schema(df)

@@ -29,8 +29,10 @@ from cepheid.runners.spark.pushdown import needed_events, quoted
 from cepheid.runners.spark.records import syntaxes, with_spark_records
 from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
+from cepheid.runners.spark.workers import with_workers
 
 
+@with_workers
 def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
     """The matches of a query, or of several with names, in a Spark table, batch or stream; or how many they are."""
     options, spreading = spark_options(keywords, df.isStreaming)

@@ -16,10 +16,12 @@ from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
 from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.workers import with_workers
 
 BATCH = 100_000  # rows of the result that go back to Spark at a time
 
 
+@with_workers
 def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mapping[str, Any]) -> DataFrame:
     """The rows that a clause makes of a Spark table."""
     parts = with_spark_functions(df, clause)
