@@ -124,7 +124,7 @@ def flink(table: pa.Table, clause: str, slots: int = 2) -> Contestant:
 
 def compared(clause: str, size: str, also: str | None = None) -> Sequence[Case]:
     """One statement over more and more rows of 10,000 keys, ours and, up to a million rows, Flink's."""
-    lengths = points(size, (1_000_000, 10_000_000), (500_000,), (20_000,))
+    lengths = points(size, (300_000, 1_000_000, 10_000_000), (300_000,), (20_000,))
 
     def make(rows: int) -> Sequence[Contestant]:
         table = ticks(rows, sized(size, 200, 10_000, 10_000))
