@@ -105,9 +105,10 @@ def test_what_is_shed_is_counted(spark, tmp_path):
     table = events(600)
     cut(tmp_path / "in", table, 3, delay=0)
     df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
-    bounded = cepheid.match(df, QUERY, delay=0, shards=2, max_key_events=2, when_full="drop oldest")
+    bounded = cepheid.match(df, {"q": QUERY}, delay=0, shards=2, max_key_events=2, when_full="drop oldest")
     told = numbers(run(bounded, tmp_path))
-    assert told["shed"] > 0
+    assert told["shed"] == told["shed_for_key_events"] == told["shed[q]"] > 0
+    assert told["used"] == told["used[q]"]
     assert told["lost"] > 0
     assert 0 < told["matches"] < cepheid.match(table, QUERY).num_rows
     assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))
