@@ -21,13 +21,18 @@ def numbers(query) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_a_stream_sets_for_itself_what_it_needs(spark, tmp_path):
+@pytest.mark.parametrize("partitions", ["200", None])
+def test_a_stream_sets_for_itself_what_it_needs(spark, tmp_path, partitions):
+    """Whether the session says how many partitions it wants, or leaves it to Spark."""
     table = events(200)
     cut(tmp_path / "in", table, 2, delay=5)
     plain = spark.newSession()
     provider = "spark.sql.streaming.stateStore.providerClass"
     plain.conf.set(provider, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
-    plain.conf.set("spark.sql.shuffle.partitions", 200)
+    if partitions is None:
+        plain.conf.unset("spark.sql.shuffle.partitions")
+    else:
+        plain.conf.set("spark.sql.shuffle.partitions", partitions)
     df = reading(plain, tmp_path / "in", spark.createDataFrame(table).schema)
     query = run(cepheid.match(df, QUERY, delay=5, shards=2).where("match_end > 0"), tmp_path)
     operators = [state for progress in query.recentProgress for state in progress["stateOperators"]]
