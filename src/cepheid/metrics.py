@@ -19,12 +19,20 @@ from typing import Any
 
 PORT = 9464
 OUTCOMES = ("used", "irrelevant", "late", "malformed", "duplicates", "shed")
-_OF_QUERY = re.compile(r"(used|matches)\[(.*)\]", re.DOTALL)
+_OF_QUERY = re.compile(r"(used|shed|matches)\[(.*)\]", re.DOTALL)
+_BY_QUERY = {
+    "used": "cepheid_query_events_total",
+    "shed": "cepheid_query_shed_total",
+    "matches": "cepheid_matches_total",
+}
+_REASON = "shed_for_"
 HELP = {
     "cepheid_read_total": ("counter", "Records read"),
     "cepheid_events_total": ("counter", "Records by what became of them; they add up to those read"),
     "cepheid_matches_total": ("counter", "Matches reported"),
-    "cepheid_query_events_total": ("counter", "Events of the types that a query names"),
+    "cepheid_query_events_total": ("counter", "Events of the types that a query names, less those that were given up"),
+    "cepheid_query_shed_total": ("counter", "Events of the types that a query names that were given up"),
+    "cepheid_shed_total": ("counter", "Events that were given up, by the bound that was met"),
     "cepheid_lost_matches_estimate_total": ("counter", "Estimate of the matches that shed events would have been in"),
     "cepheid_batches_total": ("counter", "Micro-batches"),
     "cepheid_batch_seconds_total": ("counter", "Time spent in micro-batches"),
@@ -62,8 +70,9 @@ class Numbers:
             self._add("cepheid_lost_matches_estimate_total", stream, told.get("lost"))
             for name, value in told.items():
                 if found := _OF_QUERY.fullmatch(name):
-                    metric = "cepheid_matches_total" if found[1] == "matches" else "cepheid_query_events_total"
-                    self._add(metric, {**stream, "query": found[2]}, value)
+                    self._add(_BY_QUERY[found[1]], {**stream, "query": found[2]}, value)
+                elif name.startswith(_REASON):
+                    self._add("cepheid_shed_total", {**stream, "reason": name.removeprefix(_REASON)}, value)
             if not any(_OF_QUERY.fullmatch(name) for name in told):
                 self._add("cepheid_matches_total", {**stream, "query": ""}, told.get("matches"))
             self._set("cepheid_state_bytes", stream, told.get("state_bytes"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pyarrow as pa
+from hypothesis import settings
 
 from cepheid.plan.physical import Plan
 from cepheid.runners.spark.shipment import ship
@@ -15,6 +16,8 @@ from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.state import Step
 
 END_OF_TIME = 10_000
+# A drawn stream is many searches and a reference for each of its queries: of these fewer are drawn in the longest runs.
+drawn_streams = settings(max_examples=min(settings.default.max_examples, 500))
 SAME = Fingerprint(1)
 Signature = list[list[int]]
 

@@ -17,7 +17,7 @@ from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.state import Step
-from contract.steps import END_OF_TIME, Memory, in_batches
+from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
 
 VISIT = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x <= b.x WITHIN 10 RETURN a.id AS id, b.x AS x"
 ABSENT = "PATTERN SEQ(A a, !(C c)) WHERE [id] WITHIN 4 RETURN a.id AS id, a.x AS x"
@@ -111,6 +111,7 @@ def cepheid_plan(bound) -> Plan:
     return make_plan(bound, None, Options(engine="reference"), decide_later=True)[0]
 
 
+@drawn_streams
 @given(st.data(), st.integers(0, 4), st.integers(0, 10_000))
 def test_a_stream_of_composed_queries_finds_what_a_batch_finds(data, delay, seed):
     table = events(20, seed)

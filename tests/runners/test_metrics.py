@@ -19,6 +19,8 @@ TOLD |= {
     "watermark": 39,
     'matches[a "b"]': 2,
     'used[a "b"]': 4,
+    'shed[a "b"]': 3,
+    "shed_for_search": 3,
 }
 
 
@@ -38,6 +40,8 @@ def test_numbers_add_up_over_batches_and_are_served():
     parts = [float(value) for name, value in values.items() if name.startswith("cepheid_events_total")]
     assert sum(parts) == 20
     assert values['cepheid_matches_total{query="a \\"b\\"",stream="x"}'] == "4"
+    assert values['cepheid_query_shed_total{query="a \\"b\\"",stream="x"}'] == "6"
+    assert values['cepheid_shed_total{reason="search",stream="x"}'] == "6"
     assert values['cepheid_state_bytes{stream="x"}'] == "100"
     assert values['cepheid_watermark_lag{stream="x"}'] == "11"
     assert values['cepheid_batch_seconds_total{stream="x"}'] == "1"

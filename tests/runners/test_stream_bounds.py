@@ -10,11 +10,11 @@ from hypothesis import given
 
 from cepheid.errors import LimitError
 from cepheid.plan.options import Limits
-from cepheid.runners.stream.budget import LARGEST, OLDEST, SAMPLE, Budget
+from cepheid.runners.stream.budget import KEY_EVENTS, LARGEST, OLDEST, SAMPLE, SEARCH, STATE_BYTES, Budget
 from cepheid.runners.stream.changing import Asked, Registered, Serving, as_rows
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
-from contract.steps import END_OF_TIME, Memory, in_batches
+from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
 from runners.test_stream_changes import RISING, matches_of, plan_of, signatures, step_of
 from strategies.queries import streams
 
@@ -39,6 +39,8 @@ def test_what_is_kept_fits_and_what_goes_is_counted(policy, bounds):
         outcome = step.run(clock, store, [table.slice(start, 20)], start + 19)
         clock, shed, used = outcome.clock, shed + outcome.shed, used + outcome.used
         found += outcome.matches
+        assert sum(count for _, count in outcome.shed_for) == sum(count for _, count in outcome.shed_by) == outcome.shed
+        assert {reason for reason, _ in outcome.shed_for} <= {KEY_EVENTS if "max_key_events" in bounds else STATE_BYTES}
         if "max_bytes" in bounds:
             assert outcome.retained * table.nbytes / table.num_rows <= 2_000
         else:
@@ -71,8 +73,10 @@ def test_a_search_that_meets_a_limit_takes_fewer_events():
     outcome = replace(step, budget=Budget(policy=OLDEST)).run(Clock(), Memory(), [table], END_OF_TIME)
     assert 0 < outcome.matches <= 1_000
     assert outcome.shed >= 200
+    assert outcome.shed_for == ((SEARCH, outcome.shed),)
 
 
+@drawn_streams
 @given(st.data(), streams(min_size=4, max_size=14, ids=3), st.integers(0, 4))
 def test_duplicates_count_once(data, table, delay):
     """Redelivered events, anywhere after the first, change nothing but the counts."""

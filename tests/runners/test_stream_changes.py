@@ -22,7 +22,7 @@ from cepheid.runners.spark.shipment import ship_here
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import aspects, body_of, fingerprint
 from cepheid.runners.stream.state import Step
-from contract.steps import END_OF_TIME, Memory, in_batches, signatures
+from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches, signatures
 from strategies.queries import queries, streams
 
 STATES = Path(__file__).parent / "states"
@@ -151,6 +151,7 @@ def test_the_body_of_a_function_is_part_of_a_query():
 NAMES = ("p", "q", "r")
 
 
+@drawn_streams
 @given(st.data(), streams(min_size=6, max_size=18, ids=3), st.integers(0, 4))
 def test_queries_that_come_and_go_find_what_a_batch_of_the_events_after_their_coming_finds(data, table, delay):
     """Drawn queries, drawn disorder, drawn cuts, drawn changes: each query finds what a batch finds since it came."""

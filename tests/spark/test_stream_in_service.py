@@ -21,13 +21,18 @@ def numbers(query) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_a_stream_sets_for_itself_what_it_needs(spark, tmp_path):
+@pytest.mark.parametrize("partitions", ["200", None])
+def test_a_stream_sets_for_itself_what_it_needs(spark, tmp_path, partitions):
+    """Whether the session says how many partitions it wants, or leaves it to Spark."""
     table = events(200)
     cut(tmp_path / "in", table, 2, delay=5)
     plain = spark.newSession()
     provider = "spark.sql.streaming.stateStore.providerClass"
     plain.conf.set(provider, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
-    plain.conf.set("spark.sql.shuffle.partitions", 200)
+    if partitions is None:
+        plain.conf.unset("spark.sql.shuffle.partitions")
+    else:
+        plain.conf.set("spark.sql.shuffle.partitions", partitions)
     df = reading(plain, tmp_path / "in", spark.createDataFrame(table).schema)
     query = run(cepheid.match(df, QUERY, delay=5, shards=2).where("match_end > 0"), tmp_path)
     operators = [state for progress in query.recentProgress for state in progress["stateOperators"]]
@@ -106,9 +111,10 @@ def test_what_is_shed_is_counted(spark, tmp_path):
     table = events(600)
     cut(tmp_path / "in", table, 3, delay=0)
     df = reading(spark, tmp_path / "in", spark.createDataFrame(table).schema)
-    bounded = cepheid.match(df, QUERY, delay=0, shards=2, max_key_events=2, when_full="drop oldest")
+    bounded = cepheid.match(df, {"q": QUERY}, delay=0, shards=2, max_key_events=2, when_full="drop oldest")
     told = numbers(run(bounded, tmp_path))
-    assert told["shed"] > 0
+    assert told["shed"] == told["shed_for_key_events"] == told["shed[q]"] > 0
+    assert told["used"] == told["used[q]"]
     assert told["lost"] > 0
     assert 0 < told["matches"] < cepheid.match(table, QUERY).num_rows
     assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))

@@ -22,7 +22,7 @@ from cepheid.runners.spark.shipment import ship
 from cepheid.runners.stream import state as stream_state
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
-from contract.steps import SAME, Memory, in_batches, signatures
+from contract.steps import SAME, Memory, drawn_streams, in_batches, signatures
 from strategies.intervals import ROLES, intervals
 from strategies.models import models
 from strategies.queries import queries, streams
@@ -75,12 +75,14 @@ def check_steps(draw, plan: Plan, table: pa.Table, delay: int, cuts: int = 4, fe
         assert not store.codes
 
 
+@drawn_streams
 @given(st.data(), queries(window=True, returns=False), streams(max_size=14, ids=3), st.integers(0, 6))
 def test_steps_find_what_a_batch_finds(data, query, table, delay):
     table = numbered(table)
     check_steps(data.draw, plan_of(query, table), table, delay)
 
 
+@drawn_streams
 @given(st.data(), queries(threshold=True, returns=False), streams(max_size=8), st.integers(0, 6))
 def test_steps_find_what_a_batch_finds_where_events_may_be_missing(data, query, table, delay):
     table = numbered(table)
@@ -89,6 +91,7 @@ def test_steps_find_what_a_batch_finds_where_events_may_be_missing(data, query, 
     check_steps(data.draw, plan, table, delay)
 
 
+@drawn_streams
 @given(
     st.data(),
     queries(window=True, returns=False, event_window=False, output=False, max_components=3),
@@ -112,6 +115,7 @@ SLEEPY = [
 ]
 
 
+@drawn_streams
 @given(
     st.data(), st.sampled_from(SLEEPY), streams(min_size=8, max_size=20, ids=4), st.integers(0, 3), st.integers(2, 30)
 )

@@ -17,6 +17,7 @@ from cepheid.engine.data.table import times_of
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
 from cepheid.runners.spark.shipment import Shipment, as_batches, result_rows
+from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.total_parts import added_up, finished
 
@@ -25,10 +26,22 @@ BEAT = -1  # the shard of what is not an event at all, only a time
 BAD = "__bad"  # what is wrong with a record that cannot be an event, and the record, as JSON; NULL: nothing is
 PACKED = "shard int, newest bigint, events binary, read bigint, irrelevant bigint, malformed bigint, bad string"
 # What a shard tells of a step, besides matches. Sums of these, but for the last four, are Spark's observed metrics.
-COUNTS = ("read", "irrelevant", "malformed", "events", "used", "late", "duplicates", "shed", "matches")
+SHED_FOR = {reason: f"shed_for_{reason}" for reason in REASONS}
+COUNTS = (
+    "read",
+    "irrelevant",
+    "malformed",
+    "events",
+    "used",
+    "late",
+    "duplicates",
+    "shed",
+    "matches",
+    *SHED_FOR.values(),
+)
 LEVELS = ("retained", "state_bytes", "newest", "watermark")
 OUTCOME = f"query int, packed binary, lost double, {', '.join(f'{name} bigint' for name in (*COUNTS, *LEVELS))}"
-OF_QUERIES = ("used", "matches")  # what is told of each query, too
+OF_QUERIES = ("used", "shed", "matches")  # what is told of each query, too
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
 TOTAL = -2  # the `query` of the numbers of a shard as a whole

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, TOTAL, as_structs
+from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, SHED_FOR, TOTAL, as_structs
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
@@ -217,6 +217,7 @@ def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.Dat
         "duplicates": outcome.duplicates,
         "shed": outcome.shed,
         "matches": outcome.matches,
+        **{name: dict(outcome.shed_for).get(reason, 0) for reason, name in SHED_FOR.items()},
         "retained": outcome.retained,
         "state_bytes": outcome.state_bytes,
         "newest": LEAST if clock.newest is None else clock.newest,
@@ -230,10 +231,11 @@ def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.Dat
     by_query: dict[int, list[pa.RecordBatch]] = {}
     for query, batch in outcome.results:
         by_query.setdefault(query, []).append(batch)
-    used = dict(outcome.used_by)
-    for query in sorted(by_query.keys() | used.keys()):
+    came, shed = dict(outcome.used_by), dict(outcome.shed_by)
+    for query in sorted(by_query.keys() | came.keys() | shed.keys()):
         batches = by_query.get(query, [])
         packed = encoded(pa.Table.from_batches(batches)) if batches else None
-        found = {"used": used.get(query, 0), "matches": sum(batch.num_rows for batch in batches)}
+        found = {"shed": shed.get(query, 0), "matches": sum(batch.num_rows for batch in batches)}
+        found["used"] = came.get(query, 0) - found["shed"]
         rows.append({"query": query, "packed": packed, "lost": 0.0, **zeros, **found})
     return pd.DataFrame(rows, columns=["query", "packed", "lost", *COUNTS, *LEVELS])

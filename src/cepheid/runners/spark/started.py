@@ -133,7 +133,8 @@ def set_for_query(execution: Any, shards: int, session: Session) -> None:
         CHANGELOG: conf.get(CHANGELOG, "true"),
     }
     for name, value in wanted.items():
-        if conf.get(name, "") != value:
+        # Asked for what is not set, Spark wants a default of the setting's own kind.
+        if not chosen.contains(name) or conf.get(name) != value:
             _log.info("for this stream alone %s is %s", name, value)
             conf.set(name, value)
 

@@ -20,6 +20,7 @@ from cepheid.runners.stream.idle_keys import Codes, key_codes
 
 Mask = npt.NDArray[np.bool_]
 FAIL, OLDEST, LARGEST, SAMPLE = POLICIES
+KEY_EVENTS, STATE_BYTES, SEARCH = REASONS = ("key_events", "state_bytes", "search")  # the bounds that make events go
 
 
 @dataclass(frozen=True)
@@ -30,26 +31,28 @@ class Budget:
     max_key_events: int | None = None
     policy: str = FAIL
 
-    def shed(self, events: EventTable, keep: Mask, keys: Sequence[str], seed: int) -> Mask:
-        """True for the events that must go, so that the kept ones fit."""
-        gone = np.zeros(len(events), bool)
+    def shed(self, events: EventTable, keep: Mask, keys: Sequence[str], seed: int) -> dict[str, Mask]:
+        """By the bound that is met, True for the events that must go, so that the kept ones fit."""
         if self.max_key_events is None and self.max_bytes is None:
-            return gone
+            return {}
+        found: dict[str, Mask] = {}
         codes = key_codes(events.table, keys) if keys else np.zeros(len(events), np.uint64)
         if self.max_key_events is not None:
             counts = counted(codes, keep)
             many = keep & (counts > self.max_key_events)
             if many.any():
                 self.check(f"a key has {counts[many].max():,} events", "max_key_events", self.max_key_events)
-                gone |= many if self.policy == LARGEST else beyond(self.order(many, seed), codes, self.max_key_events)
+                most = self.max_key_events
+                found[KEY_EVENTS] = many if self.policy == LARGEST else beyond(self.order(many, seed), codes, most)
+                keep = keep & ~found[KEY_EVENTS]
         if self.max_bytes is not None and keep.any():
             per_event = max(1.0, events.table.nbytes / len(events))
-            allowed, kept = int(self.max_bytes / per_event), keep & ~gone
-            if int(kept.sum()) > allowed:
-                told = f"a shard keeps about {int(kept.sum() * per_event):,} bytes"
+            allowed = int(self.max_bytes / per_event)
+            if int(keep.sum()) > allowed:
+                told = f"a shard keeps about {int(keep.sum() * per_event):,} bytes"
                 self.check(told, "max_state_bytes", self.max_bytes)
-                gone |= self.first_to_go(kept, codes, allowed, seed)
-        return gone
+                found[STATE_BYTES] = self.first_to_go(keep, codes, allowed, seed)
+        return found
 
     def halve(self, keep: Mask, events: EventTable, keys: Sequence[str], seed: int) -> Mask:
         """Half of the events, by the policy: for a step that took too long or held too much."""

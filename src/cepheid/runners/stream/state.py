@@ -30,7 +30,7 @@ from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.many import events_of_each, types_of
 from cepheid.runners.spark.shipment import Shipment, result_batches
 from cepheid.runners.stream import totals
-from cepheid.runners.stream.budget import FAIL, Budget
+from cepheid.runners.stream.budget import FAIL, SEARCH, Budget
 from cepheid.runners.stream.carried import Carried, Pending
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import ALONE, Known
@@ -85,6 +85,8 @@ class Outcome:
     shed: int = 0  # events that were given up, those that came earlier included
     lost: float = 0.0  # an estimate of the matches that they would have been part of
     used_by: tuple[tuple[int, int], ...] = ()  # by the number of the query, the new events of its types
+    shed_by: tuple[tuple[int, int], ...] = ()  # by the number of the query, the events of its types that were given up
+    shed_for: tuple[tuple[str, int], ...] = ()  # by the bound that was met, the events that were given up
 
     @property
     def matches(self) -> int:
@@ -159,7 +161,8 @@ class Step:
         keep = np.zeros(len(events), bool)
         for plan in self.plans:
             keep |= retained(plan, events, until)
-        gone |= self.budget.shed(events, keep & ~gone, self.plans[0].bound.equivalence, clock.steps)
+        reasons = {SEARCH: gone, **self.budget.shed(events, keep & ~gone, self.plans[0].bound.equivalence, clock.steps)}
+        gone = np.logical_or.reduce(list(reasons.values()))
         keep &= ~gone
         idle = np.zeros(len(events), bool)
         if gathered.busy is not None and self.keys:
@@ -172,7 +175,11 @@ class Step:
         late = 0 if told.late is None else told.late.num_rows
         clock = replace(clock, used=clock.used + told.events - told.duplicates - late)
         lost = shed * clock.found / max(1, clock.used)
-        return replace(told, clock=clock, results=results, retained=_rows(stored), shed=shed, lost=lost)
+        told = replace(told, clock=clock, results=results, retained=_rows(stored), shed=shed, lost=lost)
+        if not shed:
+            return told
+        by_reason = tuple((reason, int(rows.sum())) for reason, rows in reasons.items() if rows.any())
+        return replace(told, shed_by=self.used_by(events.table.filter(pa.array(gone))), shed_for=by_reason)
 
     def in_time(self, arrived: pa.Table | None, until: int | None) -> tuple[pa.Table | None, pa.Table | None]:
         """The new events that time has not passed yet, and those that are late."""
@@ -201,7 +208,7 @@ class Step:
         return arrived.take(pa.array(rows)), arrived.num_rows - len(rows)
 
     def used_by(self, arrived: pa.Table | None) -> tuple[tuple[int, int], ...]:
-        """How many of the new events are of the types that each query names."""
+        """How many of some events are of the types that each query names."""
         if arrived is None or not arrived.num_rows:
             return ()
         name = self.plans[0].bound.schema.type
