@@ -27,12 +27,18 @@ PATIENCE = 240  # seconds for one driver until it goes on; only a stream that ha
 # A failed micro-batch starts again in the same session, as a supervisor would do it: a session costs more than the
 # stream. With several attempts Spark repeats the task of a dead worker by itself, and the query does not see it.
 STREAM = """
-import sys
+import os, sys, threading, time
 from pathlib import Path
 from pyspark.errors import StreamingQueryException
 import cepheid
 from cepheid.runners.spark.session import start_session
 
+def end_with(parent):
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
 folder, text, master = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 session = start_session(master, **{
     "spark.driver.memory": "1g",
@@ -89,7 +95,7 @@ class Driver:
         """The driver, its JVM (which holds the executor), or the Python processes that the JVM started."""
         others = descendants(self.process.pid)
         java = [each for each, command in others.items() if "java" in command.split(" ")[0]]
-        workers = [each for each, command in others.items() if "pyspark" in command and each not in java]
+        workers = [each for each, command in others.items() if "pyspark.daemon" in command]
         return {"driver": [self.process.pid], "executor": java, "worker": workers}[kind]
 
     def end(self) -> None:
@@ -146,16 +152,18 @@ def kill_one(rng: random.Random, driver: Driver, kind: str) -> bool:
 def test_whatever_is_killed_every_match_is_written_once(spark, tmp_path):
     """Half of the kills take a Python worker, the others the driver or its JVM."""
     rng, kills, begun = random.Random(SEED), Counter(), time.monotonic()
-    files = 3 * KILLS + 6
+    files = 2 * KILLS + 6
     table = events(60 * files, seed=SEED)
     cut(tmp_path / "in", table, files, delay=20)
     kinds = [("worker", "driver", "worker", "executor")[number % 4] for number in range(KILLS)]
     rng.shuffle(kinds)
     driver = Driver.start(tmp_path, "local[2]")
     try:
-        for kind in kinds:
-            driver.begun = time.monotonic()
-            kills[kind] += kill_one(rng, driver, kind)
+        while kinds and "finished" not in driver.told():
+            driver.begun, kind = time.monotonic(), kinds[-1]
+            if kill_one(rng, driver, kind):  # if not, it ended by itself, and the next one is killed
+                kills[kinds.pop()] += 1
+            print(f"{time.monotonic() - begun:.0f} s: {kind} killed after micro-batch {driver.commits()}")
             if kind != "worker" or driver.process.poll() is not None:
                 time.sleep(rng.uniform(0, 1))  # what the others do without it
                 driver.end()
