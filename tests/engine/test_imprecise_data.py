@@ -181,7 +181,7 @@ def test_a_half_width_for_all_events_is_rounded_up():
     ("uncertainty", "unit", "told"),
     [
         ("7.5 s", None, "not known what one step"),
-        ("soon", None, "no length of time"),
+        ("soon", None, "neither a length of time nor a column"),
         ("3 fortnights", None, "no time unit 'fortnights'"),
         (-1, None, "less than nothing"),
         (float("nan"), None, "no length of time"),

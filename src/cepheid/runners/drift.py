@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.errors import CepheidError
-from cepheid.model import Model
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import events_of_each
 
@@ -87,4 +86,5 @@ def look_at_arrivals(plans: Sequence[Plan], arrived: pa.Table) -> None:
 
 
 def _is_fitted(plan: Plan) -> bool:
-    return isinstance(plan.model, Model) and plan.model.is_fitted
+    # Asked without the class: a query without a model does not wait for the model's package, and scipy, to load.
+    return bool(getattr(plan.model, "is_fitted", False))

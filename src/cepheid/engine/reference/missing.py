@@ -181,7 +181,10 @@ def probability_of(bound: BoundQuery, model: Model, scoring: Scoring) -> Probabi
             return 1.0
         items = [item(component, hour) for component in unseen]
         ends = ends_of(model, items, target, leading) if scoring == "posterior" else Ends()
-        found = score([each for _, each in items], span * scale, scoring, ends)
+        # The window's opening is not in the window: a gap that begins with it is a hair shorter than the window, which
+        # matters where a density jumps there.
+        time = span * scale * (1.0 - 1e-12) if leading and span == length else span * scale
+        found = score([each for _, each in items], time, scoring, ends)
         return found if found >= NEGLIGIBLE else 0.0
 
     def probability(groups: Groups, stream: Stream) -> float:
