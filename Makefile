@@ -29,11 +29,14 @@ demo: tools
 	@$(BIN)/cepheid demo
 
 # Drawn cases of the engines run as plain Python, where each costs milliseconds, and a few of them compiled, where each
-# new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only.
-test: lint kernels
+# new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only;
+# compiled, `make test` runs the contract of all engines and what is about compiling itself, `make test-all` everything.
+COMPILED := contract cold stop numba_insides runs_large learn compressed totals maximal value_index
+test: tools
+	@$(MAKE) --no-print-directory -j 2 lint kernels
 	$(BIN)/pytest -n $(JOBS) --ignore=tests/engine
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(BIN)/pytest -n $(JOBS) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
-	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) tests/engine
+	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) $(COMPILED:%=tests/engine/test_%.py)
 
 test-all: lint kernels security
 	$(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
