@@ -22,6 +22,7 @@ from cepheid.runners.stream.state import Step
 
 COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
 WINDOW = 2_000
+WARM = 6  # micro-batches before anything is measured
 PAIR = "PATTERN SEQ({} a, {} b) WHERE [id] AND a.x > b.x + {} WITHIN {}"
 
 
@@ -152,10 +153,13 @@ def run_latency(rates: list[int], seconds: float) -> None:
                 waits.extend(now - each.timestamp() for each in found["at"].to_pylist())
 
             query = result.writeStream.foreachBatch(write).start()
+            while len(query.recentProgress) < WARM:  # the first micro-batches start everything
+                time.sleep(0.1)
+            waits.clear()
             time.sleep(seconds)
-            batches = [each["durationMs"] for each in query.recentProgress[3:]]
+            batches = [each["durationMs"] for each in query.recentProgress[WARM:]]
             query.stop()
-            kept = np.array(waits[len(waits) // 3 :])  # the first micro-batches start everything
+            kept = np.array(waits)
             middle = {
                 key: int(np.median([each.get(key, 0) for each in batches])) for key in (batches[-1] if batches else {})
             }

@@ -163,7 +163,7 @@ def test_whatever_is_killed_every_match_is_written_once(spark, tmp_path):
             driver.begun, kind = time.monotonic(), kinds[-1]
             if kill_one(rng, driver, kind):  # if not, it ended by itself, and the next one is killed
                 kills[kinds.pop()] += 1
-            print(f"{time.monotonic() - begun:.0f} s: {kind} killed after micro-batch {driver.commits()}")
+                print(f"{time.monotonic() - begun:.0f} s: {kind} killed after micro-batch {driver.commits()}")
             if kind != "worker" or driver.process.poll() is not None:
                 time.sleep(rng.uniform(0, 1))  # what the others do without it
                 driver.end()
