@@ -17,6 +17,9 @@ from console_page.browser import Browser
 ROOT = Path(__file__).parent.parent
 
 
+pytestmark = pytest.mark.slow  # it builds the whole site
+
+
 class Seen(HTMLParser):
     """What a page loads, where it leads, and which of its places can be linked to."""
 

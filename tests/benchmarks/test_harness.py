@@ -40,6 +40,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_only_a_full_run_is_published(folders: Path) -> None:
     for size in ("smoke", "quick"):
         run_experiment(experiment(contestant("one")), size, 1.0)
@@ -48,6 +49,7 @@ def test_only_a_full_run_is_published(folders: Path) -> None:
     assert {path.suffix for path in (folders / "published").iterdir()} == {".json", ".parquet", ".png"}
 
 
+@pytest.mark.slow
 def test_contestants_that_find_different_matches_are_an_error() -> None:
     with pytest.raises(ResultsDiffer, match="one found 1"):
         run_experiment(experiment(contestant("one"), contestant("other", 2)), "quick", 1.0)
@@ -63,6 +65,7 @@ def test_digests_decide_where_both_have_one() -> None:
     assert "c found 3 (y)" in disagreement(runs, ["a", "b", "c"])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_had_is_left_out_with_a_word() -> None:
     def missing() -> None:
         raise Unavailable("there is no such engine")
@@ -73,6 +76,7 @@ def test_what_cannot_be_had_is_left_out_with_a_word() -> None:
     assert "there is no such engine" in kept["left_out"][0]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_short_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     cases: list[float] = []
 
@@ -97,6 +101,7 @@ def test_medians_and_spread() -> None:
     assert 0 < row.spread < 1
 
 
+@pytest.mark.slow
 def test_the_report_says_claim_number_and_verdict(folders: Path) -> None:
     run_experiment(experiment(contestant("one")), "full", 1.0)
     text = report.write_report([experiment(contestant("one"))], store.PUBLISHED, folders / "RESULTS.md")

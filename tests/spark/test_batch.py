@@ -47,6 +47,7 @@ def test_several_queries_in_one_pass_find_what_each_finds(spark, cases):
     assert found == {name: expected(plan, table) for name, plan in plans.items()}
 
 
+@pytest.mark.slow
 @given(cases=keyed_cases(window=True, max_streams=3))
 @packed
 def test_hot_keys_change_nothing(spark, cases):
@@ -84,6 +85,7 @@ def rows(table: pa.Table) -> list[str]:
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND b.x < c.x AND a.x > 20 WITHIN 40"
 
 
+@pytest.mark.slow
 def test_skewed_keys_are_found_and_parted(spark):
     table = skewed()
     df = spark.createDataFrame(table)
@@ -92,6 +94,7 @@ def test_skewed_keys_are_found_and_parted(spark):
     assert rows(result.toArrow()) == rows(cepheid.match(table, QUERY))
 
 
+@pytest.mark.slow
 def test_the_filter_reaches_the_files(spark, tmp_path):
     spark.createDataFrame(skewed(300)).write.parquet(str(tmp_path / "events"))
     df = spark.read.parquet(str(tmp_path / "events"))
@@ -104,6 +107,7 @@ def test_the_filter_reaches_the_files(spark, tmp_path):
     assert text.count("Exchange") == 1
 
 
+@pytest.mark.slow
 def test_of_a_wide_table_only_what_is_needed_is_read_and_moved(spark, tmp_path):
     wide = [f"x + {number} AS wide{number}" for number in range(150)]
     spark.createDataFrame(skewed(300)).selectExpr("*", *wide).write.parquet(str(tmp_path / "events"))

@@ -329,6 +329,7 @@ def test_other_output_modes_are_refused_by_spark(spark, tmp_path):
         writer.outputMode("complete").start().processAllAvailable()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_query_is_refused(spark, tmp_path):
     put(tmp_path / "in", 0, events(10))
     df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")

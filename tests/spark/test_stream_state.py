@@ -148,6 +148,7 @@ def test_late_events_are_told_apart():
     assert second.events == 8
 
 
+@pytest.mark.slow
 def test_a_step_rewrites_little_of_a_large_state(monkeypatch):
     monkeypatch.setattr(stream_state, "SMALL", 500)
     table = ticking(20)

@@ -63,6 +63,7 @@ def test_missing_events_in_batches(spark, data):
     check_plans_all_ways(spark, *lossy_plans(data.draw, data.draw(keyless_cases(**without_output(LOSSY)))), BY_TIME)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @packed
 def test_imprecise_times_in_batches(spark, data):
@@ -202,6 +203,7 @@ def test_bounds_of_every_kind_of_time(spark, kind):
     assert rows(found) == rows(local)
 
 
+@pytest.mark.slow
 def test_sql(spark):
     table = events()
     spark.createDataFrame(table).createOrReplaceTempView("unsure")
