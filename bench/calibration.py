@@ -28,9 +28,8 @@ from cepheid.simulate.gaps import Gap
 
 BINS = 10
 LEAST = 0.01
-# A history to fit on and another one to judge by. Seeds 1 and 2 were used while the fit was made: never here. The
-# published results are those of 7001 to 7006, on which the length of the histories was chosen, too; a new run judges by
-# seeds that nobody has looked at.
+# A history to fit on and another one to judge by. Seeds 1 and 2 were used while the fit was made, 7001 to 7006 when the
+# length of the histories was chosen; the published results are those of seeds that nobody had looked at before.
 SEEDS = ((8001, 8002), (8003, 8004), (8005, 8006))
 # How much longer than the judged stream the history is. What is loss and what absence is told from lengths of trips
 # alone: with a quarter of this history (half as many trips as are judged) the worst of three was off by 0.025 where the
