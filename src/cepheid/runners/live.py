@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.engine.choose import make_plan
-from cepheid.engine.data.table import times_of
 from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.composition import sources_of
+from cepheid.runners.live_face import LiveFace, steps_of
 from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields, with_paths
 from cepheid.runners.options import Options, refuse_output
@@ -41,7 +41,7 @@ class Numbers:
     watermark: int | None = None  # all matches that complete by then are known; in steps of the time column
 
 
-class Live:
+class Live(LiveFace):
     """A query at work: `send` it events, in any table or one by one, and get the matches that are complete.
 
     A match is known when no event that may still come can change it: `delay` says how much older than the newest event
@@ -105,16 +105,6 @@ class Live:
         """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
         return self._resident.save()
 
-    async def matches(self, source: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """The matches of an asynchronous source of events, as they become known; its end is the end of time."""
-        async for events in source:
-            found = self.send(events)
-            if len(found):
-                yield found
-        found = self.finish()
-        if len(found):
-            yield found
-
     # --- events and times as they come ------------------------------------------------------------------------------
 
     def _from_mappings(self, events: Sequence[Any]) -> pa.Table:
@@ -165,13 +155,7 @@ class Live:
         """A time in steps of the time column."""
         schema = self._resident.step.plans[0].bound.schema
         name = schema.lower or schema.time
-        kind = self._schema.field(name).type
-        try:
-            column = pa.chunked_array([pa.array([time]).cast(kind)])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            hint = "pass a whole number" if pa.types.is_integer(kind) else "pass a datetime"
-            raise DataError(f"{time!r} is not a time of column '{name}', which is {kind}", hint=hint) from None
-        return int(times_of(pa.table({name: column}), name)[0])
+        return steps_of(time, self._schema, name)
 
     def _told(self, outcome: Outcome) -> Any:
         late = 0 if outcome.late is None else outcome.late.num_rows
@@ -185,10 +169,6 @@ class Live:
         else:
             batches = [result_rows(shipments[number], batch, self._result) for number, batch in outcome.results]
         return self._back(pa.Table.from_batches(batches, self._result))
-
-    def _check_open(self) -> None:
-        if self._finished:
-            raise CepheidError("this live query is finished", hint="make another with cepheid.live(...)")
 
 
 def live_query(

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
-from cepheid.errors import CepheidError, DataError, EngineError
+from cepheid.errors import DataError, EngineError
 from cepheid.language.durations import whole_steps
 from cepheid.language.flink.pattern import Pattern
 from cepheid.runners.flink import FlinkOptions, automaton_for
+from cepheid.runners.live_face import LiveFace, steps_of
 from cepheid.runners.stream.flink import FlinkStream
 from cepheid.runners.tables import as_local
 
 
-class FlinkLive:
+class FlinkLive(LiveFace):
     """A Flink pattern at work: `send` it events, in any table or one by one, and get the matches that are known."""
 
     def __init__(self, stream: FlinkStream) -> None:
@@ -61,13 +61,8 @@ class FlinkLive:
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
         self._check_open()
-        name = self._stream.automaton.schema.time
-        kind = self._stream.schema.field(name).type
-        try:
-            column = pa.chunked_array([pa.array([time]).cast(kind)])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            raise DataError(f"{time!r} is not a time of column '{name}', which is {kind}") from None
-        return self._back(_compiled(self._stream.advance, int(times_of(pa.table({name: column}), name)[0]) + 1))
+        until = steps_of(time, self._stream.schema, self._stream.automaton.schema.time)
+        return self._back(_compiled(self._stream.advance, until + 1))
 
     def finish(self) -> Any:
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
@@ -78,20 +73,6 @@ class FlinkLive:
     def save(self) -> bytes:
         """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
         return self._stream.save()
-
-    async def matches(self, source: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """The matches of an asynchronous source of events, as they become known; its end is the end of time."""
-        async for events in source:
-            found = self.send(events)
-            if len(found):
-                yield found
-        found = self.finish()
-        if len(found):
-            yield found
-
-    def _check_open(self) -> None:
-        if self._finished:
-            raise CepheidError("this live query is finished", hint="make another with cepheid.live(...)")
 
 
 def live_pattern(
