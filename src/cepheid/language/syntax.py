@@ -6,6 +6,7 @@ Two trees are equal when they mean the same text, wherever it stood: spans do no
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -347,6 +348,12 @@ class QuerySyntax(Node):
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def _parts(kind: type[Expression]) -> tuple[str, ...]:
+    """The fields of a kind of expression that can hold others. Kept, since every call of `match` walks its query."""
+    return tuple(item.name for item in dataclasses.fields(kind) if item.name != "span")
+
+
 def children(node: Expression) -> tuple[Expression, ...]:
     """The expressions directly inside one, in the order of the text.
 
@@ -354,8 +361,8 @@ def children(node: Expression) -> tuple[Expression, ...]:
     (Name(name='x'), Literal(value=3))
     """
     found: list[Expression] = []
-    for item in dataclasses.fields(node):
-        value = getattr(node, item.name)
+    for name in _parts(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Expression):
             found.append(value)
         elif isinstance(value, tuple):
@@ -398,12 +405,16 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
     Not(operand=Name(name='X'))
     """
     updates: dict[str, object] = {}
-    for item in dataclasses.fields(node):
-        value = getattr(node, item.name)
+    for name in _parts(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Expression):
-            updates[item.name] = change(value)
+            changed: object = change(value)
         elif isinstance(value, tuple):
-            updates[item.name] = tuple(_rebuild_part(part, change) for part in value)
+            changed = tuple(_rebuild_part(part, change) for part in value)
+        else:
+            continue
+        if changed is not value:
+            updates[name] = changed
     return dataclasses.replace(node, **updates) if updates else node  # type: ignore[arg-type]
 
 
