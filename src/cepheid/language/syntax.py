@@ -6,7 +6,6 @@ Two trees are equal when they mean the same text, wherever it stood: spans do no
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -348,10 +347,16 @@ class QuerySyntax(Node):
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _parts(kind: type[Expression]) -> tuple[str, ...]:
-    """The fields of a kind of expression that can hold others. Kept, since every call of `match` walks its query."""
-    return tuple(item.name for item in dataclasses.fields(kind) if item.name != "span")
+_known_parts: dict[type, tuple[str, ...]] = {}
+
+
+def _parts(node: Expression) -> tuple[str, ...]:
+    """The fields that can hold other expressions. Kept by kind, since every call of `match` walks its query."""
+    found = _known_parts.get(type(node))
+    if found is None:
+        found = tuple(item.name for item in dataclasses.fields(node) if item.name != "span")
+        _known_parts[type(node)] = found
+    return found
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
@@ -361,7 +366,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
     (Name(name='x'), Literal(value=3))
     """
     found: list[Expression] = []
-    for name in _parts(type(node)):
+    for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Expression):
             found.append(value)
@@ -405,7 +410,7 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
     Not(operand=Name(name='X'))
     """
     updates: dict[str, object] = {}
-    for name in _parts(type(node)):
+    for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Expression):
             changed: object = change(value)
