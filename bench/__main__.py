@@ -4,7 +4,8 @@ python -m bench list                              what there is
 python -m bench run sase-1 time --size quick      some of them, by name or the beginning of a name
 python -m bench full --minutes 30                 all of them, published: bench/results and bench/RESULTS.md
 python -m bench smoke                             does everything work? Seconds each, no times kept
-python -m bench report                            bench/RESULTS.md anew from the result files
+python -m bench publish                           bench/RESULTS.md and the numbers in README and docs, from the results
+python -m bench report --size quick               the report of a smaller run, under build/bench
 python -m bench compare --before A --after B      two checkouts in one interleaved run
 python -m bench rivals                            sets up the rivals under build/rivals (make bench-rivals)
 python -m bench live                              live queries beside a batch (bench/live.py)
@@ -55,6 +56,7 @@ def main() -> None:
     report = commands.add_parser("report", help="RESULTS.md anew from the result files")
     report.add_argument("--size", default="full", choices=SIZES)
     report.set_defaults(call=call_report)
+    commands.add_parser("publish", help="RESULTS.md, README and docs from the results").set_defaults(call=call_publish)
     add_compare(commands)
     rivals = commands.add_parser("rivals", help="set up the rivals under build/rivals")
     rivals.add_argument("names", nargs="*", help="which (default: all)")
@@ -159,13 +161,19 @@ def call_smoke(arguments: argparse.Namespace) -> None:
 
 
 def call_report(arguments: argparse.Namespace) -> None:
-    from bench.experiments import all_experiments
+    from bench.experiments import chosen_experiments
     from bench.harness.report import REPORT, write_report
 
     folder = folder_for(arguments.size)
     path = REPORT if folder == PUBLISHED else folder / "RESULTS.md"
-    write_report(all_experiments().values(), folder, path)
+    write_report(chosen_experiments([]), folder, path)
     print(f"\n{path}")
+
+
+def call_publish(arguments: argparse.Namespace) -> None:
+    from bench.harness.publish import publish
+
+    publish()
 
 
 def call_compare(arguments: argparse.Namespace) -> None:

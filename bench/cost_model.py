@@ -1,4 +1,4 @@
-"""What a cluster would need, computed from the result files: `python -m bench cost`.
+"""What a cluster would need, computed from the result files: `python -m bench cost`, and in bench/RESULTS.md.
 
 The model is linear: core-seconds per event, measured on two cores of one machine, times events, divided by an
 efficiency for more cores. What it assumes is printed with it; nothing of it was measured on a cluster.
@@ -14,7 +14,8 @@ from bench.harness.store import read_results
 CORES, TARGET = 100, 10_000_000  # the question: 100 cores, and a stream of 10 M events a second
 EFFICIENCY = 0.7  # of a core of a cluster beside one of the two measured: network shuffle, stragglers, other tenants
 HEADROOM = 0.6  # share of its capacity that a stream should use, so that it can catch up after a restart
-ASSUMPTIONS = f"""Assumptions
+ASSUMPTIONS = f"""Assumptions:
+
 - the query is SASE's: 3 of 20 types relevant, 1,000 keys or more, none of them with more than a core's worth of events;
 - events and columns that the query does not need are dropped before the shuffle, as they are here;
 - a core of the cluster does {EFFICIENCY:.0%} of one measured here: the shuffle crosses a network there;
@@ -34,10 +35,10 @@ class Rate:
         """What 100 cores do, and what the target needs."""
         share = EFFICIENCY * (HEADROOM if "stream" in self.way else 1.0)
         return [
-            f"{self.way}: {self.per_core:,.0f} events/s per core measured",
-            f"  {CORES} cores: {CORES * self.per_core * share / 1e6:,.1f} M events/s",
-            f"  {TARGET / 1e6:.0f} M events/s: {TARGET / (self.per_core * share):,.0f} cores",
-            f"  a billion events: {1e9 / self.per_core / share / 3600:,.2f} core-hours",
+            f"- {self.way}: {self.per_core:,.0f} events/s per core measured",
+            f"  - {CORES} cores: {CORES * self.per_core * share / 1e6:,.1f} M events/s",
+            f"  - {TARGET / 1e6:.0f} M events/s: {TARGET / (self.per_core * share):,.0f} cores",
+            f"  - a billion events: {1e9 / self.per_core / share / 3600:,.2f} core-hours",
         ]
 
 
@@ -56,17 +57,20 @@ def rates(folder: Path) -> list[Rate]:
     return found
 
 
-def main(folder: Path) -> None:
-    """Prints the model and writes it beside the results."""
+def model_lines(folder: Path) -> list[str]:
+    """The model as text; without results, what is missing."""
     found = rates(folder)
     if not found:
-        raise SystemExit(f"no results of spark-batch or spark-stream in {folder}: run them first")
-    text = [line for rate in found for line in rate.lines()]
+        return ["Not computed for this page: it needs results of spark-batch or spark-stream."]
+    text = ["Computed from the measurements above; nothing of it was measured on a cluster.", ""]
+    text += [line for rate in found for line in rate.lines()]
     queries = read_results("spark-queries", folder)
-    if queries is not None:
-        xs = queries[1].xs("one pass")
+    if queries is not None and len(xs := queries[1].xs("one pass")) > 1:
         first, last = (queries[1].value("one pass", x, of="seconds") for x in (xs[0], xs[-1]))
-        text.append(f"{xs[-1]} queries in one pass: x{last / first:.1f} of the cores of one")
-    text += ["", ASSUMPTIONS]
-    (folder / "cost_model.txt").write_text("\n".join(text) + "\n")
-    print("\n".join(text))
+        text.append(f"- {xs[-1]} queries in one pass: x{last / first:.1f} of the cores of one")
+    return [*text, "", ASSUMPTIONS]
+
+
+def main(folder: Path) -> None:
+    """Prints the model."""
+    print("\n".join(model_lines(folder)))

@@ -205,6 +205,7 @@ EXPERIMENTS = (
         judge_length,
         also=("peak_mb",),
         log_x=True,
+        ours=("every event", "missing"),
     ),
     Experiment(
         "ayac-threshold",
@@ -216,6 +217,7 @@ EXPERIMENTS = (
         judge_threshold,
         also=("dropped_by_bound", "matches"),
         log_x=True,
+        ours=("shop", "six"),
     ),
     Experiment(
         "ayac-loss",
@@ -228,6 +230,7 @@ EXPERIMENTS = (
         y="recall",
         also=("precision", "brier", "events_per_second"),
         log_y=False,
+        ours=("threshold",),
     ),
     Experiment(
         "ayac-form",
@@ -237,5 +240,6 @@ EXPERIMENTS = (
         "events",
         printed_form,
         judge_form,
+        ours=("typed", "as printed"),
     ),
 )

@@ -169,6 +169,8 @@ def judge_10(summary: Summary) -> Verdict:
 
 
 COUNTED = ("seconds", "peak_partial_matches")
+OURS = ("auto",)
+NOTES = "All engines are Cepheid's own; 'auto' is what a user gets, who names none."
 EXPERIMENTS = (
     Experiment(
         "lazy-7",
@@ -182,6 +184,10 @@ EXPERIMENTS = (
         also=COUNTED,
         log_x=True,
         weight=1.5,
+        less_is_better=True,
+        first_by="seconds",
+        ours=OURS,
+        notes=NOTES,
     ),
     Experiment(
         "lazy-8",
@@ -193,6 +199,10 @@ EXPERIMENTS = (
         judge_8,
         y="evaluations",
         also=("seconds",),
+        less_is_better=True,
+        first_by="seconds",
+        ours=OURS,
+        notes=NOTES,
     ),
     Experiment(
         "lazy-9",
@@ -204,6 +214,10 @@ EXPERIMENTS = (
         judge_9,
         y="peak_partial_matches",
         also=("seconds", "peak_mb"),
+        less_is_better=True,
+        first_by="seconds",
+        ours=OURS,
+        notes=NOTES,
     ),
     Experiment(
         "lazy-10",
@@ -216,5 +230,9 @@ EXPERIMENTS = (
         y="evaluations",
         also=("seconds",),
         weight=2.0,
+        less_is_better=True,
+        first_by="seconds",
+        ours=OURS,
+        notes=NOTES,
     ),
 )

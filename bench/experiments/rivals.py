@@ -3,17 +3,20 @@
 Two queries over SASE's stream. "any": every combination (skip till any match), which CORE and joins can say. "next":
 the next event of each type (skip till next match), which Flink SQL, Siddhi and window functions can say.
 Streaming engines get events one by one from memory and answer each at once; Cepheid, DuckDB, Spark SQL and pandas get
-them as a table. Cepheid's stream on Spark is beside Flink's in spark-stream. Clocks of other processes run from the
-first event to the last match, so that their start is left out.
+them as a table, and "Cepheid live" gets them as they come, a hundred at a time or one by one, and answers each time.
+Cepheid's stream on Spark is beside Flink's in spark-rates. Clocks of other processes run from the first event to the
+last match, so that their start is left out.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+import cepheid
 from bench.experiments.sizes import points, sized
 from bench.harness.calls import cepheid_call, inspect_result
 from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Unavailable, Verdict
@@ -29,6 +32,8 @@ TYPES = ("T0", "T1", "T2")
 KEY, WINDOW = "attr1", 10_000
 WORKERS = ROOT / "bench" / "rivals"
 OURS = "Cepheid"
+LIVE, ONE_BY_ONE = "Cepheid live, 100 at a time", "Cepheid live, one by one"
+SINGLE = {"smoke": 500, "quick": 5_000, "full": 10_000}  # events for what takes them one by one in Python
 
 
 def text(strategy: str, window: int = WINDOW) -> str:
@@ -84,6 +89,25 @@ def duckdb(table: pa.Table, statement: str) -> Contestant:
     return in_process("DuckDB", command, table, {"statement": statement, "threads": 1})
 
 
+def live(name: str, table: pa.Table, words: str, piece: int) -> Contestant:
+    """Cepheid as a stream in this process: events come in pieces, matches go out after each."""
+    query = cepheid.query(words)
+    pieces = [table.slice(begin, piece) for begin in range(0, table.num_rows, piece)]
+
+    def run() -> pa.Table:
+        stream = query.live(table.schema)
+        found = [stream.send(each) for each in pieces]
+        return pa.concat_tables([*found, pa.Table.from_pylist(stream.finish(), schema=found[0].schema)])
+
+    return Contestant(name, run, table.num_rows, inspect_result, most_repeats=REPEATS)
+
+
+def opencep(table: pa.Table) -> Contestant:
+    """OpenCEP from a checkout of its public source; it joins in Python, so it gets the shortest stream only."""
+    request = {"checkout": str(setup.opencep_source()), "types": TYPES, "key": KEY, "window": WINDOW}
+    return in_process("OpenCEP", [sys.executable, str(WORKERS / "opencep_worker.py")], table, request)
+
+
 def core(table: pa.Table) -> Contestant:
     """CORE, offline."""
     command = [str(setup.core()), str(WORKERS / "core_worker.py")]
@@ -104,10 +128,17 @@ def any_match(size: str) -> Sequence[Case]:
     def make(events: int) -> Sequence[Contestant]:
         table = stream(events, size)
         small = table.select(["ts", "type", KEY])
+        few = small.slice(0, SINGLE[size])
         return available(
             [
                 lambda: cepheid_call(OURS, table, text("any")),
+                lambda: live(LIVE, small, text("any"), 100),
                 lambda: core(small),
+                *(
+                    [lambda: live(ONE_BY_ONE, few, text("any"), 1), lambda: opencep(few)]
+                    if events == lengths[0]
+                    else []
+                ),
                 lambda: flink_cep("Flink CEP", table, FlinkSequence(prefilter=False)),
                 lambda: flink_cep("Flink CEP, relevant types only", table, FlinkSequence()),
                 lambda: flink_cep("Flink CEP, relevant types only, 2 slots", table, FlinkSequence(), slots=2),
@@ -141,10 +172,14 @@ def next_match(size: str) -> Sequence[Case]:
     def make(events: int) -> Sequence[Contestant]:
         table = stream(events, size)
         small = table.select(["ts", "type", KEY])
+        few = small.slice(0, SINGLE[size])
         return available(
             [
                 lambda: cepheid_call(OURS, table, text("next")),
+                lambda: live(LIVE, small, text("next"), 100),
+                *([lambda: live(ONE_BY_ONE, few, text("next"), 1)] if events == lengths[0] else []),
                 lambda: flink_sql(small, TYPES, KEY, WINDOW),
+                lambda: flink_sql(small, TYPES, KEY, WINDOW, slots=2),
                 lambda: siddhi(small, TYPES, KEY, WINDOW),
                 lambda: duckdb(small, next_match_statement("events", TYPES, KEY, WINDOW)),
                 lambda: spark_window(table),
@@ -183,6 +218,9 @@ def judge(summary: Summary) -> Verdict:
         if name == OURS:
             continue
         x = summary.xs(name)[-1]
+        if name.startswith(OURS):
+            words.append(f"{name} {summary.value(name, x):,.0f} events/s")
+            continue
         ratio = summary.ratio(OURS, name, x)
         first &= ratio >= 1
         words.append(f"x{ratio:,.1f} of {name}")
@@ -191,6 +229,7 @@ def judge(summary: Summary) -> Verdict:
     return Verdict(f"Cepheid {summary.value(OURS, x):,.0f} events/s ({label}): " + ", ".join(words), first)
 
 
+MODE = "batch over a table in memory; live in pieces; Flink, CORE, Siddhi and OpenCEP stream"
 CLAIM = "Cepheid is the first of those that find the same matches"
 EXPERIMENTS = (
     Experiment(
@@ -204,6 +243,7 @@ EXPERIMENTS = (
         weight=2.0,
         needs=("spark", "rivals"),
         notes="Flink CEP and CORE stream; Flink says only how many matches it found.",
+        mode=MODE,
     ),
     Experiment(
         "rivals-next",
@@ -215,6 +255,7 @@ EXPERIMENTS = (
         judge,
         weight=2.0,
         needs=("spark", "rivals"),
+        mode=MODE,
     ),
     Experiment(
         "rivals-kleene",
@@ -225,5 +266,6 @@ EXPERIMENTS = (
         kleene,
         judge,
         needs=("rivals",),
+        mode=MODE,
     ),
 )

@@ -197,6 +197,7 @@ EXPERIMENTS = (
         cores=2,
         weight=2.0,
         needs=("rivals",),
+        mode="batch over a table in memory; Flink streams",
     ),
     Experiment(
         "rows-funnel",
@@ -210,6 +211,7 @@ EXPERIMENTS = (
         cores=2,
         weight=2.0,
         needs=("rivals",),
+        mode="batch over a table in memory; Flink streams",
     ),
     Experiment(
         "rows-failing",
@@ -224,5 +226,6 @@ EXPERIMENTS = (
         cores=2,
         needs=("rivals",),
         notes="Flink runs on at most 1,000 rows: it keeps every part of a match.",
+        mode="batch over a table in memory; Flink streams",
     ),
 )

@@ -27,6 +27,8 @@ from cepheid.simulate import sase_events
 
 NAMES = ("e1", "e2", "e3", "e4", "e5", "e6")
 OURS = "Cepheid"
+KERNEL = "The paper's plans are compared inside one kernel, which has this query built in and writes row numbers only."
+PLANS = ("Basic", "AIS", "Selection", "Multi-PAIS", "Dynamic", "all in", "simple", "after", "in ", "negation", "no neg")
 
 
 def pattern(length: int, where: str, window: int, negative: str = "") -> str:
@@ -356,6 +358,8 @@ EXPERIMENTS = (
         domains_1,
         judge_1,
         log_x=True,
+        notes=KERNEL,
+        yardsticks=PLANS,
     ),
     Experiment(
         "sase-2",
@@ -365,6 +369,8 @@ EXPERIMENTS = (
         "W",
         windows_2,
         judge_2,
+        notes=KERNEL,
+        yardsticks=PLANS,
     ),
     Experiment(
         "sase-3",
@@ -376,6 +382,8 @@ EXPERIMENTS = (
         judge_3,
         log_x=True,
         weight=2.0,
+        notes=KERNEL,
+        yardsticks=PLANS,
     ),
     Experiment(
         "sase-4",
@@ -385,6 +393,8 @@ EXPERIMENTS = (
         "percent that pass",
         predicates_4,
         judge_4,
+        notes=KERNEL,
+        yardsticks=PLANS,
     ),
     Experiment(
         "sase-basic",
@@ -404,6 +414,8 @@ EXPERIMENTS = (
         window_places,
         judge_windows,
         log_x=True,
+        notes=KERNEL,
+        yardsticks=PLANS,
     ),
     Experiment(
         "sase-negation",
@@ -414,6 +426,8 @@ EXPERIMENTS = (
         negation,
         judge_negation,
         log_x=True,
+        notes=KERNEL,
+        yardsticks=PLANS,
     ),
     Experiment(
         "sase-5",

@@ -268,6 +268,7 @@ EXPERIMENTS = (
         "query",
         predicates_1,
         judge_1,
+        ours=("basic", "merging"),
     ),
     Experiment(
         "sase+-2",
@@ -277,6 +278,7 @@ EXPERIMENTS = (
         "W",
         windows_2,
         judge_2,
+        ours=("basic", "merging"),
     ),
     Experiment(
         "sase+-3",
@@ -286,6 +288,7 @@ EXPERIMENTS = (
         "query",
         backtracking_3,
         judge_3,
+        ours=("basic", "merging"),
     ),
     Experiment(
         "sase+-4",
@@ -295,6 +298,7 @@ EXPERIMENTS = (
         "query",
         non_overlap_4,
         judge_4,
+        ours=("runs",),
     ),
     Experiment(
         "sase+-5",
@@ -304,6 +308,7 @@ EXPERIMENTS = (
         "query",
         merging_5,
         judge_5,
+        ours=("basic", "merging"),
     ),
     Experiment(
         "sase+-6",
@@ -313,5 +318,6 @@ EXPERIMENTS = (
         "W",
         merging_6,
         judge_6,
+        ours=("basic", "merging"),
     ),
 )

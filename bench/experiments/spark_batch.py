@@ -210,6 +210,8 @@ EXPERIMENTS = (
         weight=4.0,
         log_x=True,
         needs=("spark",),
+        mode="Spark batch, Parquet to Parquet",
+        yardsticks=("identity",),
     ),
     Experiment(
         "spark-keys",
@@ -222,6 +224,8 @@ EXPERIMENTS = (
         cores=2,
         weight=3.0,
         needs=("spark",),
+        mode="Spark batch, Parquet to Parquet",
+        yardsticks=("identity",),
     ),
     Experiment(
         "spark-queries",
@@ -236,5 +240,8 @@ EXPERIMENTS = (
         weight=3.0,
         log_x=True,
         needs=("spark",),
+        mode="Spark batch, Parquet to nowhere",
+        ours=("one pass",),
+        less_is_better=True,
     ),
 )

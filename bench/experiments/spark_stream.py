@@ -10,7 +10,8 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from bench.experiments.spark_batch import KEYED, TYPES, identity
 from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Verdict
 from bench.harness.spark import scratch, session
 from bench.harness.summary import Summary
+from bench.rivals.latency import flink_at_rate, rate_events
 from cepheid.simulate import sase_events
 
 WARM_UP = 3  # micro-batches, while the JVM compiles and workers start
@@ -162,7 +164,7 @@ def judge_idle(summary: Summary) -> Verdict:
 def produce(folder: Path, rate: int, stop: threading.Event) -> None:
     """Writes a file every half second, its events stamped with the moment at which it appears."""
     size, number, begun = max(1, int(rate * INTERVAL)), 0, time.time()
-    ready = [sase_events(size, seed=seed).events for seed in range(4)]
+    ready = [rate_events(size, seed) for seed in range(4)]
     while not stop.is_set():
         table = ready[number % len(ready)]
         table = table.set_column(0, "ts", pa.array(table["ts"].to_numpy() + number * size))
@@ -183,7 +185,7 @@ def live_stream(rate: int, seconds: float) -> Outcome:
         Path(scratch()) / f"live-checkpoint-{time.time_ns()}",
     )
     place.mkdir()
-    schema = sase_events(1, seed=0).events.append_column("arrived", pa.array([0]))
+    schema = rate_events(1, seed=0).append_column("arrived", pa.array([0]))
     frame = spark.readStream.schema(spark.createDataFrame(schema).schema).parquet(str(place))
     matches = cepheid.match(frame, STREAM + " RETURN c.arrived AS arrived", delay=0)
     seen: list[np.ndarray[Any, Any]] = []
@@ -220,6 +222,31 @@ def live_stream(rate: int, seconds: float) -> Outcome:
     return Outcome(seconds=seconds, metrics={name: float(value) for name, value in metrics.items()})
 
 
+def live_in_process(rate: int, seconds: float) -> Outcome:
+    """The same query as a live one in this process: whatever is due goes in as one table, matches come out at once."""
+    second = rate_events(rate, seed=0).select(["ts", "type", "attr1"])
+    times = second["ts"].to_numpy() - second["ts"][0].as_py()
+    stream = cepheid.query(STREAM).live(second.schema)
+    latencies: list[np.ndarray[Any, Any]] = []
+    sent, total, begun = 0, int(rate * seconds), time.perf_counter()
+    while sent < total and (now := time.perf_counter() - begun) < 1.5 * seconds:
+        place = sent % rate
+        count = min(int(now * rate) - sent, rate - place, total - sent)
+        if count <= 0:
+            time.sleep(0.0005)
+            continue
+        piece = second.slice(place, count).set_column(0, "ts", pa.array(times[place : place + count] + sent - place))
+        found = stream.send(piece)
+        sent += count
+        spent = time.perf_counter() - begun
+        if spent > seconds / 3 and found.num_rows:
+            latencies.append(1000 * (spent - (found["match_end"].to_numpy() + 1) / rate))
+    spent = time.perf_counter() - begun
+    p50, p95, p99 = np.percentile(np.concatenate(latencies or [np.array([np.nan])]), (50, 95, 99))
+    metrics = {"p50_ms": p50, "p95_ms": p95, "p99_ms": p99, "keeps_up": sent / (rate * spent), "rate": float(rate)}
+    return Outcome(seconds=spent, metrics={name: float(value) for name, value in metrics.items()})
+
+
 def rates(size: str) -> Sequence[Case]:
     """Fixed rates, up to what two cores cannot keep up with; Flink CEP beside it at the same rates."""
     chosen = points(size, (1_000, 10_000, 100_000, 400_000), (1_000, 10_000), (1_000,))
@@ -227,18 +254,13 @@ def rates(size: str) -> Sequence[Case]:
 
     def make(rate: int) -> Sequence[Contestant]:
         from bench.experiments.rivals import available
-        from bench.rivals.latency import flink_at_rate
 
-        ours = Contestant(
-            "Cepheid on Spark",
-            lambda: live_stream(rate, seconds),
-            int(rate * seconds),
-            lambda outcome: outcome,
-            agrees=False,
-            most_repeats=1,
-            warms_itself=True,
-        )
-        return [ours, *available([lambda: flink_at_rate(rate, seconds)])]
+        def at_rate(name: str, run: Callable[[int, float], Outcome]) -> Contestant:
+            call = partial(run, rate, seconds)
+            return Contestant(name, call, int(rate * seconds), lambda outcome: outcome, False, 1, warms_itself=True)
+
+        ours = [at_rate("Cepheid on Spark", live_stream), at_rate("Cepheid live, one process", live_in_process)]
+        return [*ours, *available([lambda: flink_at_rate(rate, seconds)])]
 
     return [Case(rate, lambda rate=rate: make(rate)) for rate in chosen]
 
@@ -270,6 +292,8 @@ EXPERIMENTS = (
         weight=5.0,
         log_x=True,
         needs=("spark",),
+        mode="Spark stream, files of one micro-batch",
+        yardsticks=("identity", "count by key"),
     ),
     Experiment(
         "spark-idle",
@@ -284,6 +308,8 @@ EXPERIMENTS = (
         weight=3.0,
         log_y=False,
         needs=("spark",),
+        mode="Spark stream, files of one micro-batch",
+        less_is_better=True,
     ),
     Experiment(
         "spark-rates",
@@ -299,5 +325,7 @@ EXPERIMENTS = (
         weight=5.0,
         log_x=True,
         needs=("spark",),
+        mode="Spark stream from files every half second; live queries in one process",
+        less_is_better=True,
     ),
 )

@@ -147,6 +147,7 @@ EXPERIMENTS = (
         "workload",
         choice,
         judge_choice,
+        ours=("auto",),
     ),
     Experiment(
         "time-pruning",
@@ -156,6 +157,7 @@ EXPERIMENTS = (
         "asked for",
         pruning,
         judge_pruning,
+        ours=("auto",),
     ),
     Experiment(
         "time-causes",
@@ -168,5 +170,6 @@ EXPERIMENTS = (
         y="share_found",
         also=("share_true", "events_per_second"),
         log_y=False,
+        ours=("intervals",),
     ),
 )

@@ -120,7 +120,7 @@ def judge_rising(summary: Summary) -> Verdict:
 EXPERIMENTS = (
     Experiment(
         "totals-windows",
-        "issue of the house",
+        "Totals: SUMMARISE",
         "Totals beside listing, by the length of the window",
         "totals cost no listing: their time hardly depends on how many matches there are",
         "window",
@@ -128,10 +128,11 @@ EXPERIMENTS = (
         judge_windows,
         also=("seconds", "grown_mb"),
         log_x=True,
+        ours=("totals", "listing"),
     ),
     Experiment(
         "totals-rising",
-        "issue of the house",
+        "Totals: SUMMARISE",
         "Counting the rising subsequences of one window, by events",
         "seconds and memory linear in the events where listing takes all memory",
         "events",
@@ -139,5 +140,6 @@ EXPERIMENTS = (
         judge_rising,
         also=("seconds", "grown_mb"),
         log_x=True,
+        ours=("totals", "listing"),
     ),
 )

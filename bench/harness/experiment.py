@@ -75,7 +75,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table, ours beside the paper's."""
+    """One figure or table, ours beside the paper's.
+
+    `mode` says how Cepheid ran. `ours` are the beginnings of the names of contestants that are what a user gets; any
+    other one that is ahead of them is listed in the report with a reason (bench/reasons.toml), but for `yardsticks`:
+    pipelines without an engine, and techniques that are shown for comparison with each other only. Who is ahead is
+    told by `first_by`, or by what is plotted.
+    """
 
     name: str
     source: str
@@ -92,3 +98,8 @@ class Experiment:
     weight: float = 1.0
     needs: tuple[str, ...] = ()
     notes: str = ""
+    mode: str = "batch over a table in memory"
+    ours: tuple[str, ...] = ("Cepheid",)
+    yardsticks: tuple[str, ...] = ()
+    less_is_better: bool = False
+    first_by: str = ""

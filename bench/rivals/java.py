@@ -31,7 +31,8 @@ def siddhi(table: pa.Table, types: Sequence[str], key: str, window: int) -> Cont
 def flink_sql(table: pa.Table, types: Sequence[str], key: str, window: int, slots: int = 1) -> Contestant:
     """Flink SQL: MATCH_RECOGNIZE with gaps between the steps that hold no event of the next one."""
     jars = setup.flink() / f"flink-{setup.FLINK}" / "pyflink" / "lib"
-    return driven("Flink SQL MATCH_RECOGNIZE", "FlinkSqlNext", jars, table, types, key, [str(window), str(slots)])
+    name = "Flink SQL MATCH_RECOGNIZE" + (f", {slots} slots" if slots > 1 else "")
+    return driven(name, "FlinkSqlNext", jars, table, types, key, [str(window), str(slots)])
 
 
 def driven(

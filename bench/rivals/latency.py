@@ -7,11 +7,18 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
+
 from bench.flink.baseline import Sequence, driver_options, event_numbers
 from bench.flink.installation import JAVA_OPTIONS, prepare
 from bench.harness.experiment import Contestant, Outcome, Unavailable
 from bench.rivals import setup
 from cepheid.simulate import sase_events
+
+
+def rate_events(events: int, seed: int) -> pa.Table:
+    """SASE's stream with 300 keys, so that there are matches to time at low rates, too."""
+    return sase_events(events, domains=(300, 20, 10, 100, 10_000), seed=seed).events
 
 
 def flink_at_rate(rate: int, seconds: float, slots: int = 2) -> Contestant:
@@ -27,7 +34,7 @@ def flink_at_rate(rate: int, seconds: float, slots: int = 2) -> Contestant:
         workload = Sequence()
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "events.bin"
-            event_numbers(workload, sase_events(events, seed=1).events).tofile(path)
+            event_numbers(workload, rate_events(events, seed=1)).tofile(path)
             command = [
                 installation.java,
                 "-Xmx6g",
