@@ -6,7 +6,6 @@ run side by side give the same matches.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +14,8 @@ from cepheid.engine.choose import decide, make_plan
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.data.totals import COUNT_ALL, GroupTotals
 from cepheid.engine.engines import ENGINES, Engine, Run
+from cepheid.engine.explosion import count, explained, list_or_count
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
@@ -31,8 +30,6 @@ from cepheid.plan.physical import Plan
 __all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
 BEGINNING = np.iinfo(np.int64).min
-MOST_COUNTED = 20_000  # events, for which an error may take the time to count
-EXACT_BELOW = 1e38
 
 
 def find(
@@ -50,24 +47,40 @@ def find(
         return answer(ENGINES[plan.engine].module, len(events), lambda: _find(plan, events, after, until, ended))
 
 
-def _find(plan: Plan, events: EventTable, after: int | None, until: int | None, ended: Ended | None) -> Matches:
+def _find(
+    plan: Plan,
+    events: EventTable,
+    after: int | None,
+    until: int | None,
+    ended: Ended | None,
+    *,
+    explains: bool = True,
+) -> Matches:
     low = BEGINNING if after is None else after
     high = NEVER if until is None else until
     run = ENGINES[plan.engine].load()
     if plan.engine == "reference":  # it judges what is reported by itself
         return run(plan, events, low, high, ended)
+    listed = list_or_count(run, _complete) if explains else run
     match plan.output.mode:
         case s.OutputMode.NON_OVERLAP:
-            return find_non_overlapping(run, plan, events, low, high, ended)
+            try:
+                return find_non_overlapping(run, plan, events, low, high, ended)
+            except TimeoutReached:
+                raise
+            except LimitError as error:
+                if not explains:
+                    raise
+                raise explained(error, plan, events, count(plan.bound, plan.model, events, low, high)) from None
         case s.OutputMode.MAXIMAL:
             closes = ENGINES["runs"].refuses(plan.bound, plan.model) is None and can_close(plan.bound)
-            return find_maximal(_closed_first(run) if closes else run, plan, events, low, high)
-    try:
-        return run(plan, events, low, high)
-    except TimeoutReached:
-        raise
-    except LimitError as error:
-        raise _with_count(error, plan, events, low, high) from None
+            return find_maximal(_closed_first(listed) if closes else listed, plan, events, low, high)
+    return listed(plan, events, low, high)
+
+
+def _complete(plan: Plan, events: EventTable) -> Matches:
+    """All that a plan reports; what is too much is an error that explains nothing."""
+    return _find(plan, events, None, None, None, explains=False)
 
 
 def _closed_first(run: Run) -> Run:
@@ -83,35 +96,6 @@ def _closed_first(run: Run) -> Run:
         return run(plan, events, after, until) if found is None else found
 
     return closed
-
-
-def _with_count(error: LimitError, plan: Plan, events: EventTable, after: int, until: int) -> LimitError:
-    """The same error with the number of matches there are, where that can be had without listing them."""
-    if len(events) > MOST_COUNTED or ENGINES["runs"].refuses(plan.bound, plan.model) is not None:
-        return error
-    totals = importlib.import_module("cepheid.engine.search.totals")  # kernels that only this needs
-    found: GroupTotals | None = totals.total(plan, COUNT_ALL, events, after, until)
-    if found is None:
-        return error
-    near = float(found.near[:, 0].sum())
-    number = f"{sum(row[0] for row in found.exact):,}" if near < EXACT_BELOW else f"about {near:.2g}"
-    hint = f"{error.hint}; {_tamed_by(plan.bound)}; SUMMARISE adds them up without listing them"
-    return LimitError(f"{error.message}; there are {number} matches", hint=hint)
-
-
-def _tamed_by(bound: BoundQuery) -> str:
-    """The clause that would leave few of very many matches."""
-    if bound.strategy is s.Strategy.SKIP_TILL_ANY and bound.has_kleene:
-        group = next(component.variable for component in bound.positives if component.kleene)
-        return (
-            f"under skip_till_any_match every part of {group}[] is a match of its own: skip_till_next_match, "
-            "OUTPUT MAXIMAL or OUTPUT NON-OVERLAP keeps one of them"
-        )
-    if bound.window is None:
-        return "WITHIN bounds how far apart events may be"
-    if not bound.equivalence and len(bound.positives) > 1:
-        return "an equivalence test such as [id] or a shorter WITHIN leaves fewer"
-    return "OUTPUT NON-OVERLAP or a shorter WITHIN leaves fewer"
 
 
 def automaton_text(plan: Plan) -> str | None:

@@ -22,6 +22,8 @@ from cepheid.plan.physical import Plan
 Rows = npt.NDArray[np.int64]
 
 BEGINNING = np.iinfo(np.int64).min
+OPEN, KEPT, CONTAINED = range(3)  # what is known of a match
+FEW_HOLDERS = 64  # that are looked at before an index of all events is made
 
 
 def find_maximal(
@@ -105,24 +107,42 @@ def _maximal_groups(matches: Matches) -> npt.NDArray[np.bool_]:
     """Kleene groups: compared as sets of events, place by place."""
     number, places = len(matches), len(matches.chosen)
     sizes = np.zeros((number, places), np.int64)
-    members: list[Int64s] = []
     for place, group in enumerate(matches.chosen):
-        if group.offsets is None:
-            sizes[:, place] = group.rows != MISSING
-        else:
-            sizes[:, place] = np.diff(group.offsets)
-        here = group.rows[group.rows != MISSING]
-        members += [np.repeat(np.arange(number), sizes[:, place]), np.full(len(here), place), here]
-    of_match, of_place, rows = (np.concatenate(members[kind::3]) for kind in range(3))
-    order = np.lexsort((rows, of_place, of_match))
-    begins = np.concatenate([[0], np.cumsum(sizes.ravel())]).astype(np.int64)
-    kept: npt.NDArray[np.bool_] = largest(
-        np.ascontiguousarray(rows[order]),
-        np.ascontiguousarray(begins[np.arange(number)[:, None] * places + np.arange(places + 1)]),
-        np.argsort(-sizes.sum(axis=1), kind="stable"),
-        int(rows.max(initial=0)) + 1,
-    )
-    return kept
+        sizes[:, place] = (group.rows != MISSING) if group.offsets is None else np.diff(group.offsets)
+    ends = np.cumsum(sizes.ravel())
+    begins = np.empty((number, places + 1), np.int64)
+    begins[:, 1:] = ends.reshape(number, places)
+    begins[1:, 0], begins[0, 0] = begins[:-1, places], 0
+    rows = np.empty(ends[-1], np.int64)
+    ordered = True
+    for place, group in enumerate(matches.chosen):
+        seen = group.rows if (group.rows != MISSING).all() else group.rows[group.rows != MISSING]
+        ordered &= fill_place(np.ascontiguousarray(seen), begins, rows, place)
+    if not ordered:
+        of_place = np.repeat(np.arange(number * places), sizes.ravel())
+        rows = np.ascontiguousarray(rows[np.lexsort((rows, of_place))])
+    totals = sizes.sum(axis=1)
+    # Most matches have few events, and numpy sorts short integers by their digits, without comparing.
+    totals = -totals.astype(np.int16) if totals.max() < 2**15 else -totals
+    by_size, events = np.argsort(totals, kind="stable"), int(rows.max(initial=0)) + 1
+    fewest = int(np.argmin(np.where((sizes > 0).all(axis=0), sizes.sum(axis=0), len(rows) + 1)))
+    judged = among_holders(rows, begins, by_size, fewest, events)
+    if (judged == OPEN).any():
+        return np.asarray(largest(rows, begins, by_size, events, judged))
+    return np.asarray(judged == KEPT)
+
+
+@kernel(types.boolean(INT64S, INT64_ROWS, INT64S, types.int64))
+def fill_place(seen: Int64s, begins: Rows, rows: Int64s, place: int) -> bool:
+    """Writes the events of one place of every match where they belong; False if some are not in order."""
+    at, ordered = 0, True
+    for match in range(len(begins)):
+        for index in range(begins[match, place], begins[match, place + 1]):
+            rows[index] = seen[at]
+            if index > begins[match, place] and rows[index - 1] > rows[index]:
+                ordered = False
+            at += 1
+    return ordered
 
 
 @borrowing(types.boolean(INT64S, INT64_ROWS, types.int64, types.int64))
@@ -139,9 +159,48 @@ def contains(rows: Int64s, begins: Rows, large: int, small: int) -> bool:
     return True
 
 
-@kernel(types.Array(types.boolean, 1, "C")(INT64S, INT64_ROWS, INT64S, types.int64))
-def largest(rows: Int64s, begins: Rows, by_size: Int64s, events: int) -> npt.NDArray[np.bool_]:
-    """Which matches no other one contains.
+@kernel(INT64S(INT64S, INT64_ROWS, INT64S, types.int64, types.int64))
+def among_holders(rows: Int64s, begins: Rows, by_size: Int64s, place: int, events: int) -> Int64s:
+    """Which matches no other one contains, judged by the holders of the first event of one place, largest first.
+
+    That is the place with the fewest events, so that the list of holders is short. Most often the first of them
+    contains the match; where many do not, the match stays OPEN.
+    """
+    number, places = len(begins), begins.shape[1] - 1
+    judged = np.full(number, OPEN, np.int64)
+    starts = np.zeros(events + 1, np.int64)
+    held = 0
+    for match in range(number):
+        for index in range(begins[match, place], begins[match, place + 1]):
+            starts[rows[index] + 1] += 1
+            held += 1
+    for event in range(events):
+        starts[event + 1] += starts[event]
+    holding, free = np.empty(held, np.int64), starts.copy()
+    for match in by_size:
+        for index in range(begins[match, place], begins[match, place + 1]):
+            holding[free[rows[index]]] = match
+            free[rows[index]] += 1
+    for match in range(number):
+        if begins[match, place] == begins[match, place + 1]:
+            continue
+        size, event = begins[match, places] - begins[match, 0], rows[begins[match, place]]
+        stop = min(starts[event + 1], starts[event] + FEW_HOLDERS)
+        judged[match] = KEPT if stop == starts[event + 1] else OPEN
+        for at in range(starts[event], stop):
+            other = holding[at]
+            if begins[other, places] - begins[other, 0] <= size:
+                judged[match] = KEPT
+                break
+            if contains(rows, begins, other, match):
+                judged[match] = CONTAINED
+                break
+    return judged
+
+
+@kernel(types.Array(types.boolean, 1, "C")(INT64S, INT64_ROWS, INT64S, types.int64, INT64S))
+def largest(rows: Int64s, begins: Rows, by_size: Int64s, events: int, judged: Int64s) -> npt.NDArray[np.bool_]:
+    """Which matches no other one contains, where some are still to be judged.
 
     `rows` are the events of match after match, place after place, and begins[m, p] says where those of a place begin.
     A match that contains another holds the first event of each of its places, so only those are looked at that hold the
@@ -164,6 +223,9 @@ def largest(rows: Int64s, begins: Rows, by_size: Int64s, events: int) -> npt.NDA
                 free[code] += 1
     kept = np.ones(number, np.bool_)
     for match in range(number):
+        if judged[match] != OPEN:
+            kept[match] = judged[match] == KEPT
+            continue
         size = begins[match, places] - begins[match, 0]
         rarest = -1
         for place in range(places):

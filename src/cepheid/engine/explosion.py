@@ -1,0 +1,245 @@
+"""What explodes is counted before it is listed, and the error names what would tame it.
+
+Matches can be exponentially many. So only a part of what may be listed is listed first. If there are more, they are
+counted without being listed where that can be done (search/totals.py, or the shared buffer of runs): more than may be
+are an error at once, with their number, and with the clauses that leave few of them. Each clause was tried: its number
+of matches is what the same events give with it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from cepheid.engine.choose import Choice, chosen, make_plan
+from cepheid.engine.data.candidates import candidates
+from cepheid.engine.data.matches import NEVER, Matches
+from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.totals import COUNT_ALL
+from cepheid.engine.engines import ENGINES, Run
+from cepheid.engine.kernels.stop import within_budget
+from cepheid.engine.output.closed import can_close
+from cepheid.engine.program.carry import carrying
+from cepheid.engine.program.compile import compile_program
+from cepheid.errors import CepheidError, LimitError, TimeoutReached
+from cepheid.language import syntax as s
+from cepheid.language.bind import bind
+from cepheid.language.bound import BoundQuery, BoundWindow
+from cepheid.language.schema import DataType
+from cepheid.language.units import UNITS
+from cepheid.plan.options import Limits
+from cepheid.plan.physical import Plan
+
+LISTED_FIRST = 10  # a tenth of what may be listed is, before anything is counted
+WORTH_COUNTING = 100_000  # matches: to list so many takes no time to speak of
+MOST_STEPS = 1e8  # of counting: about a second
+EXACT_BELOW = 1e38
+PATIENCE = 2.0  # seconds for each clause that is tried
+FEW = 1_000_000  # matches and runs that a clause may leave
+
+Find = Callable[[Plan, EventTable], Matches]  # all matches of a plan, as its output says
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many matches there are: exactly, or only about, where they are beyond all counting."""
+
+    number: int
+    near: float
+
+    def __str__(self) -> str:
+        if self.near < EXACT_BELOW:
+            return f"{self.number:,}"
+        return f"more than 10^38 (about {self.near:.2g})" if np.isfinite(self.near) else "more than 10^300"
+
+
+def list_or_count(run: Run, find: Find) -> Run:
+    """The same engine, which gives up early on matches that are more than may be listed."""
+
+    def listed(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+        limits = plan.limits
+        part = max(limits.max_matches // LISTED_FIRST, 1)
+        counted: Count | str | None = None
+        if not limits.truncate and part >= WORTH_COUNTING and uncountable(plan.bound, plan.model) is None:
+            runs = min(limits.max_partial_matches, part)
+            try:
+                return run(_limited(plan, part, runs), events, after, until)
+            except TimeoutReached:
+                raise
+            except LimitError:
+                counted = count(plan.bound, plan.model, events, after, until)
+            if isinstance(counted, Count) and max(counted.number, counted.near) > limits.max_matches:
+                message = f"more matches than max_matches={limits.max_matches:,} allows"
+                raise explained(LimitError(message, hint="raise the limit"), plan, events, counted, find)
+        try:
+            return run(plan, events, after, until)
+        except TimeoutReached:
+            raise
+        except LimitError as error:
+            counted = counted or count(plan.bound, plan.model, events, after, until)
+            raise explained(error, plan, events, counted, find) from None
+
+    return listed
+
+
+def explained(
+    error: LimitError, plan: Plan, events: EventTable, counted: Count | str, find: Find | None = None
+) -> LimitError:
+    """The same error with how many matches there are, or why that is not known, and what leaves fewer."""
+    before = "" if plan.output.mode is s.OutputMode.ALL else f" before OUTPUT {plan.output.mode.value} compares them"
+    if isinstance(counted, str):
+        return LimitError(f"{error.message}; how many there are is not known: {counted}", hint=error.hint)
+    tried = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find)]
+    hint = "; ".join([*([error.hint] if error.hint else []), *([", ".join(tried)] if tried else [])])
+    if plan.output.mode is s.OutputMode.ALL:
+        hint = f"{hint}; SUMMARISE adds them up without listing them"
+    return LimitError(f"{error.message}; there are {counted} matches{before}", hint=hint)
+
+
+def uncountable(bound: BoundQuery, model: object) -> str | None:
+    """Why the matches of a query cannot be counted without listing them; None: they can, or it is worth trying."""
+    refused = ENGINES["runs"].refuses(bound, model)
+    return refused if refused is not None or bound.has_kleene else carrying(bound).refused
+
+
+def count(bound: BoundQuery, model: object, events: EventTable, after: int, until: int) -> Count | str:
+    """How many matches there are, whatever OUTPUT makes of them; or why nobody can tell without listing them."""
+    bound = replace(bound, syntax=replace(bound.syntax, output=s.Output()))
+    refused = uncountable(bound, model)
+    if refused is not None:
+        return f"only listing tells ({refused})"
+    how, plan = carrying(bound), make_plan(bound)[0]
+    if how.refused is None:
+        if _steps(plan, events, how.needs_first) > MOST_STEPS:
+            return "to count them takes long; SUMMARISE count(*) does it"
+        found = importlib.import_module("cepheid.engine.search.totals").total(plan, COUNT_ALL, events, after, until)
+        if found is not None:
+            return Count(sum(row[0] for row in found.exact), float(found.near[:, 0].sum()))
+    if not bound.has_kleene:
+        return "only listing tells (some events lack what they are compared by)"
+    runs = chosen(plan, Choice("runs"))
+    try:
+        number = importlib.import_module("cepheid.engine.search.runs").count(
+            _limited(runs, FEW, FEW), events, after, until
+        )
+    except TimeoutReached:
+        raise
+    except LimitError:
+        return f"too many runs are open at a time to follow them ({how.refused})"
+    return Count(number, float(number))
+
+
+def _steps(plan: Plan, events: EventTable, needs_first: bool) -> float:
+    """About how many steps counting takes: one pass, a pass for each first event, or each event with all before it."""
+    bound, found, program = plan.bound, candidates(plan, events), compile_program(plan.bound).program
+    number, moments = len(found), program.moments
+    tied = bool((moments != moments[0]).any()) or program.negatives > 0
+    if not number or (not tied and not needs_first and not bound.postponed):
+        return float(number)
+    begins = np.flatnonzero(found.mask & 1)
+    part = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
+    reach = found.starts[part + 1]
+    if bound.window is not None:
+        clock = found.position if bound.window.events else found.time
+        width = int(clock.max()) - int(clock.min()) + bound.window.length + 1
+        if width < 2**62 // max(len(found.starts), 1):
+            key = part * width + (clock - clock.min())
+            reach = np.minimum(reach, np.searchsorted(key, key + bound.window.length))
+    sizes = (reach - np.arange(number))[begins].astype(np.float64)
+    whole = np.diff(found.starts).astype(np.float64)
+    if not needs_first and (bound.window is None or len(begins) == 0 or sizes.max() >= whole.max()):
+        sizes = whole  # one window holds each partition: all first events at once
+    return float((sizes * sizes / 2 if tied else sizes).sum() * len(bound.positives))
+
+
+def _tamed(plan: Plan, events: EventTable, find: Find | None) -> Iterator[tuple[str, int]]:
+    """Clauses that leave few enough of very many matches, each with how many."""
+    bound = plan.bound
+    any_match, as_is = bound.strategy is s.Strategy.SKIP_TILL_ANY, plan.output.mode is s.OutputMode.ALL
+    if bound.summary is not None:
+        as_is, find = False, None
+    tries: list[tuple[str, Callable[[], int]]] = []
+    if any_match and as_is:
+        following = _with(bound, selection=s.Selection(s.Strategy.SKIP_TILL_NEXT))
+        tries.append(("skip_till_next_match", partial(_number, following, events)))
+    if find is not None and as_is:
+        tries += [
+            (f"OUTPUT {mode.value}", partial(_shown, bound, mode, events, find))
+            for mode in (s.OutputMode.MAXIMAL, s.OutputMode.NON_OVERLAP)
+            if mode is s.OutputMode.NON_OVERLAP or (bound.has_kleene and (can_close(bound) or not any_match))
+        ]
+    for clause, number in tries:
+        try:
+            with within_budget(PATIENCE, None):
+                left = number()
+        except CepheidError:  # as many again, or nothing that can be had soon
+            continue
+        if left <= plan.limits.max_matches:
+            yield clause, left
+    yield from _shorter_windows(plan, events)
+
+
+def _shorter_windows(plan: Plan, events: EventTable) -> Iterator[tuple[str, int]]:
+    """The first window that leaves few enough, of half the length, a quarter, and so on."""
+    bound = plan.bound
+    if bound.postponed or len(events) == 0:
+        return
+    counts_events = bound.window is not None and bound.window.events
+    span = len(events) if counts_events else int(events.time[-1] - events.time[0]) + 1
+    length = span if bound.window is None else min(bound.window.length, span)
+    for _ in range(40):
+        length //= 2
+        if length < 2:
+            return
+        shorter = replace(bound, window=BoundWindow(length, counts_events))
+        try:
+            with within_budget(PATIENCE, None):
+                left = count(shorter, plan.model, events, int(np.iinfo(np.int64).min), NEVER)
+        except CepheidError:
+            return
+        if isinstance(left, Count) and left.near < EXACT_BELOW and left.number <= plan.limits.max_matches:
+            yield f"WITHIN {_window_text(shorter, length)}", left.number
+            return
+
+
+def _window_text(bound: BoundQuery, length: int) -> str:
+    """A window as a query has it."""
+    schema = bound.schema
+    if bound.window is not None and bound.window.events:
+        return f"{length} EVENTS"
+    if schema.type_of(schema.time) is not DataType.TIME or schema.time_unit is None:
+        return str(length)
+    size = length * UNITS[schema.time_unit]
+    unit = max((name for name in UNITS if UNITS[name] <= size), key=lambda name: UNITS[name])
+    return f"{size / UNITS[unit]:g} {unit}"
+
+
+def _number(bound: BoundQuery, events: EventTable) -> int:
+    number: int = importlib.import_module("cepheid.engine.search.runs").count(
+        chosen(_alone(bound), Choice("runs")), events, int(np.iinfo(np.int64).min), NEVER
+    )
+    return number
+
+
+def _shown(bound: BoundQuery, mode: s.OutputMode, events: EventTable, find: Find) -> int:
+    return len(find(_alone(_with(bound, output=s.Output(mode))), events))
+
+
+def _with(bound: BoundQuery, **changes: object) -> BoundQuery:
+    """The same query, written a little differently."""
+    written = replace(bound.syntax, within=None, **changes)  # type: ignore[arg-type]
+    return replace(bind(written, bound.schema), window=bound.window)
+
+
+def _alone(bound: BoundQuery) -> Plan:
+    return _limited(make_plan(bound)[0], FEW, FEW)
+
+
+def _limited(plan: Plan, matches: int, runs: int) -> Plan:
+    """The same plan, with an error for more than so many matches or runs."""
+    limits: Limits = replace(plan.limits, max_matches=matches, max_partial_matches=runs, truncate=False)
+    return replace(plan, match=replace(plan.match, limits=limits))
