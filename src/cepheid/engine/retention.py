@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.data.candidates import candidates, rank_within
+from cepheid.engine.data.candidates import candidates, rank_within, signature
 from cepheid.engine.data.candidates import partitions as by_equivalence
+from cepheid.engine.data.shared import is_shared, once
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
@@ -48,6 +49,12 @@ def retained(plan: Plan, events: EventTable, until: int) -> Mask:
 
 def could_take_part(plan: Plan, events: EventTable, among: Mask) -> Mask:
     """True for those of some events that some component could take."""
+    if is_shared():  # for queries of any window at once
+        return once(events, ("takes part", signature(plan)), lambda: _could_take_part(plan, events, among | True))
+    return _could_take_part(plan, events, among)
+
+
+def _could_take_part(plan: Plan, events: EventTable, among: Mask) -> Mask:
     rows = np.flatnonzero(among)
     chosen = EventTable(events.table.take(pa.array(rows)), events.time[rows], events.instant[rows])
     taking = np.zeros(len(events), bool)

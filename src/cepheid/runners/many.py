@@ -46,16 +46,20 @@ def events_of_each(queries: Sequence[BoundQuery], events: EventTable) -> Iterato
     kinds = table.column(schema.type).combine_chunks()
     names = kinds.dictionary.to_pylist()
     codes = pc.fill_null(kinds.indices, len(names)).to_numpy()
+    known: dict[frozenset[str] | None, EventTable] = {}  # queries of the same types get the same table
     for types in wanted:
+        if types in known:
+            yield known[types]
+            continue
         rows = np.arange(0)
         if types is not None:
             rows = np.flatnonzero(np.array([*(name in types for name in names), False])[codes])
-        if types is None or len(rows) > MOST * len(events):
-            yield events
-        else:
+        own = events
+        if types is not None and len(rows) <= MOST * len(events):
             instant = events.instant[rows]
             ranks = np.cumsum(np.diff(instant, prepend=instant[:1]) != 0)  # instants of other events do not count
-            yield EventTable(table.take(pa.array(rows)), events.time[rows], ranks)
+            own = EventTable(table.take(pa.array(rows)), events.time[rows], ranks)
+        yield known.setdefault(types, own)
 
 
 def with_type_codes(events: pa.Table, name: str | None) -> pa.Table:

@@ -23,7 +23,7 @@ from cepheid.plan.options import (
 )
 
 MEMORY = 512 * 2**20  # bytes of events that one task holds at a time, unless told otherwise
-SHARDS = 16
+SHARDS = 16  # of a stream at most, unless told otherwise
 BAD_RECORDS = ("fail", "drop", "set aside")
 POLICIES = ("fail", "drop oldest", "drop largest keys", "sample")
 OUTPUTS = ("rows", "count", "compressed")
@@ -144,7 +144,9 @@ class StreamOptions:
     delay: Any = field(
         default=None, metadata=takes(anything)
     )  # how much older than the newest event others may be when they come
-    shards: int = option(SHARDS, whole(1))  # pieces of state; fixed for a checkpoint
+    shards: int | None = option(
+        None, whole(1)
+    )  # pieces of state; fixed for a checkpoint; None: as many as tasks run at once, up to SHARDS
     late_events: bool = option(False, flag)  # True: late events come out, too, in a column of their own
     idle: Any = field(
         default=None, metadata=takes(anything)

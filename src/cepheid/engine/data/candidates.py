@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,12 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.keys import NULL_CODE, codes, combined, grouped, partition_numbers
 from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.shared import is_shared, once, told_of_any
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.values.columnwise import Resolve, condition, lacking_by_type, value_column
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
-from cepheid.plan.operators import Scan
 from cepheid.plan.physical import Plan
 from cepheid.plan.rules.push_own_conditions import own_conditions
 
@@ -55,8 +56,27 @@ class Candidates:
 
 def candidates(plan: Plan, events: EventTable) -> Candidates:
     """The events of the table that could fill some component of the query."""
+    if not is_shared():
+        return _candidates(plan, events)
+    return once(events, signature(plan), lambda: _candidates(plan, events))
+
+
+def signature(plan: Plan) -> tuple[Any, ...]:
+    """What decides which events are candidates, and how they lie: plans that agree in it have the same ones."""
     bound = plan.bound
-    components = [*bound.positives, *(negation.component for negation in bound.negations)]
+    taken = tuple(
+        (each.types, each.any, tuple(map(told_of_any, plan.scan.conditions_of(each.variable))))
+        for each in _components(bound)
+    )
+    window = bound.window if bound.window is not None and (bound.window.events or bound.postponed) else None
+    looks_at = (bound.strategy, bound.postponed) if bound.contiguous or window is not None else ()
+    schema = bound.schema.type, bound.schema.lacks
+    return taken, bound.equivalence, plan.partition, plan.compared, window, looks_at, schema
+
+
+def _candidates(plan: Plan, events: EventTable) -> Candidates:
+    bound = plan.bound
+    components = _components(bound)
     rows, type_codes = _of_some_type(bound, events.table, components)
     table = events.table.select(_columns_needed(bound)) if rows is not None else events.table
     if rows is None:
@@ -64,7 +84,7 @@ def candidates(plan: Plan, events: EventTable) -> Candidates:
     elif len(table.column_names) and len(rows) < len(events):
         table = table.take(pa.array(rows))
     lacking = lacking_by_type(table, bound.schema)
-    mask = _mask(plan.scan, table, rows, type_codes, components, lacking)
+    mask = _mask(plan, events, table, len(rows), type_codes, lacking)
     partitioned, compared, wild = plan.partition, plan.compared, False
     if lacking is not None:
         absent, nowhere = _null_keys(table, bound.equivalence, lacking, len(rows))
@@ -183,32 +203,42 @@ def _some(table: pa.Table, kept: npt.NDArray[np.bool_]) -> pa.Table:
 
 
 def _mask(
-    scan: Scan,
+    plan: Plan,
+    events: EventTable,
     table: pa.Table,
-    rows: Int64s,
+    n: int,
     codes: npt.NDArray[np.int32] | None,
-    components: list[s.Component],
     lacking: Resolve | None,
 ) -> Int64s:
     columns: dict[str, Any] = {}
+    components = _components(plan.bound)
 
     def resolve(node: Any) -> Any:
         if node.name not in columns:
             columns[node.name] = value_column(table.column(node.name))
         return columns[node.name]
 
+    def test(part: s.Expression, any: bool) -> Any:
+        passed = condition(part, resolve, any, lacking)
+        return passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
+
     names = list(dict.fromkeys(name for component in components for name in component.types or ()))
     of_type = np.zeros(len(names) + 1, np.int64)  # the components that take each type; the last one is any other
     for place, component in enumerate(components):
         taken = [names.index(name) for name in component.types] if component.types is not None else slice(None)
         of_type[taken] |= 1 << place
-    mask: Int64s = of_type[codes] if codes is not None else np.full(len(rows), of_type[-1])
+    mask: Int64s = of_type[codes] if codes is not None else np.full(n, of_type[-1])
+    rows = frozenset(names) if all(component.types is not None for component in components) else None
     for place, component in enumerate(components):
-        for part in scan.conditions_of(component.variable):
-            passed = condition(part, resolve, component.any, lacking)
-            fits = passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
+        for part in plan.scan.conditions_of(component.variable):
+            key = told_of_any(part), component.any, rows, plan.bound.schema.lacks
+            fits = once(events, key, partial(test, part, component.any))
             mask = np.where(fits, mask, mask & ~(1 << place))
     return mask
+
+
+def _components(bound: BoundQuery) -> list[s.Component]:
+    return [*bound.positives, *(negation.component for negation in bound.negations)]
 
 
 def _null_keys(

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import types
 
+from cepheid.engine.data.shared import is_shared, once
 from cepheid.engine.values.columnwise import lacking_by_type, value, value_column
 from cepheid.engine.values.interpreted import kept
 from cepheid.language import syntax as s
@@ -81,6 +82,12 @@ def storage(kind: DataType) -> str:
 
 def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], schema: Schema) -> Columns:
     """The arrays for some rows of a table."""
+    if not is_shared():
+        return _filled(layout, table, rows, schema)
+    return once(rows, (repr(layout), schema.lacks), lambda: _filled(layout, table, rows, schema))
+
+
+def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], schema: Schema) -> Columns:
     n = len(rows)
     taken = table.select(_needed(layout, schema)).take(pa.array(rows))
     columns: list[tuple[DataType, pa.Array]] = []

@@ -28,8 +28,9 @@ from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
+from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import BAD, COUNTS, LEVELS, OUTCOME, PACKED, SHARD, TOTAL, packer
-from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, shards_for, spark_schema
 from cepheid.runners.spark.shard import Came, Shard, StateChunks, Telling, came, told, write_bad
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.budget import Budget
@@ -41,7 +42,7 @@ from cepheid.runners.stream.changing import (
     idle_step,
     result_columns,
 )
-from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.clock import Clock, token_of
 from cepheid.runners.stream.identity import Fingerprint, new_record
 from cepheid.runners.stream.state import Step
 
@@ -61,7 +62,7 @@ def match_changing(
     for key in keys:
         if key not in schema.names:
             raise DataError(f"no column '{key}' to spread the stream by", column=key)
-    shards = running.shards if keys else 1
+    shards = shards_for(df.sparkSession, running.shards) if keys else 1
     budget = Budget(
         running.max_state_bytes and max(1, running.max_state_bytes // shards), running.max_key_events, running.when_full
     )
@@ -153,12 +154,13 @@ class ChangingShard(Shard):
             self.registered.update((today.text(),))
         step, fingerprint = self.serving.ready(today.queries)
         last = self.clock.get() if self.clock.exists() else None
-        clock = Clock.read(last[0] if last is not None else None, fingerprint)
+        text = last[0] if last is not None else None
+        clock, store = Clock.read(text, fingerprint), replace(self.store, held=HELD.take(token_of(text)))
         if step.plans:
-            outcome = step.run(clock, self.store, come.tables, come.newest)
+            outcome = step.run(clock, store, come.tables, come.newest)
         else:
-            outcome = idle_step(step, clock, self.store, come.tables, come.newest)
-        self.clock.update((outcome.clock.text(fingerprint),))
+            outcome = idle_step(step, clock, store, come.tables, come.newest)
+        self.clock.update((outcome.clock.text(fingerprint, HELD.put(store.held)),))
         if come.bad and self.telling.aside is not None:
             write_bad(self.telling.aside, outcome.clock.steps, come.bad)
         frame = told(replace(outcome, results=()), come.counts, keep_late=False)

@@ -27,7 +27,7 @@ from cepheid.runners.spark.compressed import compress_batch
 from cepheid.runners.spark.pack import BAD
 from cepheid.runners.spark.pushdown import needed_events, quoted
 from cepheid.runners.spark.records import syntaxes, with_spark_records
-from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns
+from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, shards_for, with_nested_columns
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
 from cepheid.runners.spark.workers import with_workers
 
@@ -138,7 +138,7 @@ def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str
     plan = spark_plan(query, schema, options)
     check_used([plan], spreading)
     if isinstance(spreading, StreamOptions):
-        plan = stream.sharded(plan, spreading)
+        plan = stream.sharded(plan, replace(spreading, shards=shards_for(df.sparkSession, spreading.shards)))
     else:
         plan = batch.spread_as_asked(plan, spreading)
     original = query.bind(Schema.from_arrow(schema, **options.roles()))

@@ -16,11 +16,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StructType
 
 from cepheid.errors import DataError
-from cepheid.runners.spark.session import DataFrame, spark_schema
+from cepheid.runners.spark.session import DataFrame, shards_for, spark_schema
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.rows import encoded
 
-SHARDS = 16
 _PACKED = pa.schema({"shard": pa.int32(), "at": pa.timestamp("us", "UTC"), "rows": pa.binary()})
 
 
@@ -41,7 +40,7 @@ def found_by_shard(
     if not pa.types.is_timestamp(schema.field(time).type):
         raise DataError("a stream is ordered by a timestamp", column=time, hint="cast it before")
     columns = [F.col(f"_{schema.get_field_index(name)}") for name in keys]
-    count = (shards or SHARDS) if keys else 1
+    count = shards_for(rows.sparkSession, shards) if keys else 1
     number = F.pmod(F.hash(*columns), F.lit(count)).cast("int") if keys else F.lit(0)
     numbered = rows.toDF(*[f"_{place}" for place in range(len(schema))]).withColumn("shard", number)
     packed = numbered.mapInArrow(packer(schema, time), spark_schema(_PACKED)).withWatermark("at", delay)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -17,9 +17,11 @@ from pyarrow import fs
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
+from cepheid.errors import DataError
 from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, SHED_FOR, TOTAL, as_structs
-from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.clock import Clock, token_of
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.state import Outcome, Step
@@ -34,17 +36,25 @@ class StateChunks:
     chunks: Any
     codes: Any
     ends: Any
+    held: dict[int, bytes] = field(default_factory=dict)  # chunks of the state that this worker knows
 
     def read(self, number: int) -> bytes:
         """The chunk of a number."""
-        return bytes(self.chunks.getValue((number,))[0])
+        if number not in self.held:
+            found = self.chunks.getValue((number,))
+            if found is None:
+                raise missing_chunk()
+            self.held[number] = bytes(found[0])
+        return self.held[number]
 
     def write(self, number: int, chunk: bytes) -> None:
         """Puts a chunk under a number."""
+        self.held[number] = chunk
         self.chunks.updateValue((number,), (chunk,))
 
     def remove(self, number: int) -> None:
         """Forgets a chunk."""
+        self.held.pop(number, None)
         self.chunks.removeKey((number,))
 
     def keys(self, number: int) -> bytes:
@@ -135,7 +145,7 @@ class Shard(StatefulProcessor):
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for a while: time goes on as the machine's clock does."""
         assert self.idle is not None
-        clock = self.read()
+        clock, _ = self.read()
         now = timerValues.getCurrentProcessingTimeInMs()
         if clock.newest is None or clock.arrived is None:
             return
@@ -143,11 +153,13 @@ class Shard(StatefulProcessor):
 
     def stepped(self, came: Came, now: int | None) -> Iterator[pd.DataFrame]:
         """One step from the stored state to the next."""
-        outcome = run_composed(self.ready, self.above, self.read(), self.store, came.tables, came.newest)
+        before, token = self.read()
+        store = replace(self.store, held=HELD.take(token))
+        outcome = run_composed(self.ready, self.above, before, store, came.tables, came.newest)
         if came.bad and self.telling.aside is not None:
             write_bad(self.telling.aside, outcome.clock.steps, came.bad)
         clock = replace(outcome.clock, arrived=now)
-        self.clock.update((clock.text(self.fingerprint),))
+        self.clock.update((clock.text(self.fingerprint, HELD.put(store.held)),))
         if self.idle is not None and now is not None:
             for timer in list(self.handle.listTimers()):
                 self.handle.deleteTimer(timer)
@@ -155,11 +167,12 @@ class Shard(StatefulProcessor):
                 self.handle.registerTimer(now + self.idle[0])
         yield told(outcome, came.counts, self.telling.keep_late)
 
-    def read(self) -> Clock:
-        """The stored clock."""
+    def read(self) -> tuple[Clock, str | None]:
+        """The stored clock, and the token that it is signed with."""
         # Spark logs a warning where there is nothing to get.
         stored = self.clock.get() if self.clock.exists() else None
-        return Clock.read(stored[0] if stored is not None else None, self.fingerprint)
+        text = stored[0] if stored is not None else None
+        return Clock.read(text, self.fingerprint), token_of(text)
 
     def close(self) -> None:
         """Nothing to close."""
@@ -168,6 +181,12 @@ class Shard(StatefulProcessor):
 def ready(step: Step) -> Step:
     """A step whose plans can run in this process."""
     return replace(step, plans=tuple(shipment.unpacked() for shipment in step.shipments))
+
+
+def missing_chunk() -> DataError:
+    """The clock names events that the store does not have."""
+    told = "the checkpoint holds a state that cannot be read: some of its events are missing"
+    return DataError(told, hint="restore it, or start a new checkpoint")
 
 
 def quieten() -> None:

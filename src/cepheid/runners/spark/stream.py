@@ -34,7 +34,7 @@ from cepheid.runners.spark.pack import (
     packer,
     unpacker,
 )
-from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, shards_for, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
@@ -59,6 +59,7 @@ def match_stream(
     from cepheid.runners.spark.started import Announced, announce
 
     chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
+    chosen = replace(chosen, shards=shards_for(df.sparkSession, chosen.shards))
     reading = reading or Options()
     events = arrow_schema(df.drop(BAD))
     union = Union(tuple((name, sharded(plan, chosen)) for name, plan in as_named(plans).items()))

@@ -45,12 +45,18 @@ class Clock:
     levels: Mapping[str, Clock] = field(default_factory=dict)  # of queries that read others' matches
     gone: tuple[int, ...] = ()  # the places of queries that are no longer there; not stored
 
-    def text(self, fingerprint: Fingerprint) -> str:
-        """As it is stored."""
-        told = asdict(self)
-        for each in (told, *told["levels"].values()):
-            del each["gone"]
-        return json.dumps({"version": VERSION, **fingerprint.spread(), **told})
+    def text(self, fingerprint: Fingerprint, token: str | None = None) -> str:
+        """As it is stored; a token says which of several states alike it belongs to."""
+        signed = {"token": token} if token is not None else {}
+        return json.dumps({"version": VERSION, **signed, **fingerprint.spread(), **self.told()})
+
+    def told(self) -> dict[str, Any]:
+        """What is stored, as JSON has it. (`asdict` copies deeply, which takes milliseconds with many queries.)"""
+        told = {name: value for name, value in vars(self).items() if name != "gone"}
+        told["chunks"] = [vars(chunk) for chunk in self.chunks]
+        told["queries"] = {name: vars(known) for name, known in self.queries.items()}
+        told["levels"] = {name: level.told() for name, level in self.levels.items()}
+        return told
 
     @classmethod
     def read(cls, text: str | None, fingerprint: Fingerprint) -> Clock:
@@ -58,7 +64,7 @@ class Clock:
         if text is None:
             return cls(queries=fingerprint.begun())
         told = _parsed(text)
-        version = told.pop("version", None)
+        version, _ = told.pop("version", None), told.pop("token", None)
         if not isinstance(version, int) or isinstance(version, bool) or version < _EARLIEST or version > VERSION:
             newer = isinstance(version, int) and version > VERSION
             raise DataError(
@@ -104,6 +110,16 @@ class Clock:
         if any(value is not None and (not isinstance(value, int) or isinstance(value, bool)) for value in numbers):
             raise _damaged()
         return clock
+
+
+def token_of(text: str | None) -> str | None:
+    """The token that a stored clock is signed with, if it is.
+
+    >>> token_of('{"version": 4, "token": "a1"}'), token_of('{"version": 3}'), token_of(None)
+    ('a1', None, None)
+    """
+    token = _parsed(text).get("token") if text is not None else None
+    return token if isinstance(token, str) else None
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from cepheid.model.loss_model import model_to_json
 from cepheid.plan.physical import Plan
 from cepheid.runners.spark.shipment import Shipment
 
-VERSION = 3  # of the format of the state
+VERSION = 4  # of the format of the state
 ALONE = ""  # the name of a query that has none
 _log = logging.getLogger("cepheid.stream")
 # Options that decide what is found.

@@ -18,12 +18,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.choose import WORTH_MEASURING, decide
+from cepheid.engine.data.candidates import candidates
+from cepheid.engine.data.matches import Matches
+from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.find import find, last_ends
+from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.output.overlap import Ended
 from cepheid.engine.retention import reach, retained
 from cepheid.errors import DataError, LimitError
 from cepheid.language import syntax as s
+from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.drift import look_at_arrivals
@@ -34,12 +40,13 @@ from cepheid.runners.stream.budget import FAIL, SEARCH, Budget
 from cepheid.runners.stream.carried import Carried, Pending
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import ALONE, Known
-from cepheid.runners.stream.idle_keys import Codes, any_awake, key_codes, packed_codes, parting_attributes
+from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
 
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
 LARGE = 8 << 20  # bytes; a longer table makes several chunks
+BRIEF = 1e5  # combinations of events; fewer are tried in less time than a thread takes to start
 FEW = 1000  # events; of fewer it does not matter whether they are read
 SMALLEST = 16  # events; a search of fewer that meets a limit is an error whatever may be shed
 CHUNK = "__chunk"
@@ -152,6 +159,11 @@ class Step:
 
     def finished(self, told: Outcome, store: Store, gathered: Gathered, moved: bool, until: int) -> Outcome:
         """The second half of a step: what is found in the events, and which of them stay."""
+        with sharing():
+            return self.decided_and_kept(told, store, gathered, moved, until)
+
+    def decided_and_kept(self, told: Outcome, store: Store, gathered: Gathered, moved: bool, until: int) -> Outcome:
+        """The same; what several queries need of the events is worked out once."""
         clock, events = told.clock, gathered.events
         gone = np.zeros(len(events), bool)
         results: tuple[tuple[int, pa.RecordBatch], ...] = ()
@@ -349,7 +361,9 @@ class Step:
             elif plan.bound.summary is not None:
                 totals.carry(store, known.place, plan, find_parts(plan, own, after, until))
                 continue
-            matches = find(plan, own, after, until, ended)
+            elif not self.may_complete(plan, own, after):
+                continue
+            matches = self.searched(plan, own, after, until, ended)
             if ended is not None:
                 store.end(known.place, write_ended(plan, {**ended, **last_ends(plan, own, matches)}, until))
             if plan.bound.summary is not None:
@@ -357,6 +371,37 @@ class Step:
                 continue
             for batch in result_batches(plan.bound, own, matches, shipment.schema):
                 yield number, batch
+
+    def may_complete(self, plan: Plan, own: EventTable, after: int | None) -> bool:
+        """Can a match complete after a time? Most queries of many wait for an event that has not come."""
+        if after is None or plan.bound.summary is not None or not can_sleep(plan):
+            return True
+        if not len(own) or own.time[-1] <= after:
+            return False
+        if plan.bound.pattern is not None:
+            return True
+        found = candidates(plan, own)
+        ends = found.mask >> (len(plan.bound.positives) - 1) & 1
+        return bool(ends[found.time > after].any())
+
+    def searched(self, plan: Plan, own: EventTable, after: int | None, until: int, ended: Ended | None) -> Matches:
+        """The matches of one query; a small search is not worth a thread of its own, nor statistics."""
+        if len(own) >= WORTH_MEASURING:
+            return find(plan, own, after, until, ended)
+        place = next(number for number, each in enumerate(self.plans) if each is plan)
+        plan, brief = self.decided[place], False
+        if plan.bound.pattern is None and not plan.bound.has_kleene and plan.bound.schema.lower is None:
+            sizes = np.diff(candidates(plan, own).starts).astype(np.float64)
+            brief = float((sizes ** len(plan.bound.positives)).sum()) <= BRIEF
+        with briefly(brief):
+            return find(plan, own, after, until, ended)
+
+    @cached_property
+    def decided(self) -> tuple[Plan, ...]:
+        """The plans with the engines that they get where there are too few events to measure any."""
+        nothing = np.empty(0, np.int64)
+        few = EventTable(pa.table({}), nothing, nothing)
+        return tuple(decide(plan, few) if plan.engine == AUTO else plan for plan in self.plans)
 
     def later(self, events: EventTable, since: int) -> EventTable:
         """The events after a time."""
