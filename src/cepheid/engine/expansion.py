@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
+from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import BEGINNING, find
@@ -43,6 +44,7 @@ EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_match
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The matches with after < completion <= until."""
+    plan, events = with_endings(plan, events)
     events, rows = _of_its_types(plan.bound, events)
     queries = _queries(plan, events)
     # An assignment that one pattern knows at once and another one only at the end of its window is known at once.

@@ -83,6 +83,7 @@ class _Binder:
             returns=returns,
             summary=self.summary(equivalence),
             gaps=tuple(self.gaps()),
+            untils=tuple(self.untils()),
             text=self.text,
         )
 
@@ -242,6 +243,12 @@ class _Binder:
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return (moment - _EPOCH) // timedelta(microseconds=1)
+
+    def untils(self) -> Iterator[tuple[str, s.Expression]]:
+        """The conditions that end groups."""
+        for component in self.query.components:
+            if component.until is not None:
+                yield component.variable, negation_normal_form(self.condition(component.until))
 
     # the window
 

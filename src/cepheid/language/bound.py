@@ -130,6 +130,7 @@ class BoundQuery:
     returns: tuple[tuple[str, s.Expression], ...] | None
     summary: BoundSummary | None = None
     gaps: tuple[tuple[str, BoundGap], ...] = ()
+    untils: tuple[tuple[str, s.Expression], ...] = ()  # of groups: the condition that ends them, on the group's name
     text: str | None = field(default=None, compare=False)
 
     @property
@@ -215,7 +216,7 @@ class BoundQuery:
         expressions = [conjunct.expression for conjunct in self.conjuncts]
         for branch in self.branches:
             expressions += [*branch.positive, *(part for _, parts in branch.negative for part in parts)]
-        expressions += [expression for _, expression in self.returns or ()]
+        expressions += [expression for _, expression in (*self.untils, *(self.returns or ()))]
         if self.summary is not None:
             found |= set(self.summary.by)
             expressions += [total.argument for total in self.summary.totals if total.argument is not None]

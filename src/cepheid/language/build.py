@@ -93,6 +93,7 @@ class Event(Elements):
     kleene: bool = False
     often: tuple[int, int | None] | None = None  # how many events, where it is not one, or one or more
     gap: s.Gap | None = None
+    end: s.Expression | None = None  # the condition that ends a group
 
     def as_(self, variable: str) -> Event:
         """The same place under a name."""
@@ -121,6 +122,21 @@ class Event(Elements):
     def times_or_more(self, least: int) -> Event:
         """At least so many events."""
         return replace(self, kleene=True, often=_rounds(least, None, open_ended=True))
+
+    def until(self, condition: Expr) -> Event:
+        """Where the group ends: it takes no event at or after the first later one, of any type, that passes this.
+
+        >>> b = event("B").one_or_more().as_("b")
+        >>> print(seq(event("A").as_("a"), b.until(b["x"] > 3)))
+        PATTERN SEQ(A a, B+ b[] UNTIL b.x > 3)
+        """
+        if not self.kleene:
+            hint = "write one_or_more(), zero_or_more() or times() in front of it"
+            raise QueryError("until() ends a group of events", hint=hint, code="until-of-one")
+        if not isinstance(condition, Expr):
+            hint = 'a condition is made of attributes of the event that ends it, such as b["x"] > 1'
+            raise QueryError(f"{condition!r} is no condition", hint=hint, code="bad-condition")
+        return replace(self, end=node_of(condition))
 
     def within_gap(self, within: int | timedelta | None = None, *, after: int | timedelta | None = None) -> Event:
         """How long after the event selected before it: less than `within`, at least `after`.
@@ -165,7 +181,7 @@ class Event(Elements):
     def part(self) -> Part:
         """This place as a part of a pattern."""
         often = self.often or (PLUS if self.kleene else None)
-        return single(replace(self.component(), gap=self.gap), often)
+        return single(replace(self.component(), gap=self.gap, until=self.end), often)
 
     def component(self, *, alone: bool = False) -> s.Component:
         """The syntax of this place; without a variable, the name of its type stands in for one."""

@@ -15,7 +15,7 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.partial import partial_problems
-from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, exposed, walk
+from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, children, exposed, is_list, labels_of, walk
 from cepheid.language.printing import expression_text
 from cepheid.language.totals import total_problems
 
@@ -47,7 +47,7 @@ def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
         return s.rebuild(node, change)
 
     where = change(query.where) if query.where is not None else None
-    return replace(query.with_values(change), where=where)
+    return replace(query.with_values(change).with_ends(change), where=where)
 
 
 def _definition_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
@@ -95,6 +95,7 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
     yield from (error(*found) for found in _definition_problems(query))
     yield from (error(*found) for found in _selection_problems(query))
     yield from (error(*found) for found in _text_problems(query))
+    yield from (error(*found) for found in _until_problems(query))
     if query.where is not None:
         yield from (error(*found) for found in _expression_problems(query, query.where, returned=False))
     for item in query.returns or ():
@@ -199,6 +200,38 @@ def _expression_pattern_problems(query: s.QuerySyntax, pattern: Pattern) -> Iter
             hint = "add WITHIN, for example WITHIN 1 hour"
             message = f"negation at the {place} of a pattern needs a window"
             yield message, by_name[name], "negation-without-within", hint
+
+
+def _until_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
+    """What is wrong with the conditions that end groups: each is on the one event that ends it, by the group's name."""
+    groups = [node for node in walk(query.pattern) if is_list(node)] if query.pattern is not None else []
+    within = {label for node in groups for part in children(node) if not isinstance(part, Single) for label in labels_of(part)}
+    known = [component.variable for component in query.components]
+    for component in query.components:
+        if component.until is None:
+            continue
+        name = component.variable
+        if name in within:
+            hint = "write it where the group is not part of another one"
+            yield "UNTIL inside a group that is repeated itself", component.until, "until-in-group", hint
+        for node in s.walk(component.until):
+            match node:
+                case s.Reference(variable=variable) if variable not in known:
+                    yield _unknown_variable(variable, known, node)
+                case s.Reference(variable=variable) | s.Length(variable=variable) if variable != name:
+                    hint = f"compare {name} with constants, and other events in WHERE"
+                    yield f"'{variable}' in what ends '{name}'", node, "until-of-several", hint
+                case s.Length() | s.Equivalence():
+                    hint = f"{name} is that event: write {name}.x"
+                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
+                case s.Reference(element=element) if element is not s.Element.SINGLE:
+                    hint = f"{name} is that event: write {name}.x"
+                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
+                case s.Call(function=function) if function.lower() in AGGREGATES:
+                    hint = f"{name} is that event: write {name}.x"
+                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
+                case s.Call(function=function, arguments=arguments):
+                    yield from _call_problems(node, function, arguments, {}, False)
 
 
 def _type(component: s.Component) -> str:

@@ -270,6 +270,9 @@ class ExpansionSearch:
             passed = self.stream.times[event] - self.stream.times[taken[-1]]
             if passed < (gap.after or 0) or (gap.within is not None and passed >= gap.within):
                 return False
+        own = [each for each, other in zip(taken, judged.positive, strict=False) if other.variable == step.variable]
+        if own and self.search.ended(step.variable, pseudo, own[0], event):
+            return False
         binding = self.binding(judged, (*taken, event))
         condition = self.search.evaluator.condition
         return all(condition(expression, binding, at) for expression, at in judged.tests.get(place, ()))

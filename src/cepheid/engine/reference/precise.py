@@ -18,6 +18,7 @@ from cepheid.language.missing import without_missing
 
 MAX_MATCHES = 200_000
 MAX_RUNS = 2_000_000
+_ENDING = "the event that ends a group"
 
 
 def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
@@ -123,10 +124,29 @@ class Search:
             return False
         grown = self.binding((*groups[:-1], (*groups[-1], event)))
         at = {component.variable: len(groups[-1])}
+        if self.ended(component.variable, groups, groups[-1][0], event):
+            return False
         return all(
             self.evaluator.holds(conjunct, grown, at)
             for conjunct in self.bound.conjuncts
             if conjunct.place == place and conjunct.phase is Phase.TAKE
+        )
+
+    def ended(self, variable: str, groups: Groups, first: int, event: int) -> bool:
+        """Does UNTIL end the group that began with `first` at or before an event?
+
+        It does where some event of the partition, of any type, that comes after the first one passes its condition.
+        """
+        condition = dict(self.bound.untils).get(variable)
+        if condition is None:
+            return False
+        condition, ending = _about_ending(condition), s.Component(_ENDING)
+        instants = self.stream.instants
+        return any(
+            instants[first] < instants[other] <= instants[event]
+            and self.equivalent(groups, ending, other)
+            and self.evaluator.condition(condition, {_ENDING: [self.stream.rows[other]]}, {})
+            for other in range(len(self.stream))
         )
 
     def can_close(self, groups: Groups) -> bool:
@@ -294,3 +314,8 @@ class Search:
             if self.partition(later) == own and self.position(later) >= due:
                 return self.stream.times[later]
         return NEVER
+
+
+def _about_ending(node: s.Expression) -> s.Expression:
+    """UNTIL's condition as one on an event that is none of the group: whatever the group's own is declared as."""
+    return s.Reference(_ENDING) if isinstance(node, s.Reference) else s.rebuild(node, _about_ending)
