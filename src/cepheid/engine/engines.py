@@ -65,8 +65,8 @@ def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The sequence engine and the lazy ones: single events, in any combination."""
     if bound.has_kleene:
         return "it does not know Kleene plus"
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return f"it selects events by skip_till_any_match, not {bound.strategy.value}"
+    if bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
+        return f"it selects events by skip_till_any_match, not {bound.strategy_text}"
     return precise(bound, lossy, imprecise)
 
 

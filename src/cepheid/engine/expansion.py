@@ -20,7 +20,6 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import LimitError
-from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.competing import Competition
 from cepheid.language.linear import (
@@ -89,7 +88,7 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     assert bound.pattern is not None
     patterns = _patterns(bound, 1)
     rounds = 1
-    competes = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    competes = bound.competes
     # A pattern competes with those of one round more, too.
     competition = Competition(bound, _patterns(bound, 2)) if competes else None
     while grows(bound):

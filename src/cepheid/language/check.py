@@ -17,6 +17,7 @@ from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.partial import partial_problems
 from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, children, exposed, is_list, labels_of, walk
 from cepheid.language.printing import expression_text
+from cepheid.language.step_strategies import step_problems
 from cepheid.language.totals import total_problems
 
 RESULT_COLUMNS = frozenset({"match_start", "match_end", "probability", "confidence", "earliest", "latest"})
@@ -205,7 +206,9 @@ def _expression_pattern_problems(query: s.QuerySyntax, pattern: Pattern) -> Iter
 def _until_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     """What is wrong with the conditions that end groups: each is on the one event that ends it, by the group's name."""
     groups = [node for node in walk(query.pattern) if is_list(node)] if query.pattern is not None else []
-    within = {label for node in groups for part in children(node) if not isinstance(part, Single) for label in labels_of(part)}
+    within = {
+        label for node in groups for part in children(node) if not isinstance(part, Single) for label in labels_of(part)
+    }
     known = [component.variable for component in query.components]
     for component in query.components:
         if component.until is None:
@@ -239,9 +242,13 @@ def _type(component: s.Component) -> str:
 
 
 def _selection_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
+    known = [component.variable for component in query.components]
+    for step in (step for selection in query.step_selections for step in selection.steps):
+        if step.variable not in known:
+            yield _unknown_variable(step.variable, known, step)
+    yield from step_problems(query)
     if query.selection is None:
         return
-    known = [component.variable for component in query.components]
     for name in query.selection.variables:
         if name not in known:
             yield _unknown_variable(name, known, query.selection)
@@ -431,6 +438,9 @@ def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     if selection is not None and selection.strategy in s.CONTIGUOUS:
         message = f"{selection.strategy.value} asks for events without gaps, and a missing event is a gap"
         yield message, selection, "threshold-strategy", "write skip_till_next_match or skip_till_any_match"
+    for steps in query.step_selections:
+        message = "strategies for single steps, and where events may be missing it is not known from which one"
+        yield message, steps, "threshold-strategy", "let one strategy govern all"
     if query.within is None:
         hint = "add WITHIN, for example WITHIN 12 hours"
         yield "a query with THRESHOLD needs a window", query.components[-1], "threshold-without-within", hint

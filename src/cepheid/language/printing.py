@@ -202,12 +202,17 @@ def _quoted(name: str) -> str:
 
 def _where_text(query: s.QuerySyntax) -> str:
     condition = expression_text(query.where) if query.where is not None else ""
+    steps = "".join(f" AND {_steps_text(selection)}" for selection in query.step_selections)
+    block = f"{{ {condition} }}" if condition else "{ }"
     if query.selection is None:
-        return condition
+        return f"{block}{steps}" if steps else condition
     kleene = {component.variable for component in query.components if component.kleene}
     variables = ", ".join(name_text(name) + ("[]" if name in kleene else "") for name in query.selection.variables)
-    block = f"{{ {condition} }}" if condition else "{ }"
-    return f"{query.selection.strategy.value}{f'({variables})' if variables else ''} {block}"
+    return f"{query.selection.strategy.value}{f'({variables})' if variables else ''} {block}{steps}"
+
+
+def _steps_text(selection: s.StepSelection) -> str:
+    return f"{selection.strategy.value}({', '.join(_reference_text(step) for step in selection.steps)})"
 
 
 def _without_needless_names(query: s.QuerySyntax) -> s.QuerySyntax:

@@ -237,6 +237,17 @@ class Selection(Node):
 
 
 @dataclass(frozen=True)
+class StepSelection(Node):
+    """A strategy for single steps: how the named events are reached from the event selected before them.
+
+    `b` and `b[1]` are the first event of a group, `b[i]` the further ones, `b[]` both.
+    """
+
+    strategy: Strategy
+    steps: tuple[Reference, ...]
+
+
+@dataclass(frozen=True)
 class Window(Node):
     """`WITHIN 12 hours`, `WITHIN 500` (the time column's own unit), `WITHIN 100 EVENTS`, `WITHIN T`."""
 
@@ -318,6 +329,7 @@ class QuerySyntax(Node):
     pattern: Pattern | None = None
     definitions: tuple[Definition, ...] = ()
     sources: tuple[str, ...] = ()  # FROM: queries whose matches are the events of this one
+    step_selections: tuple[StepSelection, ...] = ()  # beside the query's own strategy
 
     def conditions(self) -> tuple[Expression, ...]:
         """WHERE, what DEFINE says, and where groups end."""
@@ -445,6 +457,7 @@ def mentioned_words(query: QuerySyntax) -> frozenset[str]:
     In a filter query a word alone is an attribute: `EVENT price WHERE price > 3` is about events of type price.
     """
     found = set(query.selection.variables) if query.selection else set()
+    found |= {step.variable for selection in query.step_selections for step in selection.steps}
     expressions = [query.where] if query.where is not None else []
     expressions += [component.until for component in query.components if component.until is not None]
     expressions += query.values()

@@ -69,7 +69,7 @@ def _compared(bound: BoundQuery) -> BoundQuery:
 
 
 def _endings(bound: BoundQuery, ending: s.Expression, events: EventTable) -> Int64s:
-    """For each event the instant of the first later one of its partition that passes a condition; NEVER if none does."""
+    """For each event the instant of the first later one of its partition that passes a condition, or NEVER."""
     table = events.table
     columns: dict[str, Any] = {}
 
