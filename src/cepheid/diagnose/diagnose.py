@@ -52,7 +52,7 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
     if bound.pattern is not None:
         hint = "ask about one of the sequences that it stands for"
         raise CepheidError("why() explains patterns that are plain sequences", hint=hint)
-    keys = () if bound.strategy is s.Strategy.STRICT_CONTIGUITY else bound.equivalence
+    keys = () if bound.strict else bound.equivalence
     table, sample = thinned(arrow, keys, most_events)
     subject = Subject(bound, ordered(table, bound.schema), given.model, given.scoring)
     components = tuple(_component_count(subject, component) for component in bound.components)
@@ -217,8 +217,8 @@ def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Wit
     for negation in subject.bound.negations:
         kept = [c for c in subject.bound.components if c is not negation.component]
         counted("negation", component_text(negation.component), subject.relaxed(components=kept))
-    if subject.bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        counted("strategy", subject.bound.strategy.value, subject.relaxed(any_strategy=True))
+    if subject.bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
+        counted("strategy", subject.bound.strategy_text, subject.relaxed(any_strategy=True))
     output = subject.bound.syntax.output
     if output.mode is not s.OutputMode.ALL:
         counted("output", f"OUTPUT {output.mode.value}", subject.relaxed())

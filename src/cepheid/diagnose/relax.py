@@ -110,12 +110,17 @@ class Subject:
         if selection is not None:
             names = tuple(name for name in selection.variables if name in variables)
             selection = None if any_strategy else replace(selection, variables=names)
+        steps = [
+            replace(each, steps=tuple(step for step in each.steps if step.variable in variables))
+            for each in (() if any_strategy else syntax.step_selections)
+        ]
         changed = replace(
             syntax,
             components=kept,
             sequence=syntax.sequence or len(kept) > 1,
             where=_joined(conditions),
             selection=selection,
+            step_selections=tuple(each for each in steps if each.steps),
             within=syntax.within if isinstance(window, str) else window,
             threshold=None,
             confidence=None,

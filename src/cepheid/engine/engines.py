@@ -47,6 +47,8 @@ def anything(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The run engines: every strategy and Kleene plus, over streams that are exact."""
+    if _ends_across_partitions(bound):
+        return "UNTIL looks at the events of a partition, and some are of every partition"
     if bound.pattern is not None:
         return "its patterns are plain sequences"
     if imprecise:
@@ -54,12 +56,17 @@ def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     return "it takes every event as seen" if lossy else None
 
 
+def _ends_across_partitions(bound: BoundQuery) -> bool:
+    """Has it UNTIL, and may an event that ends a group lack the attribute that parts events?"""
+    return bool(bound.untils) and any(bound.schema.types_lacking(name) for name in bound.equivalence)
+
+
 def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The sequence engine and the lazy ones: single events, in any combination."""
     if bound.has_kleene:
         return "it does not know Kleene plus"
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return f"it selects events by skip_till_any_match, not {bound.strategy.value}"
+    if bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
+        return f"it selects events by skip_till_any_match, not {bound.strategy_text}"
     return precise(bound, lossy, imprecise)
 
 
@@ -67,6 +74,8 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """Patterns with optional parts, alternatives, groups and any order, by the linear ones they stand for."""
     if bound.pattern is None:
         return "it is for patterns that are more than a sequence"
+    if _ends_across_partitions(bound):
+        return "UNTIL looks at the events of a partition, and some are of every partition"
     return refusal(bound)
 
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
+from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import LimitError
-from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.competing import Competition
 from cepheid.language.linear import (
@@ -43,6 +43,7 @@ EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_match
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The matches with after < completion <= until."""
+    plan, events = with_endings(plan, events)
     events, rows = _of_its_types(plan.bound, events)
     queries = _queries(plan, events)
     # An assignment that one pattern knows at once and another one only at the end of its window is known at once.
@@ -87,7 +88,7 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     assert bound.pattern is not None
     patterns = _patterns(bound, 1)
     rounds = 1
-    competes = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    competes = bound.competes
     # A pattern competes with those of one round more, too.
     competition = Competition(bound, _patterns(bound, 2)) if competes else None
     while grows(bound):

@@ -16,6 +16,14 @@ def check_meaning(bound: BoundQuery) -> None:
     """Some clauses say nothing where every match is certain, others where times are not."""
     if bound.pattern is not None:
         _check_expression(bound)
+    if bound.mixed and (bound.schema.lower is not None or bound.syntax.threshold is not None):
+        unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
+        message = f"a strategy for single steps needs to know the event before them, and {unsure}"
+        raise QueryError(message, hint="let one strategy govern all steps", code="steps-unsure")
+    if bound.untils and (bound.schema.lower is not None or bound.syntax.threshold is not None):
+        unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
+        hint = "leave UNTIL out, or put its condition into WHERE for every event of the group"
+        raise QueryError(f"UNTIL needs to know which event came first, and {unsure}", hint=hint, code="until-unsure")
     if bound.schema.lower is not None:
         if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
             unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
@@ -53,6 +61,9 @@ def check_options(bound: BoundQuery, options: PlanOptions) -> None:
                 raise CepheidError(f"{name} is for imprecise times", hint=GIVE_BOUNDS)
     if bound.pattern is not None and options.model is not None:
         raise CepheidError("a loss model needs a pattern that is a plain sequence", hint="leave model out")
+    if options.model is not None and (bound.untils or bound.mixed):
+        what = "UNTIL" if bound.untils else "a strategy for single steps"
+        raise CepheidError(f"{what} needs every event, and a loss model says that some are missing", hint="omit one")
     if not is_lossy(bound, options.model):
         for name in FOR_MISSING:
             if name in given:

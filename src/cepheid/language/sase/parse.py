@@ -29,6 +29,7 @@ from cepheid.language.sase.parse_pattern import (
 )
 from cepheid.language.sase.parse_values import case_of, duration_of, like_of
 from cepheid.language.sase.syntax_errors import syntax_error
+from cepheid.language.step_strategies import with_own_strategy
 from cepheid.language.units import unit_named
 
 MAX_TEXT = 100_000  # characters; a longer text is surely not a query
@@ -60,7 +61,8 @@ def parse(text: str) -> s.QuerySyntax:
     except VisitError as error:
         raise error.orig_exc from None
     _check_expressions(query, text)
-    return _aggregate_all_before(_name_all_in_selection(_resolve_bare_words(query)))
+    query = _resolve_bare_words(query)
+    return _aggregate_all_before(_name_all_in_selection(_with_own_strategy(query, text)))
 
 
 @cache
@@ -194,6 +196,13 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         gap = s.Gap(lengths.get("after"), lengths.get("within"), span=_span(meta))
         return replace(part, components=(replace(part.components[0], gap=gap),))
 
+    def ended(self, meta: Meta, parts: list[Any]) -> Part:
+        part, condition = parts
+        if len(part.components) != 1 or part.components[0].negative or not part.components[0].kleene:
+            hint = "write it behind one component that takes several events, for example B+ b[] UNTIL b.x = 0"
+            self.fail("UNTIL ends a group of events", _span(meta), "until-of-one", hint)
+        return replace(part, components=(replace(part.components[0], until=condition),))
+
     def gap_after(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
         return "after", self._length(parts, _span(meta))
 
@@ -225,11 +234,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     # clauses
 
     def where_selection(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        call, condition = parts
-        return "where", _span(meta), self._where(condition, self._selection(call))
+        call, condition, *steps = parts
+        return "where", _span(meta), self._where(condition, [self._selection(call)], steps)
 
     def where_plain(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "where", _span(meta), self._where(parts[0], None)
+        return "where", _span(meta), self._where(parts[0], [], parts[1:])
 
     def conditions(self, meta: Meta, parts: list[Any]) -> s.Expression:
         """Conditions separated by commas all hold (TIME section 5.1)."""
@@ -239,38 +248,48 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         flat = [inner for part in parts for inner in (part.operands if isinstance(part, s.And) else (part,))]
         return s.And(tuple(flat), span=_span(meta))
 
-    def _where(self, condition: s.Expression | None, selection: s.Selection | None) -> dict[str, Any]:
-        """Strategies written as conjuncts (TIME, Query 1) leave the condition and become the selection."""
+    def _where(self, condition: s.Expression | None, own: list[s.Selection], behind: list[s.Call]) -> dict[str, Any]:
+        """Strategies written as conjuncts (TIME, Query 1) leave the condition.
+
+        Which of them is the query's own, and which are for single steps, is known with the components.
+        """
         conjuncts = condition.operands if isinstance(condition, s.And) else (condition,) if condition else ()
         kept: list[s.Expression] = []
+        written: list[s.StepSelection] = []
         for conjunct in conjuncts:
             if isinstance(conjunct, s.Call) and conjunct.function.lower().replace("-", "_") in _STRATEGIES:
-                if selection is not None:
-                    self.fail("a second event selection strategy", conjunct.span, "duplicate-strategy", "leave one out")
-                selection = self._selection(conjunct)
+                written.append(self._steps(conjunct))
             else:
                 kept.append(conjunct)
-        if not kept:
-            return {"where": None, "selection": selection}
-        span = condition.span if condition else s.NOWHERE
-        return {"where": kept[0] if len(kept) == 1 else s.And(tuple(kept), span=span), "selection": selection}
+        written += [self._steps(call) for call in behind]
+        clause: dict[str, Any] = {"where": None, "selection": own[0] if own else None}
+        if kept:
+            span = condition.span if condition else s.NOWHERE
+            clause["where"] = kept[0] if len(kept) == 1 else s.And(tuple(kept), span=span)
+        return {**clause, "step_selections": tuple(written)}
 
     def _selection(self, call: s.Call) -> s.Selection:
+        written = self._steps(call)
+        return s.Selection(written.strategy, tuple(step.variable for step in written.steps), span=call.span)
+
+    def _steps(self, call: s.Call) -> s.StepSelection:
         name = call.function.lower().replace("-", "_")
         span = (call.span[0], call.span[0] + len(call.function))
         if name not in _STRATEGIES:
             guess = closest(name, _STRATEGIES)
             hint = f"did you mean {guess}?" if guess else "one of " + ", ".join(_STRATEGIES)
             self.fail(f"no event selection strategy '{call.function}'", span, "unknown-strategy", hint)
-        variables = []
+        steps: list[s.Reference] = []
         for argument in call.arguments:
             match argument:
-                case s.Name(name=variable) | s.Reference(variable=variable):
-                    variables.append(variable)
+                case s.Name(name=variable):
+                    steps.append(s.Reference(variable, span=argument.span))
+                case s.Reference():
+                    steps.append(argument)
                 case _:
                     hint = "name variables alone, such as (a, b[])"
                     self.fail("a strategy is written over variables", argument.span, "bad-strategy", hint)
-        return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
+        return s.StepSelection(_STRATEGIES[name], tuple(steps), span=call.span)
 
     def from_(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         return "from", _span(meta), {"sources": tuple(_word(part) for part in parts)}
@@ -568,6 +587,15 @@ def _aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:
 
     where = change(query.where, False) if query.where is not None else None
     return replace(query.with_values(lambda value: change(value, False)), where=where)
+
+
+def _with_own_strategy(query: s.QuerySyntax, text: str) -> s.QuerySyntax:
+    """Of the strategies written as conjuncts, the one that names all variables or none is the query's own."""
+    try:
+        return with_own_strategy(query)
+    except QueryError as error:
+        start, end = error.start or 0, error.end or 0
+        raise QueryError(error.message, text=text, start=start, end=end, hint=error.hint, code=error.code) from None
 
 
 def _name_all_in_selection(query: s.QuerySyntax) -> s.QuerySyntax:

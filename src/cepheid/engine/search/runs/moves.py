@@ -24,6 +24,7 @@ from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.kernels.windows import in_window
 from cepheid.engine.program.tables import (
     BEGIN,
+    BEGUN_BY,
     CASE,
     CLOSE,
     CONTIGUOUS,
@@ -31,11 +32,14 @@ from cepheid.engine.program.tables import (
     FIRST_AT,
     KLEENE,
     LAST_AT,
+    MIXED,
     PREVIOUS_AT,
     PROGRAM,
     SKIP_ANY,
     SKIP_NEXT,
+    STRICT,
     TAKE,
+    TAKEN_BY,
     TIME_WINDOW,
     WALKS_FROM,
     Program,
@@ -70,6 +74,7 @@ FACTS = 8
     UNTIL,
 ) = range(17)
 STATE = 17
+TAKES_NO_MORE = 2  # beside CLOSED: the strategy of its group lets it take no further event
 BLANK = 0  # the slot that stands for "no run yet"
 
 BEGINNING, PATHS = range(2)  # a row of a tally
@@ -330,6 +335,26 @@ def spawn(
         state[FREE] = slot
 
 
+@borrowing(types.int64(EVENTS, types.int64, types.int64))
+def chance_of(events: Events, strategy: int, last: int) -> int:
+    """Under contiguity the one instant at which a run can go on."""
+    return int(events.facts[INSTANT, last] + 1 if strategy == STRICT else events.facts[CHANCE, last])
+
+
+@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64))
+def may_reach(events: Events, strategy: int, last: int, instant: int) -> bool:
+    """May a step that a strategy governs be made at an instant, from the last event?"""
+    return strategy < CONTIGUOUS or chance_of(events, strategy, last) == instant
+
+
+@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64, types.boolean))
+def stays_possible(events: Events, strategy: int, last: int, instant: int, relevant: bool) -> bool:
+    """May the step still be made after an instant, which held an event that is `relevant`?"""
+    if strategy >= CONTIGUOUS:
+        return chance_of(events, strategy, last) > instant
+    return strategy == SKIP_ANY or not relevant
+
+
 @borrowing(types.boolean(QUERY, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
 def advance(query: Query, runs: Runs, books: Books, slot: int, low: int, high: int, horizon: int) -> bool:
     """Shows a run the events of one instant, low : high; says whether the run itself lives on.
@@ -348,7 +373,17 @@ def advance(query: Query, runs: Runs, books: Books, slot: int, low: int, high: i
         if chance != events.facts[INSTANT, low]:
             return bool(chance > events.facts[INSTANT, low])
     may_take = not blank and program.place[place, KLEENE] == 1
-    may_begin = following < program.places and rows[slot, CLOSED] == 1
+    may_begin = following < program.places and rows[slot, CLOSED] & 1 == 1
+    mixed = program.strategy == MIXED and not blank
+    last, instant = events.facts[INSTANT, low], events.facts[INSTANT, low]
+    group_open, could_begin = may_take, may_begin
+    if mixed:
+        last = rows[slot, at + program.place[place, LAST_AT]]
+        taken_by, begun_by = program.place[place, TAKEN_BY], program.place[following, BEGUN_BY]
+        group_open = may_take and rows[slot, CLOSED] & TAKES_NO_MORE == 0
+        group_open = group_open and stays_possible(events, taken_by, last, instant - 1, False)
+        may_take = group_open and may_reach(events, taken_by, last, instant)
+        may_begin = may_begin and may_reach(events, begun_by, last, instant)
     taken = begun = over = False
     for event in range(low, high):
         takes = may_take and events.facts[MASK, event] & (1 << place) != 0
@@ -380,6 +415,12 @@ def advance(query: Query, runs: Runs, books: Books, slot: int, low: int, high: i
             if passes(query, moment, runs, slot, books, entry):
                 taken, begun = taken or move == 0, begun or move == 1
                 spawn(query, runs, books, slot, target, event, move == 1, horizon)
+    if mixed:
+        relevant = taken if group_open else begun
+        takes = group_open and stays_possible(events, program.place[place, TAKEN_BY], last, instant, relevant)
+        begins = could_begin and stays_possible(events, program.place[following, BEGUN_BY], last, instant, relevant)
+        rows[slot, CLOSED] = (1 if begins else 0) | (0 if takes else TAKES_NO_MORE)
+        return not over and (takes or begins)
     if blank or program.strategy == SKIP_ANY:
         return not over
     return program.strategy == SKIP_NEXT and not over and not (taken if may_take else begun)

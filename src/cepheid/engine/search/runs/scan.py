@@ -15,7 +15,7 @@ from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, MERGEABLE, PROGRAM, Program
+from cepheid.engine.program.tables import BEGUN_BY, CONTIGUOUS, KLEENE, MERGEABLE, MIXED, PROGRAM, TAKEN_BY, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
 from cepheid.engine.search.runs.by_value import (
     BY_VALUE,
@@ -290,6 +290,15 @@ def close_instant(
         state[OVERFLOW] = RUNS_REACHED
 
 
+@borrowing(types.boolean(PROGRAM, types.int64))
+def is_hurried(program: Program, place: int) -> bool:
+    """Do runs that have filled a place end with the next instant, whatever it holds, if they cannot go on there?"""
+    if program.strategy != MIXED or place < 0:
+        return program.strategy == CONTIGUOUS
+    taking = program.place[place, KLEENE] == 1 and program.place[place, TAKEN_BY] < CONTIGUOUS
+    return not taking and (place + 1 == program.places or program.place[place + 1, BEGUN_BY] >= CONTIGUOUS)
+
+
 @borrowing(types.int64(QUERY, RUNS, BOOKS, LISTS, INT64S, types.int64, types.int64, types.int64))
 def follow(
     query: Query,
@@ -330,7 +339,7 @@ def follow(
             takes = place >= 0 and program.place[place, KLEENE] == 1 and bits & (1 << place) != 0
             begins = place + 1 < program.places and firsts & (1 << (place + 1)) != 0
             # Only contiguity looks at runs that no event of this instant can move.
-            while slot >= 0 and (takes or begins or program.strategy == CONTIGUOUS):
+            while slot >= 0 and (takes or begins or is_hurried(program, place)):
                 following = runs.rows[slot, NEXT]
                 lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
                 if lives:
