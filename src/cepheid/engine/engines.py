@@ -27,6 +27,7 @@ from cepheid.plan.options import (
     TreeOptions,
 )
 from cepheid.plan.physical import Plan
+from cepheid.plan.states import compile_states
 from cepheid.plan.statistics import Statistics
 
 Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events be missing, are times imprecise
@@ -77,6 +78,18 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     if _ends_across_partitions(bound):
         return "UNTIL looks at the events of a partition, and some are of every partition"
     return refusal(bound)
+
+
+def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The same patterns by one automaton: groups, alternatives and optional parts are states and edges."""
+    if bound.pattern is None:
+        return "it is for patterns that are more than a sequence"
+    if imprecise or lossy:
+        return "it takes every event as seen, at a time that is known"
+    if bound.untils or bound.mixed:
+        return "UNTIL and strategies for single steps are judged for each linear pattern by itself"
+    found = compile_states(bound)
+    return found if isinstance(found, str) else None
 
 
 def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
@@ -231,6 +244,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
         Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
         Engine("expansion", NoOptions, expressions, Fixed(1.0), "expansion:run"),
+        Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run_states", "states_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
         Engine("points", ImpreciseOptions, points, Fixed(10.0), "search.points:run_points"),

@@ -28,6 +28,7 @@ EngineName = Literal[
     "points",
     "intervals",
     "expansion",
+    "states",
 ]
 Scoring = Literal["exact", "paper", "posterior"]
 Method = Literal["auto", "query-order", "any-state", "sorted", "selectivity"]

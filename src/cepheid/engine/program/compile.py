@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from cepheid.engine.data.columns import ColumnLayout
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.limits import MOST_PLACES
 from cepheid.engine.program.equivalence import Key, equivalence_keys
+from cepheid.engine.program.graph import Graph, expression_graph
 from cepheid.engine.program.missing import TRUE, without
-from cepheid.engine.program.placing import Order, Placed, PlacedNegation, Test, place_conditions
+from cepheid.engine.program.placing import Order, Placed, PlacedNegation, Test, place_conditions, place_on_edges
 from cepheid.engine.program.registers import Kept, Registers, Slots
 from cepheid.engine.program.tables import (
     CONTIGUOUS,
@@ -36,11 +38,12 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
+from cepheid.plan.states import States
 
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
 
 
-_Programs = dict[tuple["Order", bool, bool, bool], "CompiledProgram"]
+_Programs = dict[tuple["Order | Literal['states']", bool, bool, bool], "CompiledProgram"]
 _kept: dict[int, tuple[weakref.ref[BoundQuery], _Programs]] = {}  # by the identity of the bound query
 
 
@@ -78,14 +81,33 @@ def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: b
     missing: each test is compiled once for each set of missing events among those it needs. The case of a test is the
     first of these; a search adds a number whose bits say which are missing, the first needed place the lowest bit.
     """
-    placed = place_conditions(bound, order, push, variants)
+    keyed = order is None and not variants
+    return _compile_placed(bound, place_conditions(bound, order, push, variants), keyed=keyed, variants=variants)
+
+
+def compile_states_program(bound: BoundQuery, automaton: States) -> tuple[CompiledProgram, Graph]:
+    """The program of a pattern that is an expression, and its states; kept like every other."""
+    kept = _kept.get(id(bound))
+    if kept is None or kept[0]() is not bound:
+        number = id(bound)
+        kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
+        _kept[number] = kept
+    asked = ("states", True, False, is_interpreted())
+    if asked not in kept[1]:
+        kept[1][asked] = _compile_placed(bound, place_on_edges(bound, automaton), keyed=False, variants=False)
+    negated = {negation.component.variable: number for number, negation in enumerate(bound.negations)}
+    first_moment = 3 * len(bound.positives) + len(negated)
+    return kept[1][asked], expression_graph(automaton, bound.place_of, negated, first_moment)
+
+
+def _compile_placed(bound: BoundQuery, placed: Placed, *, keyed: bool, variants: bool) -> CompiledProgram:
     slots = Slots(bound)
     registers = Registers(bound, (condition for test in placed.tests() for condition in test.conditions))
     cases, bases = _cases(bound, placed, slots, registers, variants)
     predicate = compile_cases(cases, bound.schema, any_variables(bound))
     keys: list[list[Key] | None] = [None] * len(bound.positives)
     key_attributes: dict[str, DataType] = {}
-    if order is None and not variants and not bound.mixed:  # a run may have lost a way to go on that an equal one has
+    if keyed and not bound.mixed:  # a run may have lost a way to go on that an equal one has
         keys, key_attributes = equivalence_keys(bound, slots, registers)
     kept = registers.by_place()
     layout = _layout(bound, predicate.layout, kept, key_attributes)
@@ -132,8 +154,11 @@ def _cases(
     names = [component.variable for component in bound.positives]
     cases: list[Case] = []
     bases: list[int] = []
+    known: dict[tuple[object, ...], int] = {}  # edges of an automaton often test the same
     for test in placed.tests():
-        bases.append(len(cases))
+        bases.append(known.setdefault((test.conditions, test.walks), len(cases)))
+        if bases[-1] < len(cases):
+            continue
         source = registers.source(frozenset(names[place] for place, _ in test.walks))
         for conditions in _variants(test, names) if variants else [test.conditions]:
             cases.append(Case(conditions, slots.of, source))

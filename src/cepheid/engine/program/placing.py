@@ -26,6 +26,8 @@ from cepheid.plan.placement import (
     linked_negations,
     take_conjuncts,
 )
+from cepheid.plan.states import States
+from cepheid.plan.states import Test as EdgeTest
 
 Order = tuple[int, ...] | Literal["any"] | None
 
@@ -67,6 +69,21 @@ class Placed:
 def place_conditions(bound: BoundQuery, order: Order, push: bool, variants: bool) -> Placed:
     """Puts every condition of a query where a search that fills places in an order can test it."""
     return _Placing(bound, order, push, variants).place()
+
+
+def place_on_edges(bound: BoundQuery, automaton: States) -> Placed:
+    """The conditions of a pattern that is an expression: those of each edge and of what it passes, and of each end."""
+    placing = _Placing(bound, None, True, False)
+    nothing: list[tuple[Test, ...]] = [()] * (3 * len(bound.positives) + len(bound.negations))
+    moments = nothing
+    for state in automaton.states:
+        for edge in state.edges:
+            moments = [*moments, placing.edge_tests(edge.tests)]
+            moments += [placing.edge_tests(tests) for _, tests in edge.negated]
+        moments.append(placing.edge_tests(state.tests) if state.final else ())
+    # Edges say where negated components are judged, not places.
+    negations = [replace(placed, judged_at=-1) for placed in placing.negations(placing.branches[0])]
+    return Placed(False, 1, tuple(moments), tuple(negations))
 
 
 class _Placing:
@@ -117,6 +134,20 @@ class _Placing:
             found.append(Test((conjunct.expression,), walks, self.needs([conjunct.expression])))
         if plain:
             found.insert(0, Test(tuple(plain), (), self.needs(plain)))
+        return tuple(found)
+
+    def edge_tests(self, tests: Iterable[EdgeTest]) -> tuple[Test, ...]:
+        """The tests of an edge, but for what is decided beforehand."""
+        done = {part for each in self.bound.components for part in own_conditions(self.bound, each)}
+        done |= {part for each in self.bound.positives for part in first_conditions(self.bound, each)}
+        found: list[Test] = []
+        plain = tuple(test.expression for test in tests if not test.walked and test.expression not in done)
+        if plain:
+            found.append(Test(plain, (), self.needs(plain)))
+        for test in tests:
+            if test.walked:
+                walks = tuple((self.bound.place_of[name], False) for name in test.walked)
+                found.append(Test((test.expression,), walks, self.needs([test.expression])))
         return tuple(found)
 
     # positive components

@@ -19,11 +19,12 @@ from cepheid.engine.search.runs.buffer import Rows, collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
-from cepheid.engine.search.runs.prepare import Prepared, prepare, to_matches, waits_for_values
+from cepheid.engine.search.runs.prepare import Prepared, prepare, prepare_states, to_matches, waits_for_values
 from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, Asked, scan
 from cepheid.errors import LimitError
 from cepheid.plan.automaton import Automaton, compile_automaton
 from cepheid.plan.physical import Plan
+from cepheid.plan.states import compile_states
 
 __all__ = [
     "Automaton",
@@ -34,12 +35,21 @@ __all__ = [
     "find_compressed",
     "run",
     "run_backtracking",
+    "run_states",
+    "states_text",
 ]
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until."""
     prepared = prepare(plan, events)
+    listed, _, _, state = _scan(prepared, VERBOSE, after, until)
+    return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
+
+
+def run_states(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+    """The same for a pattern that is an expression: groups, alternatives and optional parts are states and edges."""
+    prepared = prepare_states(plan, events)
     listed, _, _, state = _scan(prepared, VERBOSE, after, until)
     return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
 
@@ -73,7 +83,7 @@ def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> 
     limits = plan.limits
     listed, state = backtrack(
         prepared.events,
-        prepared.compiled.program,
+        prepared.machine,
         prepared.columns,
         prepared.compiled.predicate.call,
         prepared.widths._replace(key=0),
@@ -86,6 +96,12 @@ def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> 
 def automaton_text(plan: Plan) -> str:
     """The automaton of a plan's query, for explain."""
     return compile_automaton(plan.bound).describe()
+
+
+def states_text(plan: Plan) -> str:
+    """The states of a plan's pattern, for explain."""
+    found = compile_states(plan.bound)
+    return found if isinstance(found, str) else found.describe()
 
 
 def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed, Rows, Rows, Int64s]:
@@ -101,7 +117,7 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
     widths = prepared.widths if merging else prepared.widths._replace(key=0)
     found: tuple[Listed, Rows, Rows, Int64s] = scan(
         prepared.events,
-        program,
+        prepared.machine,
         prepared.columns,
         prepared.compiled.predicate.call,
         waits_for_values(prepared),

@@ -19,7 +19,7 @@ from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.program.graph import GRAPH, Graph
 from cepheid.engine.search.runs.enumerate import LISTED, Listed
 from cepheid.engine.search.runs.moves import (
     ACCEPTED,
@@ -44,12 +44,14 @@ from cepheid.engine.search.runs.moves import (
 )
 from cepheid.engine.search.runs.scan import (
     ASKED,
+    MACHINE,
     NO_LIMIT,
     NOTHING_REACHED,
     OFTEN,
     RUNS_REACHED,
     VERBOSE,
     Asked,
+    Machine,
     cramped,
     drain,
     new_books,
@@ -69,8 +71,8 @@ def after_instant(events: Events, event: int, end: int) -> int:
 FIRST, GOING = range(2)  # where the search stands: the event that runs begin with now, and whether one is under way
 
 
-@borrowing(types.int64(QUERY, RUNS, BOOKS, INT64S, types.int64, types.int64))
-def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, most_runs: int) -> int:
+@borrowing(types.int64(QUERY, GRAPH, RUNS, BOOKS, INT64S, types.int64, types.int64))
+def search(query: Query, graph: Graph, runs: Runs, books: Books, cursor: Int64s, end: int, most_runs: int) -> int:
     """Follows the runs of a partition, depth first, as far as there is room; says how much is needed, 0 at the end."""
     events, program, state = query.events, query.program, books.state
     while cursor[FIRST] < end and state[OVERFLOW] == NOTHING_REACHED:
@@ -78,7 +80,7 @@ def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, mos
         if cursor[GOING] == 0:
             if cramped(runs, books, 3, 0):
                 return 3
-            advance(query, runs, books, BLANK, first, first + 1, first)
+            advance(query, graph, runs, books, BLANK, first, first + 1, first)
             if state[FRESH] >= 0:
                 runs.rows[state[FRESH], RESUME] = after_instant(events, first, end)
             cursor[GOING] = 1
@@ -96,7 +98,7 @@ def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, mos
                 return int(2 * (high - low) + 1)
             state[FRESH] = below
             state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], high - first)  # what may have to be read again
-            lives = advance(query, runs, books, slot, low, high, first)
+            lives = advance(query, graph, runs, books, slot, low, high, first)
             child, oldest = state[FRESH], -1
             while child != below:
                 runs.rows[child, RESUME] = high
@@ -121,10 +123,10 @@ def search(query: Query, runs: Runs, books: Books, cursor: Int64s, end: int, mos
     return 0
 
 
-@search_kernel(types.Tuple((LISTED, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED))
+@search_kernel(types.Tuple((LISTED, INT64S))(EVENTS, MACHINE, COLUMNS, FUNCTION, WIDTHS, LISTED, ASKED))
 def backtrack(
     events: Events,
-    program: Program,
+    machine: Machine,
     columns: Columns,
     predicate: Any,
     widths: Widths,
@@ -132,6 +134,7 @@ def backtrack(
     asked: Asked,
 ) -> tuple[Listed, Int64s]:
     """Every run of every partition, one at a time: the matches written down, and counters."""
+    program, graph = machine.program, machine.graph
     books = new_books(events.facts.shape[1], widths, asked.after, asked.until, False)
     state = books.state
     runs = new_runs(256, widths, state)
@@ -143,7 +146,7 @@ def backtrack(
         end = events.starts[part + 1]
         needed = 1
         while needed > 0 and state[OVERFLOW] == NOTHING_REACHED:
-            needed = search(query, runs, books, cursor, end, asked.most_runs)
+            needed = search(query, graph, runs, books, cursor, end, asked.most_runs)
             listed = drain(books, listed, VERBOSE, asked.most_matches)
             runs, books = with_room(runs, books, cursor[FIRST], needed, 0, NO_LIMIT)
         if state[OVERFLOW] != NOTHING_REACHED:

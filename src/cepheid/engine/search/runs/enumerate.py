@@ -62,6 +62,17 @@ SEARCH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S), Search)
 ROW, WAITING = range(2)
 
 
+@borrowing(types.void(LISTED, INT64_ROWS, types.int64, types.int64, types.int64))
+def place_by_place(listed: Listed, path: Rows, match: int, start: int, depth: int) -> None:
+    """Writes the events of a match down again, place by place."""
+    for place in range(listed.sizes.shape[1]):
+        if listed.sizes[match, place] > 0:
+            for step in range(depth, -1, -1):
+                if path[step, 1] == place:
+                    listed.events[start] = path[step, 0]
+                    start += 1
+
+
 @borrowing(types.boolean(LISTED, SEARCH, INT64_ROWS, INT64_ROWS, types.int64, types.int64))
 def write_some(listed: Listed, search: Search, entries: Rows, accepted: Rows, end: int, limit: int) -> bool:
     """Writes matches down as far as there is room; True when all are, or `limit` of them, or very many events."""
@@ -97,10 +108,14 @@ def write_some(listed: Listed, search: Search, entries: Rows, accepted: Rows, en
                     break
                 for place in range(listed.sizes.shape[1]):
                     listed.sizes[match, place] = 0
+                in_order = True  # are places filled one after the other, as in every sequence?
                 for step in range(depth, -1, -1):
                     listed.events[position] = path[step, 0]
                     listed.sizes[match, path[step, 1]] += 1
+                    in_order = in_order and (step == depth or path[step, 1] >= path[step + 1, 1])
                     position += 1
+                if not in_order:
+                    place_by_place(listed, path, match, position - depth - 1, depth)
                 listed.known[match] = accepted[cursor[ROW], KNOWN]
                 filled[FOUND], filled[EVENTS_LISTED] = match + 1, position
                 depth = -1

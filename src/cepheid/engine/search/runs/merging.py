@@ -35,7 +35,7 @@ from cepheid.engine.search.runs.buffer import EVENT, JOINED, LATEST, LEFT, RIGHT
 from cepheid.engine.search.runs.moves import (
     ALIVE,
     BEGAN,
-    BEGINNING,
+    BEGUN_AT,
     BEGUN_HERE,
     BOOKS,
     CHAIN,
@@ -46,7 +46,7 @@ from cepheid.engine.search.runs.moves import (
     HASH,
     MERGED,
     PATHS,
-    PLACE,
+    REACHED,
     RUNS,
     TALLIES,
     TALLY,
@@ -61,7 +61,7 @@ from cepheid.engine.search.runs.moves import (
 def make_key(events: Events, program: Program, columns: Columns, runs: Runs, slot: int) -> None:
     """Writes down what the run must agree on with others to be merged, and its hash."""
     rows, at, key = runs.rows, runs.at, runs.key
-    place = rows[slot, PLACE]
+    place = rows[slot, REACHED]
     rows[slot, key] = 2 * place + rows[slot, CLOSED]
     last = rows[slot, at + program.place[place, LAST_AT]]
     rows[slot, key + 1] = events.facts[CHANCE, last] if program.strategy == CONTIGUOUS else 0
@@ -138,18 +138,18 @@ def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64
     """A new block with the paths of both, without those that began before the horizon."""
     block: int = state[TALLIES]
     end = block
-    while tallies[one, BEGINNING] >= horizon or tallies[other, BEGINNING] >= horizon:
-        latest = max(tallies[one, BEGINNING], tallies[other, BEGINNING])
+    while tallies[one, BEGUN_AT] >= horizon or tallies[other, BEGUN_AT] >= horizon:
+        latest = max(tallies[one, BEGUN_AT], tallies[other, BEGUN_AT])
         count = 0
-        if tallies[one, BEGINNING] == latest:
+        if tallies[one, BEGUN_AT] == latest:
             count = tallies[one, PATHS]
             one += 1
-        if tallies[other, BEGINNING] == latest:
+        if tallies[other, BEGUN_AT] == latest:
             count = added(count, tallies[other, PATHS])
             other += 1
-        tallies[end, BEGINNING], tallies[end, PATHS] = latest, count
+        tallies[end, BEGUN_AT], tallies[end, PATHS] = latest, count
         end += 1
-    tallies[end, BEGINNING] = END
+    tallies[end, BEGUN_AT] = END
     state[TALLIES] = end + 1
     return block
 
@@ -194,7 +194,7 @@ def collect_tallies(tallies: Rows, runs: Runs, horizon: int, state: Int64s) -> N
         block = position
         if moved[block] == 0:
             moved[block] = kept
-            while tallies[position, BEGINNING] >= horizon:
+            while tallies[position, BEGUN_AT] >= horizon:
                 tallies[kept] = tallies[position]
                 kept += 1
                 position += 1
@@ -202,11 +202,11 @@ def collect_tallies(tallies: Rows, runs: Runs, horizon: int, state: Int64s) -> N
             kept += 1
         else:
             end = -1
-        while tallies[position, BEGINNING] != END:
+        while tallies[position, BEGUN_AT] != END:
             position += 1
         position += 1
         if end >= 0:
-            tallies[end, BEGINNING] = END
+            tallies[end, BEGUN_AT] = END
     for slot in range(len(runs.entry)):
         if runs.entry[slot] >= 0:
             runs.rows[slot, TALLY] = moved[runs.rows[slot, TALLY]]

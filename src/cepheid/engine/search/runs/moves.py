@@ -18,15 +18,33 @@ from cepheid.engine.data.layout import BEGINS, CHANCE, DUE, EVENTS, INSTANT, MAS
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, holds_for_every
-from cepheid.engine.kernels.negation import killed_at, killed_in_every_branch
+from cepheid.engine.kernels.negation import BEFORE, BEHIND, killed_at, killed_in_every_branch, kills
 from cepheid.engine.kernels.query import QUERY, Query
 from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.kernels.windows import in_window
+from cepheid.engine.program.graph import (
+    BEGINNING,
+    CLOSED_FIRST,
+    CLOSING,
+    EDGES_FROM,
+    EDGES_TO,
+    FILLED,
+    FILLS,
+    FINAL,
+    FIRST,
+    FURTHER,
+    GRAPH,
+    LEADS_TO,
+    LOOPS,
+    MOMENT,
+    PASSED_FROM,
+    PASSED_TO,
+    TAKING,
+    Graph,
+)
 from cepheid.engine.program.tables import (
-    BEGIN,
     BEGUN_BY,
     CASE,
-    CLOSE,
     CONTIGUOUS,
     CURRENT_AT,
     FIRST_AT,
@@ -38,7 +56,6 @@ from cepheid.engine.program.tables import (
     SKIP_ANY,
     SKIP_NEXT,
     STRICT,
-    TAKE,
     TAKEN_BY,
     TIME_WINDOW,
     WALKS_FROM,
@@ -46,10 +63,10 @@ from cepheid.engine.program.tables import (
 )
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, LEFT, MATCHES, RIGHT, Rows
 
-# Facts of a run: the place it has filled, the latest event it began with, whether its group may close, its counts by
+# Facts of a run: the state it has reached, the latest event it began with, whether its group may close, its counts by
 # beginning, its hash and the next run of the same hash, the next run of its list and the one before. Runs that are
 # followed one at a time have no list, and note where they resume instead.
-PLACE, BEGAN, CLOSED, TALLY, HASH, CHAIN, NEXT, PREVIOUS = range(8)
+REACHED, BEGAN, CLOSED, TALLY, HASH, CHAIN, NEXT, PREVIOUS = range(8)
 RESUME = PREVIOUS
 FACTS = 8
 
@@ -77,7 +94,7 @@ STATE = 17
 TAKES_NO_MORE = 2  # beside CLOSED: the strategy of its group lets it take no further event
 BLANK = 0  # the slot that stands for "no run yet"
 
-BEGINNING, PATHS = range(2)  # a row of a tally
+BEGUN_AT, PATHS = range(2)  # a row of a tally
 END = -1  # the beginning that ends a block
 COUNTLESS = np.iinfo(np.int64).max  # more paths than 63 bits can count
 
@@ -141,7 +158,7 @@ def new_runs(size: int, widths: Widths, state: Int64s) -> Runs:
     )
     for code in range(FACTS, at):
         runs.rows[BLANK, code] = WILD
-    runs.rows[BLANK, PLACE], runs.rows[BLANK, CLOSED], runs.rows[BLANK, NEXT] = -1, 1, -1
+    runs.rows[BLANK, REACHED], runs.rows[BLANK, CLOSED], runs.rows[BLANK, NEXT] = -1, 1, -1
     for slot in range(1, size):
         runs.rows[slot, NEXT] = slot + 1 if slot + 1 < size else -1
     state[FREE] = 1
@@ -178,7 +195,7 @@ def paths(tallies: Rows, block: int, horizon: int) -> int:
     if len(tallies) == 0:
         return 1
     total = 0
-    while tallies[block, BEGINNING] >= horizon:
+    while tallies[block, BEGUN_AT] >= horizon:
         total = added(total, tallies[block, PATHS])
         block += 1
     return total
@@ -251,6 +268,24 @@ def unharmed(query: Query, runs: Runs, slot: int, books: Books, entry: int, even
     return not killed_at(query, program.places, scratch, entries, entry)
 
 
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, types.int64, BOOKS, types.int64, types.int64))
+def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, books: Books, entry: int, edge: int) -> bool:
+    """Does something that must not happen lie between the event of an edge and the one before it?"""
+    scratch, entries = books.scratch, books.entries
+    first, last = graph.edges[edge, PASSED_FROM], graph.edges[edge, PASSED_TO]
+    if first < last:
+        load(runs, slot, scratch)
+        for row in range(len(scratch.codes)):
+            scratch.codes[row] = runs.rows[slot, FACTS + row]
+    for passed in range(first, last):
+        negation = graph.passed[passed, 0]
+        scratch.between[negation, BEFORE] = entries[entries[entry, LEFT], EVENT]
+        scratch.between[negation, BEHIND] = entries[entry, EVENT]
+        if kills(query, negation, graph.passed[passed, 1], scratch, entries, entry):
+            return True
+    return False
+
+
 @borrowing(types.void(QUERY, RUNS, BOOKS, *(types.int64,) * 5))
 def accept(query: Query, runs: Runs, books: Books, slot: int, entry: int, began: int, event: int, horizon: int) -> None:
     """Notes that a match is complete, if it is known in the interval that is asked for."""
@@ -266,24 +301,23 @@ def accept(query: Query, runs: Runs, books: Books, slot: int, entry: int, began:
         state[ENTRIES] = entry + 1
 
 
-@borrowing(
-    types.void(QUERY, RUNS, BOOKS, types.int64, types.int64, types.int64, types.boolean, types.int64), inline=True
-)
+@borrowing(types.void(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
 def spawn(
-    query: Query, runs: Runs, books: Books, parent: int, place: int, event: int, begins: bool, horizon: int
+    query: Query, graph: Graph, runs: Runs, books: Books, parent: int, edge: int, event: int, horizon: int
 ) -> None:
-    """The run that `parent` becomes by selecting an event for a place, and the match if it is complete by that."""
+    """The run that `parent` becomes by selecting an event on an edge, and the match if it is complete by that."""
     events, program = query.events, query.program
     state, entries, rows = books.state, books.entries, runs.rows
     entry = state[ENTRIES]
-    start = place == 0 and begins
+    place, reached, begins = graph.edges[edge, FILLS], graph.edges[edge, LEADS_TO], graph.edges[edge, FIRST] == 1
+    start = parent == BLANK
     began = event if start else rows[parent, BEGAN]
     entries[entry, EVENT], entries[entry, LEFT] = event, runs.entry[parent]
     entries[entry, RIGHT], entries[entry, LATEST] = place, began
-    final = place == program.places - 1
     single = program.place[place, KLEENE] == 0
+    over = graph.states[reached, EDGES_FROM] == graph.states[reached, EDGES_TO]
     slot = parent  # a match that ends with a single event needs no run of its own
-    if not (final and single):
+    if not (over and single):
         slot = state[FREE]
         state[FREE] = rows[slot, NEXT]
         for column in range(runs.key):
@@ -299,30 +333,31 @@ def spawn(
     if start and len(books.tallies) > 0:
         block = state[TALLIES]
         rows[slot, TALLY] = block
-        books.tallies[block, BEGINNING], books.tallies[block, PATHS] = event, 1
-        books.tallies[block + 1, BEGINNING] = END
+        books.tallies[block, BEGUN_AT], books.tallies[block, PATHS] = event, 1
+        books.tallies[block + 1, BEGUN_AT] = END
         state[TALLIES] = block + 2
-    closed = True
     if not single:
         absorb(program, query.columns, place, event, begins, Registers(rows, runs.running, runs.counted, 0), slot)
-        closed = passes(query, 3 * place + CLOSE, runs, slot, books, entry)
-    complete = final and closed
+    closing = graph.states[reached, CLOSING]
+    closed = closing < 0 or passes(query, closing, runs, slot, books, entry)
+    complete = closed and graph.states[reached, FINAL] == 1
     viable = True
     if program.negatives > 0:
         # A run that is not complete goes on even if what it is now does not stand: it may be judged anew.
         viable = not begins or unharmed(query, runs, slot, books, entry, event, False)
+        viable = viable and not harmed_on_edge(query, graph, runs, slot, books, entry, edge)
         stood = complete
         complete = complete and viable and unharmed(query, runs, slot, books, entry, event, True)
         if not viable or (stood and not complete):
             state[KILLED] += 1
     if complete:
         accept(query, runs, books, slot, entry, began, event, horizon)
-    if final and single:
+    if over and single:
         return
-    if viable:
+    if viable and not over:
         state[ENTRIES] = entry + 1
         runs.entry[slot] = entry
-        rows[slot, PLACE] = place
+        rows[slot, REACHED] = reached
         rows[slot, BEGAN] = began
         rows[slot, CLOSED] = 1 if closed else 0
         rows[slot, NEXT] = state[FRESH]
@@ -355,8 +390,44 @@ def stays_possible(events: Events, strategy: int, last: int, instant: int, relev
     return strategy == SKIP_ANY or not relevant
 
 
-@borrowing(types.boolean(QUERY, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
-def advance(query: Query, runs: Runs, books: Books, slot: int, low: int, high: int, horizon: int) -> bool:
+class Ways(NamedTuple):
+    """Where steps have strategies of their own: how a run that filled a place can go on, still and at this instant."""
+
+    open: bool  # its group is
+    next: bool  # it may begin the next component
+    take: bool  # now
+    begin: bool  # now
+
+
+WAYS = types.NamedTuple((types.boolean,) * 4, Ways)
+
+
+@borrowing(WAYS(QUERY, RUNS, types.int64, types.int64, types.int64))
+def ways_on(query: Query, runs: Runs, slot: int, place: int, instant: int) -> Ways:
+    """How a run can go on."""
+    events, program, flags = query.events, query.program, runs.rows[slot, CLOSED]
+    last = runs.rows[slot, runs.at + program.place[place, LAST_AT]]
+    taken_by, begun_by = program.place[place, TAKEN_BY], program.place[place + 1, BEGUN_BY]
+    group = program.place[place, KLEENE] == 1 and flags & TAKES_NO_MORE == 0
+    group = group and stays_possible(events, taken_by, last, instant - 1, False)
+    following = place + 1 < program.places and flags & 1 == 1
+    take = group and may_reach(events, taken_by, last, instant)
+    return Ways(group, following, take, following and may_reach(events, begun_by, last, instant))
+
+
+@borrowing(types.boolean(QUERY, RUNS, types.int64, types.int64, types.int64, WAYS, types.boolean))
+def lives_on(query: Query, runs: Runs, slot: int, place: int, instant: int, ways: Ways, relevant: bool) -> bool:
+    """What is left of a run's ways after an instant, which held an event that is `relevant`; is there any?"""
+    events, program = query.events, query.program
+    last = runs.rows[slot, runs.at + program.place[place, LAST_AT]]
+    takes = ways.open and stays_possible(events, program.place[place, TAKEN_BY], last, instant, relevant)
+    begins = ways.next and stays_possible(events, program.place[place + 1, BEGUN_BY], last, instant, relevant)
+    runs.rows[slot, CLOSED] = (1 if begins else 0) | (0 if takes else TAKES_NO_MORE)
+    return takes or begins
+
+
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
+def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low: int, high: int, horizon: int) -> bool:
     """Shows a run the events of one instant, low : high; says whether the run itself lives on.
 
     The blank run stands for those that begin here. What a run becomes by selecting an event is put on the list of
@@ -365,30 +436,21 @@ def advance(query: Query, runs: Runs, books: Books, slot: int, low: int, high: i
     """
     events, program = query.events, query.program
     rows, at, entry = runs.rows, runs.at, runs.entry[slot]
-    place = rows[slot, PLACE]
-    following = place + 1
+    reached = rows[slot, REACHED]
     blank = slot == BLANK
     if program.strategy == CONTIGUOUS and not blank:
-        chance = events.facts[CHANCE, rows[slot, at + program.place[place, LAST_AT]]]
+        chance = events.facts[CHANCE, rows[slot, at + program.place[graph.states[reached, FILLED], LAST_AT]]]
         if chance != events.facts[INSTANT, low]:
             return bool(chance > events.facts[INSTANT, low])
-    may_take = not blank and program.place[place, KLEENE] == 1
-    may_begin = following < program.places and rows[slot, CLOSED] & 1 == 1
     mixed = program.strategy == MIXED and not blank
-    last, instant = events.facts[INSTANT, low], events.facts[INSTANT, low]
-    group_open, could_begin = may_take, may_begin
+    ways = Ways(True, True, True, True)
     if mixed:
-        last = rows[slot, at + program.place[place, LAST_AT]]
-        taken_by, begun_by = program.place[place, TAKEN_BY], program.place[following, BEGUN_BY]
-        group_open = may_take and rows[slot, CLOSED] & TAKES_NO_MORE == 0
-        group_open = group_open and stays_possible(events, taken_by, last, instant - 1, False)
-        may_take = group_open and may_reach(events, taken_by, last, instant)
-        may_begin = may_begin and may_reach(events, begun_by, last, instant)
-    taken = begun = over = False
+        ways = ways_on(query, runs, slot, reached, events.facts[INSTANT, low])
+    moved = continued = over = False
     for event in range(low, high):
-        takes = may_take and events.facts[MASK, event] & (1 << place) != 0
-        begins = may_begin and events.facts[BEGINS, event] & (1 << following) != 0
-        if not (takes or begins) or (blank and not may_start(events, program, books.state, event)):
+        firsts = events.facts[BEGINS, event] & graph.states[reached, BEGINNING]
+        others = events.facts[MASK, event] & graph.states[reached, TAKING]
+        if firsts | others == 0 or (blank and not may_start(events, program, books.state, event)):
             continue
         agree = same = True  # with the run's codes, and are none of them wild?
         for row in range(at - FACTS):
@@ -400,27 +462,32 @@ def advance(query: Query, runs: Runs, books: Books, slot: int, low: int, high: i
         if not events.ordered and not blank and not in_window(events, program, rows[slot, BEGAN], event):
             over = over or same  # later events of this partition will be further away still
             continue
-        for move in range(2):
-            if not (takes if move == 0 else begins):
+        for edge in range(graph.states[reached, EDGES_FROM], graph.states[reached, EDGES_TO]):
+            place, begins = graph.edges[edge, FILLS], graph.edges[edge, FIRST] == 1
+            if (firsts if begins else others) & (1 << place) == 0:
+                continue
+            if rows[slot, CLOSED] & 1 == 0 and graph.edges[edge, CLOSED_FIRST] == 1:
+                continue
+            if not (ways.begin if begins else ways.take):
                 continue
             books.state[EVALUATED] += 1
-            target = place + move
-            rows[slot, at + program.place[target, CURRENT_AT]] = event
-            if move == 0:
-                rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
+            rows[slot, at + program.place[place, CURRENT_AT]] = event
+            if begins:
+                rows[slot, at + program.place[place, FIRST_AT]] = event
+                rows[slot, at + program.place[place, LAST_AT]] = event
             else:
-                rows[slot, at + program.place[following, FIRST_AT]] = event
-                rows[slot, at + program.place[following, LAST_AT]] = event
-            moment = 3 * target + (TAKE if move == 0 else BEGIN)
-            if passes(query, moment, runs, slot, books, entry):
-                taken, begun = taken or move == 0, begun or move == 1
-                spawn(query, runs, books, slot, target, event, move == 1, horizon)
+                rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
+            if passes(query, graph.edges[edge, MOMENT], runs, slot, books, entry):
+                moved, continued = True, continued or graph.edges[edge, FURTHER] == 1
+                spawn(query, graph, runs, books, slot, edge, event, horizon)
     if mixed:
-        relevant = taken if group_open else begun
-        takes = group_open and stays_possible(events, program.place[place, TAKEN_BY], last, instant, relevant)
-        begins = could_begin and stays_possible(events, program.place[following, BEGUN_BY], last, instant, relevant)
-        rows[slot, CLOSED] = (1 if begins else 0) | (0 if takes else TAKES_NO_MORE)
-        return not over and (takes or begins)
+        lives = lives_on(
+            query, runs, slot, reached, events.facts[INSTANT, low], ways, continued if ways.open else moved
+        )
+        return lives and not over
     if blank or program.strategy == SKIP_ANY:
         return not over
-    return program.strategy == SKIP_NEXT and not over and not (taken if may_take else begun)
+    # A repeated part that is open goes on until an event fills a further round of it.
+    return (
+        program.strategy == SKIP_NEXT and not over and not (continued if graph.states[reached, LOOPS] == 1 else moved)
+    )

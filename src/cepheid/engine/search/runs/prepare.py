@@ -10,15 +10,18 @@ from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import Events, lay_out
-from cepheid.engine.data.matches import Chosen, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.program.compile import CompiledProgram, compile_program
+from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_states_program
+from cepheid.engine.program.graph import Graph, sequence_graph
 from cepheid.engine.program.tables import KEYS_FROM
 from cepheid.engine.search.runs.by_value import Waits, make_waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, split_place
 from cepheid.engine.search.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUFFERED, PEAK_RUNS, Widths
+from cepheid.engine.search.runs.scan import Machine
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
+from cepheid.plan.states import States, compile_states
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Prepared:
     events: Events
     columns: Columns
     widths: Widths  # of a run's rows, if runs are merged
+    machine: Machine
 
     def counters(self, state: Int64s) -> dict[str, int]:
         """What the kernel counted."""
@@ -49,13 +53,25 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
     """Compiles the query and lays its candidates out."""
     plan, events = with_endings(plan, events)
     compiled = compile_program(plan.bound)
+    return _prepared(plan, events, compiled, sequence_graph(compiled.program))
+
+
+def prepare_states(plan: Plan, events: EventTable) -> Prepared:
+    """The same for a pattern that is an expression, by its states."""
+    automaton = compile_states(plan.bound)
+    assert isinstance(automaton, States)
+    return _prepared(plan, events, *compile_states_program(plan.bound, automaton))
+
+
+def _prepared(plan: Plan, events: EventTable, compiled: CompiledProgram, graph: Graph) -> Prepared:
     found = candidates(plan, events)
     program = compiled.program
     columns = fill(compiled.layout, events.table, found.rows, plan.bound.schema)
     codes = len(found.compared)
     keys = int(np.diff(program.place[:, KEYS_FROM]).max(initial=0))
+    machine = Machine(program, graph)
     widths = Widths(codes, compiled.slots, compiled.whole, compiled.number, 2 + codes + keys)
-    return Prepared(plan, compiled, found, lay_out(plan.bound, events, found), columns, widths)
+    return Prepared(plan, compiled, found, lay_out(plan.bound, events, found), columns, widths, machine)
 
 
 def waits_for_values(prepared: Prepared) -> Waits:
@@ -81,5 +97,9 @@ def matches_of(bound: BoundQuery, listed: Listed, row_of: Int64s) -> Matches:
     chosen = []
     for place, component in enumerate(bound.positives):
         rows, offsets = split_place(events, sizes, found, starts, row_of, place)
+        if not component.kleene and len(rows) < found:  # an optional part, or another alternative was chosen
+            filled = np.full(found, MISSING, np.int64)
+            filled[sizes[:, place] > 0] = rows
+            rows = filled
         chosen.append(Chosen(rows, offsets if component.kleene else None))
     return Matches(tuple(chosen), listed.known[:found].copy())

@@ -15,6 +15,7 @@ from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
+from cepheid.engine.program.graph import BEGINNING, GRAPH, TAKING, Graph
 from cepheid.engine.program.tables import BEGUN_BY, CONTIGUOUS, KLEENE, MERGEABLE, MIXED, PROGRAM, TAKEN_BY, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
 from cepheid.engine.search.runs.by_value import (
@@ -45,8 +46,8 @@ from cepheid.engine.search.runs.moves import (
     OVERFLOW,
     PEAK_BUFFERED,
     PEAK_RUNS,
-    PLACE,
     PREVIOUS,
+    REACHED,
     RUNS,
     SLOTS_USED,
     STATE,
@@ -146,7 +147,7 @@ def cramped(runs: Runs, books: Books, moves: int, beginnings: int) -> bool:
 class Lists(NamedTuple):
     """Which runs wait where."""
 
-    ends: Rows  # for each place, the first and the last run of those that have filled it
+    ends: Rows  # for each state, the first and the last run of those that have reached it
     chains: Int64s  # for each hash, the first run that has it; empty if runs are not merged
     by_value: ByValue  # runs by the values of the events that they wait for
 
@@ -158,7 +159,7 @@ HEAD, TAIL = range(2)
 @borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64))
 def unlink(runs: Runs, books: Books, lists: Lists, program: Program, slot: int, horizon: int) -> None:
     """Ends a run: takes it off its list and gives its slot back."""
-    place = runs.rows[slot, PLACE]
+    place = runs.rows[slot, REACHED]
     previous, following = runs.rows[slot, PREVIOUS], runs.rows[slot, NEXT]
     if previous < 0:
         lists.ends[place, HEAD] = following
@@ -178,7 +179,7 @@ def unlink(runs: Runs, books: Books, lists: Lists, program: Program, slot: int, 
 @borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64))
 def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int) -> None:
     """Takes the runs off their lists that began before the horizon."""
-    for place in range(program.places):
+    for place in range(len(lists.ends)):
         slot = lists.ends[place, HEAD]
         while slot >= 0:
             following = runs.rows[slot, NEXT]
@@ -191,7 +192,7 @@ def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int
 def settle(query: Query, runs: Runs, books: Books, lists: Lists, slot: int, horizon: int) -> None:
     """Puts a fresh run on the list of its place, or merges it with an equivalent one that is there."""
     program = query.program
-    place = runs.rows[slot, PLACE]
+    place = runs.rows[slot, REACHED]
     selected = books.entries[runs.entry[slot], EVENT]
     books.state[BUFFERED] += 1 - books.marks[selected, USED]
     books.marks[selected, USED] = 1
@@ -252,15 +253,18 @@ def end_overlapping(
             accepted[kept, MATCHES], accepted[kept, KNOWN] = accepted[row, MATCHES], accepted[row, KNOWN]
             kept += 1
     state[ACCEPTED] = kept
-    for place in range(program.places):
+    for place in range(len(lists.ends)):
         while lists.ends[place, HEAD] >= 0:
             unlink(runs, books, lists, program, lists.ends[place, HEAD], horizon)
 
 
 # How far the scan of a partition has come, so that it can stop for more room and go on; SEPARATE: are only matches
 # wanted that do not overlap, and how many were accepted (less one) before the instant at hand. AT_VISIT: how many of
-# the runs that were found by value are left; -1: all runs of the place are looked at, and AT_SLOT is the next one.
-LOW, HORIZON, STAGE, AT_PLACE, AT_VISIT, AT_SLOT, MOVES, BEGINNINGS, CROWDED, SEPARATE = range(10)
+# the runs that were found by value are left; -1: all runs of the state are looked at, and AT_SLOT is the next one.
+# Then where the partition ends, and how many runs and accepted matches there may be.
+LOW, HORIZON, STAGE, AT_STATE, AT_VISIT, AT_SLOT, MOVES, BEGINNINGS, CROWDED, SEPARATE = range(10)
+END, MOST_RUNS, MOST_ACCEPTED = range(10, 13)
+CURSOR = 13
 OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
 FINISHED, NEEDS_ROOM = range(2)
 
@@ -293,99 +297,121 @@ def close_instant(
 @borrowing(types.boolean(PROGRAM, types.int64))
 def is_hurried(program: Program, place: int) -> bool:
     """Do runs that have filled a place end with the next instant, whatever it holds, if they cannot go on there?"""
-    if program.strategy != MIXED or place < 0:
-        return program.strategy == CONTIGUOUS
+    if place < 0:
+        return False
     taking = program.place[place, KLEENE] == 1 and program.place[place, TAKEN_BY] < CONTIGUOUS
     return not taking and (place + 1 == program.places or program.place[place + 1, BEGUN_BY] >= CONTIGUOUS)
 
 
-@borrowing(types.int64(QUERY, RUNS, BOOKS, LISTS, INT64S, types.int64, types.int64, types.int64))
-def follow(
-    query: Query,
-    runs: Runs,
-    books: Books,
-    lists: Lists,
-    cursor: Int64s,
-    end: int,
-    most_runs: int,
-    most_accepted: int,
-) -> int:
+@borrowing(types.void(QUERY, RUNS, BOOKS, LISTS, INT64S, types.int64), inline=True)
+def open_instant(query: Query, runs: Runs, books: Books, lists: Lists, cursor: Int64s, low: int) -> None:
+    """What there is to do before runs see the events of an instant."""
+    if query.events.ordered:
+        cursor[HORIZON] = expire(query, books, cursor[HORIZON], low)
+    if books.state[SLOTS_USED] > cursor[CROWDED]:
+        purge(runs, books, lists, query.program, cursor[HORIZON])
+        cursor[CROWDED] = max(FEW, 2 * books.state[SLOTS_USED])
+    cursor[AT_STATE], cursor[AT_VISIT], cursor[AT_SLOT] = -1, -1, BLANK
+    cursor[STAGE] = ADVANCING
+    if cursor[SEPARATE] > 0:
+        cursor[SEPARATE] = books.state[ACCEPTED] + 1
+
+
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, LISTS, INT64S, types.int64), inline=True)
+def show_instant(query: Query, graph: Graph, runs: Runs, books: Books, lists: Lists, cursor: Int64s, high: int) -> bool:
+    """Shows the runs of every state the events of an instant, up to `high`; False if there is no room to go on."""
+    events, low, horizon, state = query.events, cursor[LOW], cursor[HORIZON], books.state
+    reached, visit, slot = cursor[AT_STATE], cursor[AT_VISIT], cursor[AT_SLOT]
+    # Contiguity looks at runs that no event of this instant can move, too.
+    every, mixed = query.program.strategy == CONTIGUOUS, query.program.strategy == MIXED
+    bits, firsts = events.facts[MASK, low], events.facts[BEGINS, low]
+    for event in range(low + 1, high):
+        bits |= events.facts[MASK, event]
+        firsts |= events.facts[BEGINS, event]
+    room = True
+    while room and reached < len(lists.ends):
+        wanted = every or (bits & graph.states[reached, TAKING]) | (firsts & graph.states[reached, BEGINNING]) != 0
+        wanted = wanted or (mixed and is_hurried(query.program, reached))
+        while slot >= 0 and wanted:
+            following = runs.rows[slot, NEXT]
+            lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
+            if lives:
+                room = not cramped(runs, books, cursor[MOVES], cursor[BEGINNINGS])
+                if not room:
+                    break
+                lives = advance(query, graph, runs, books, slot, low, high, horizon)
+            if not lives:
+                unlink(runs, books, lists, query.program, slot, horizon)
+            if visit >= 0:
+                visit -= 1
+                following = lists.by_value.visits[visit - 1] if visit > 0 else -1
+            slot = following
+            if state[ALIVE] > cursor[MOST_RUNS] or stop_flag() != 0:
+                state[OVERFLOW] = RUNS_REACHED
+                return True
+        if not room:
+            break
+        reached += 1
+        if reached < len(lists.ends):
+            visit, slot = -1, lists.ends[reached, HEAD]
+            if len(lists.by_value.waits) > 0 and slot >= 0:
+                visit = runs_to_visit(events, lists.by_value, reached, low, high)
+                if visit >= 0:
+                    slot = lists.by_value.visits[visit - 1] if visit > 0 else -1
+    cursor[AT_STATE], cursor[AT_VISIT], cursor[AT_SLOT] = reached, visit, slot
+    return room
+
+
+@borrowing(types.boolean(QUERY, RUNS, BOOKS, LISTS, INT64S), inline=True)
+def settle_fresh(query: Query, runs: Runs, books: Books, lists: Lists, cursor: Int64s) -> bool:
+    """Fresh runs join the others only now: concurrent events do not follow each other. False: there is no room."""
+    state = books.state
+    while state[FRESH] >= 0:
+        fresh = state[FRESH]
+        if len(lists.chains) > 0 and cramped(runs, books, 1, cursor[BEGINNINGS]):
+            return False
+        state[FRESH] = runs.rows[fresh, NEXT]
+        settle(query, runs, books, lists, fresh, cursor[HORIZON])
+    return True
+
+
+@borrowing(types.int64(QUERY, GRAPH, RUNS, BOOKS, LISTS, INT64S))
+def follow(query: Query, graph: Graph, runs: Runs, books: Books, lists: Lists, cursor: Int64s) -> int:
     """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
-    events, program, state, merging = query.events, query.program, books.state, len(lists.chains) > 0
-    low, horizon, stage = cursor[LOW], cursor[HORIZON], cursor[STAGE]
-    place, visit, slot = cursor[AT_PLACE], cursor[AT_VISIT], cursor[AT_SLOT]
-    while low < end and state[OVERFLOW] == NOTHING_REACHED:
+    events, program, state, end = query.events, query.program, books.state, cursor[END]
+    while cursor[LOW] < end and state[OVERFLOW] == NOTHING_REACHED:
+        low = cursor[LOW]
         high = low + 1
-        bits, firsts = events.facts[MASK, low], events.facts[BEGINS, low]
         while high < end and events.facts[INSTANT, high] == events.facts[INSTANT, low]:
-            bits |= events.facts[MASK, high]
-            firsts |= events.facts[BEGINS, high]
             high += 1
-        if stage == OPENING:
+        if cursor[STAGE] == OPENING:
             if not program.postponed and events.facts[TIME, low] > state[UNTIL]:
                 break
-            if events.ordered:
-                horizon = expire(query, books, horizon, low)
-            if state[SLOTS_USED] > cursor[CROWDED]:
-                purge(runs, books, lists, program, horizon)
-                cursor[CROWDED] = max(FEW, 2 * state[SLOTS_USED])
-            place, visit, slot = -1, -1, BLANK
-            stage = ADVANCING
-            if cursor[SEPARATE] > 0:
-                cursor[SEPARATE] = state[ACCEPTED] + 1
-        moves, beginnings = 2 * (high - low) + 1, high - horizon
-        short = False
-        while stage == ADVANCING:
-            takes = place >= 0 and program.place[place, KLEENE] == 1 and bits & (1 << place) != 0
-            begins = place + 1 < program.places and firsts & (1 << (place + 1)) != 0
-            # Only contiguity looks at runs that no event of this instant can move.
-            while slot >= 0 and (takes or begins or is_hurried(program, place)):
-                following = runs.rows[slot, NEXT]
-                lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
-                if lives:
-                    short = cramped(runs, books, moves, beginnings)
-                    if short:
-                        break
-                    lives = advance(query, runs, books, slot, low, high, horizon)
-                if not lives:
-                    unlink(runs, books, lists, program, slot, horizon)
-                if visit >= 0:
-                    visit -= 1
-                    following = lists.by_value.visits[visit - 1] if visit > 0 else -1
-                slot = following
-                if state[ALIVE] > most_runs or stop_flag() != 0:
-                    state[OVERFLOW] = RUNS_REACHED
-                    break
-            if short or state[OVERFLOW] != NOTHING_REACHED:
-                break
-            place += 1
-            if place == program.places:
-                stage = SETTLING
-            else:
-                visit, slot = -1, lists.ends[place, HEAD]
-                if len(lists.by_value.waits) > 0 and slot >= 0:
-                    visit = runs_to_visit(events, lists.by_value, place, low, high)
-                    if visit >= 0:
-                        slot = lists.by_value.visits[visit - 1] if visit > 0 else -1
-        # Fresh runs join the others only now: concurrent events do not follow each other.
-        while stage == SETTLING and state[FRESH] >= 0:
-            fresh = state[FRESH]
-            short = merging and cramped(runs, books, 1, beginnings)
-            if short:
-                break
-            state[FRESH] = runs.rows[fresh, NEXT]
-            settle(query, runs, books, lists, fresh, horizon)
-        if state[OVERFLOW] == NOTHING_REACHED and not short:
-            close_instant(query, runs, books, lists, cursor[SEPARATE], horizon, most_runs)
-            short = state[ACCEPTED] >= most_accepted
-            stage, low = OPENING, high
-        if short:
-            cursor[LOW], cursor[HORIZON], cursor[STAGE] = low, horizon, stage
-            cursor[AT_PLACE], cursor[AT_VISIT], cursor[AT_SLOT] = place, visit, slot
-            cursor[MOVES], cursor[BEGINNINGS] = moves, beginnings
+            open_instant(query, runs, books, lists, cursor, low)
+        cursor[MOVES], cursor[BEGINNINGS] = graph.widest * (high - low) + 1, high - cursor[HORIZON]
+        if cursor[STAGE] == ADVANCING:
+            if not show_instant(query, graph, runs, books, lists, cursor, high):
+                return NEEDS_ROOM
+            cursor[STAGE] = SETTLING
+        if state[OVERFLOW] != NOTHING_REACHED:
+            break
+        if not settle_fresh(query, runs, books, lists, cursor):
             return NEEDS_ROOM
-    cursor[HORIZON] = horizon
+        close_instant(query, runs, books, lists, cursor[SEPARATE], cursor[HORIZON], cursor[MOST_RUNS])
+        cursor[STAGE], cursor[LOW] = OPENING, high
+        if state[ACCEPTED] >= cursor[MOST_ACCEPTED]:
+            return NEEDS_ROOM
     return FINISHED
+
+
+class Machine(NamedTuple):
+    """A query's conditions and tables, and its states."""
+
+    program: Program
+    graph: Graph
+
+
+MACHINE = types.NamedTuple((PROGRAM, GRAPH), Machine)
 
 
 class Asked(NamedTuple):
@@ -405,12 +431,12 @@ ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int
 
 @search_kernel(
     types.Tuple((LISTED, INT64_ROWS, INT64_ROWS, INT64S))(
-        EVENTS, PROGRAM, COLUMNS, FUNCTION, WAITS, WIDTHS, LISTED, ASKED
+        EVENTS, MACHINE, COLUMNS, FUNCTION, WAITS, WIDTHS, LISTED, ASKED
     )
 )
 def scan(
     events: Events,
-    program: Program,
+    machine: Machine,
     columns: Columns,
     predicate: Any,
     waits: Waits,
@@ -419,27 +445,26 @@ def scan(
     asked: Asked,
 ) -> tuple[Listed, Rows, Rows, Int64s]:
     """Every run of every partition: the matches written down, the buffer, its accepting entries, and counters."""
-    mode, merging = asked.mode, asked.merging
+    mode, merging, program, graph = asked.mode, asked.merging, machine.program, machine.graph
     books = new_books(events.facts.shape[1], widths, asked.after, asked.until, merging and mode != VERBOSE)
     state = books.state
     runs = new_runs(256, widths, state)
     by_value = new_by_value(waits, len(runs.entry))
-    lists = Lists(np.full((program.places, 2), -1, np.int64), np.empty(0, np.int64), by_value)
+    lists = Lists(np.full((len(graph.states) - 1, 2), -1, np.int64), np.empty(0, np.int64), by_value)
     if merging:
         lists = with_chains(runs, lists, program)
-    cursor = np.zeros(10, np.int64)
+    cursor = np.zeros(CURSOR, np.int64)
     cursor[CROWDED], cursor[SEPARATE] = FEW, 1 if asked.non_overlapping else 0
+    cursor[MOST_RUNS], cursor[MOST_ACCEPTED] = asked.most_runs, NO_LIMIT if mode == COMPRESSED else OFTEN
     most_entries = asked.most_runs if mode == COMPRESSED else NO_LIMIT
-    most_accepted = NO_LIMIT if mode == COMPRESSED else OFTEN
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
     for part in range(len(events.starts) - 1):
         find_absent(events, program, part, query.absent)
         cursor[LOW] = cursor[HORIZON] = events.starts[part]
-        cursor[STAGE] = OPENING
-        end = events.starts[part + 1]
+        cursor[STAGE], cursor[END] = OPENING, events.starts[part + 1]
         needs = NEEDS_ROOM
         while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
-            needs = follow(query, runs, books, lists, cursor, end, asked.most_runs, most_accepted)
+            needs = follow(query, graph, runs, books, lists, cursor)
             listed = drain(books, listed, mode, asked.most_matches)
             if needs == NEEDS_ROOM:
                 runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
@@ -447,7 +472,7 @@ def scan(
                     lists = Lists(lists.ends, lists.chains, more_by_value(lists.by_value, len(runs.entry)))
                 if merging and len(lists.chains) < len(runs.entry):
                     lists = with_chains(runs, lists, program)
-        for event in range(cursor[HORIZON], end):
+        for event in range(cursor[HORIZON], cursor[END]):
             state[BUFFERED] -= books.marks[event, USED]
         purge(runs, books, lists, program, AFTER_ALL)
         state[ALIVE] = 0

@@ -1,0 +1,541 @@
+"""The states of a pattern that is an expression: groups, alternatives, optional parts and any order as edges.
+
+A state says what was taken last and what may come next: the rest of the pattern, with the round of every repeated part
+that is open. Linear patterns that agree on the variables taken so far are in the same state, as section 2.1 of the
+semantics asks of skip_till_next_match; since an assignment says in which order its variables were filled, no match is
+found twice. Rounds that are counted are states of their own, rounds without end lead back.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.bound import BoundQuery
+from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
+from cepheid.language.unchosen import TRUE, without_unchosen
+from cepheid.plan.placement import decisive_branches, judged_by_branch, linked_negations
+
+MOST_STATES = 2000
+MOST_BITS = 62  # components, negated ones included: an event has a bit for each
+_CLOSING = (s.Element.LAST, s.Element.ALL)
+
+
+class UnsuitableError(Exception):
+    """Why a pattern is not run by its states."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """So many rounds of a repeated part are over; where there is no end, no more are counted than are needed."""
+
+    repeat: Repeat
+    count: int
+
+
+@dataclass(frozen=True)
+class Others:
+    """The parts of an AND that have not come yet."""
+
+    parts: tuple[Pattern, ...]
+
+
+Frame: TypeAlias = Pattern | Round | Others
+Rest: TypeAlias = tuple[Frame, ...]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way through the rest of a pattern to its next event, or to its end."""
+
+    variable: str | None  # None: the pattern is complete
+    rest: Rest
+    passed: tuple[str, ...]  # the negated components in between
+    entered: frozenset[Repeat]  # the repeated parts of which a round begins
+    further: bool  # is one of these a further round?
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The rest of a pattern, and the variables that were taken in the open round of the part that repeats them."""
+
+    rest: Rest
+    here: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Key:
+    """What makes a state: the variable taken last, what may follow, and which variables that matter were taken."""
+
+    last: str | None
+    configurations: frozenset[Configuration]
+    taken: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Test:
+    """A condition on an edge or at the end, and the lists each of whose events it must hold for."""
+
+    expression: s.Expression
+    walked: tuple[str, ...] = ()
+
+
+Tests: TypeAlias = tuple[Test, ...]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An event for a variable: from one state to another."""
+
+    variable: str
+    target: int
+    first: bool  # is it a single event, or the first of a list whose first event matters?
+    further: bool  # does it begin a further round of a part that is open?
+    passed: tuple[str, ...]  # negated components between the event before and this one
+    here: frozenset[str]  # the variables of its rounds that were taken before it
+    tests: Tests = ()
+    negated: tuple[tuple[str, Tests], ...] = ()  # what an event of a negated component must pass to kill
+
+
+@dataclass(frozen=True)
+class State:
+    """A state, its edges, and what must hold for a match to end here."""
+
+    key: Key
+    edges: tuple[Edge, ...] = ()
+    final: bool = False
+    tests: Tests = ()
+
+
+@dataclass(frozen=True)
+class States:
+    """The automaton of an expression. The last state is the one before the first event."""
+
+    states: tuple[State, ...]
+
+    @property
+    def start(self) -> State:
+        """Where runs begin."""
+        return self.states[-1]
+
+    def describe(self) -> str:
+        """The automaton as text: a line for each edge."""
+        from cepheid.language.printing import expression_text  # printing knows the whole language
+
+        names = [f"{state.key.last or 'start'}{number if state.key.last else ''}" for number, state in self._numbered()]
+        lines = []
+        for state, name in zip((self.start, *self.states[:-1]), (names[-1], *names[:-1]), strict=True):
+            label = name
+            for edge in state.edges:
+                parts = [f"no {variable} since" for variable in edge.passed]
+                parts += [expression_text(test.expression) for test in edge.tests]
+                kind = "again" if edge.further else "take"
+                lines.append(f"{label:<8}{kind:<8} -> {names[edge.target]:<8}{' AND '.join(parts) or 'TRUE'}")
+                label = ""
+            if state.final:
+                parts = [expression_text(test.expression) for test in state.tests]
+                lines.append(f"{label:<8}{'end':<8} -> {'F':<8}{' AND '.join(parts) or 'TRUE'}")
+        return "\n".join(lines)
+
+    def _numbered(self) -> Iterator[tuple[int, State]]:
+        return enumerate(self.states, 1)
+
+
+_kept: dict[int, tuple[weakref.ref[BoundQuery], States | str]] = {}  # by the identity of the bound query
+
+
+def compile_states(bound: BoundQuery) -> States | str:
+    """The states of a query's pattern, kept as long as the query is; or why it has none.
+
+    >>> from cepheid.language.bind import bind
+    >>> from cepheid.language.check import check
+    >>> from cepheid.language.sase.parse import parse
+    >>> from cepheid.language.schema import DataType, Schema
+    >>> columns = (("ts", DataType.INT), ("type", DataType.STRING), ("x", DataType.INT))
+    >>> text = "PATTERN SEQ((A a, B b)+, (C c | !(E e), D d)) WHERE a.x < b.x WITHIN 60"
+    >>> print(compile_states(bind(check(parse(text)), Schema(columns, "ts", "type"))).describe())
+    start   take     -> a1      TRUE
+    a1      take     -> b2      a[a.LEN].x < b.x
+    b2      again    -> a3      TRUE
+            take     -> c4      TRUE
+            take     -> d5      no e since
+    a3      take     -> b2      a[a.LEN].x < b.x
+    c4      end      -> F       TRUE
+    d5      end      -> F       TRUE
+    """
+    kept = _kept.get(id(bound))
+    if kept is None or kept[0]() is not bound:
+        number = id(bound)
+        try:
+            found: States | str = _Builder(bound).build()
+        except UnsuitableError as error:
+            found = str(error)
+        kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), found
+        _kept[number] = kept
+    return kept[1]
+
+
+def ways(rest: Rest, negative: frozenset[str]) -> Iterator[Way]:
+    """Every way on through the rest of a pattern."""
+
+    def on(rest: Rest, passed: tuple[str, ...], entered: frozenset[Repeat], further: bool) -> Iterator[Way]:
+        if not rest:
+            yield Way(None, (), passed, entered, further)
+            return
+        head, tail = rest[0], rest[1:]
+        match head:
+            case Single(label=label) if label in negative:
+                yield from on(tail, (*passed, label), entered, further)
+            case Single(label=label):
+                yield Way(label, tail, passed, entered, further)
+            case Sequence(parts=parts):
+                yield from on((*parts, *tail), passed, entered, further)
+            case Choice(parts=parts):
+                for part in parts:
+                    yield from on((part, *tail), passed, entered, further)
+            case AnyOrder(parts=parts):
+                yield from on((Others(parts), *tail), passed, entered, further)
+            case Others(parts=()):
+                yield from on(tail, passed, entered, further)
+            case Others(parts=parts):
+                for number, part in enumerate(parts):
+                    left = Others((*parts[:number], *parts[number + 1 :]))
+                    yield from on((part, left, *tail), passed, entered, further)
+            case Repeat(part=part) if not is_list(head):
+                yield from on(tail, passed, entered, further)
+                yield from on((part, *tail), passed, entered, further)
+            case Repeat():
+                yield from on((Round(head, 0), *tail), passed, entered, further)
+            case Round(repeat=repeat, count=count):
+                if repeat in entered:
+                    return  # a round takes at least one event
+                if count >= repeat.least or _vanishes(repeat.part, negative):
+                    yield from on(tail, passed, entered, further)
+                if repeat.most is None or count < repeat.most:
+                    begun = count + 1 if repeat.most is not None else min(count + 1, max(repeat.least, 1))
+                    inside = (repeat.part, Round(repeat, begun), *tail)
+                    yield from on(inside, passed, entered | {repeat}, further or count > 0)
+            case _:
+                raise UnsuitableError("parts of row patterns")
+
+    return on(rest, (), frozenset(), False)
+
+
+def _vanishes(pattern: Pattern, negative: frozenset[str]) -> bool:
+    """Can a part be there without taking an event?"""
+    match pattern:
+        case Single(label=label):
+            return label in negative
+        case Sequence(parts=parts) | AnyOrder(parts=parts):
+            return all(_vanishes(part, negative) for part in parts)
+        case Choice(parts=parts):
+            return any(_vanishes(part, negative) for part in parts)
+        case Repeat(part=part, least=least):
+            return least == 0 or _vanishes(part, negative)
+    return True
+
+
+def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:
+    """The labels that are in every linear pattern."""
+    match pattern:
+        case Single(label=label):
+            return frozenset({label})
+        case Sequence(parts=parts) | AnyOrder(parts=parts):
+            return frozenset().union(*(_surely(part, negative) for part in parts))
+        case Choice(parts=parts):
+            return frozenset.intersection(*(_surely(part, negative) for part in parts))
+        case Repeat(part=part, least=least) if least > 0 and not _vanishes(part, negative):
+            return _surely(part, negative)
+    return frozenset()
+
+
+class _Builder:
+    """Makes the states of a query's pattern, then puts its conditions on the edges."""
+
+    def __init__(self, bound: BoundQuery) -> None:
+        assert bound.pattern is not None
+        self.bound, self.pattern = bound, bound.pattern
+        self.components = {component.variable: component for component in bound.components}
+        self.negative = frozenset(name for name, component in self.components.items() if component.negative)
+        self.next_match = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+        self.repeats: dict[str, tuple[Repeat, ...]] = dict(_repeats(self.pattern, ()))
+        self.gaps = dict(bound.gaps)
+        self.branch = decisive_branches(bound)[0]
+        self.conjuncts = [c for c in bound.conjuncts if not c.variables & self.negative]
+        self.noted = self.variables_that_matter()
+
+    def variables_that_matter(self) -> frozenset[str]:
+        """Those of which conditions ask whether they were taken."""
+        found: set[str] = set()
+        for conjunct in self.conjuncts:
+            firsts = any(self.components[name].kleene for name in conjunct.variables - conjunct.every)
+            if len(conjunct.variables) > 1 or not conjunct.own or firsts:
+                found |= conjunct.variables
+        for _, parts in self.branch.negative:
+            for part in parts:
+                found |= s.variables_of(part)
+        return frozenset(found) - self.negative
+
+    def build(self) -> States:
+        self.check_query()
+        self.check_unchosen()
+        return self.with_conditions(self.skeleton())
+
+    # what states cannot say
+
+    def check_query(self) -> None:
+        bound = self.bound
+        if len(bound.components) > MOST_BITS:
+            raise UnsuitableError(f"the pattern has more than {MOST_BITS} components")
+        if bound.may_lack:
+            raise UnsuitableError("events may lack attributes that conditions compare")
+        if judged_by_branch(decisive_branches(bound)):
+            raise UnsuitableError("negated components are judged for each disjunct of the condition")
+        linked = linked_negations(bound, self.branch)
+        if any(linked[negation.component.variable] != number for number, negation in enumerate(bound.negations)):
+            raise UnsuitableError("a condition ties negated components together")
+        if any(negation.after is None or negation.before is None for negation in bound.negations):
+            raise UnsuitableError("a negated component may stand at the edge of the pattern")
+
+    def check_unchosen(self) -> None:
+        """Conditions that say something of variables that were not chosen are written out for each linear pattern."""
+        always = _surely(self.pattern, self.negative)
+        conditions = [conjunct.expression for conjunct in self.conjuncts]
+        conditions += [part for _, parts in self.branch.negative for part in parts]
+        for condition in conditions:
+            absent = s.variables_of(condition) - always - self.negative
+            for some in [*({name} for name in absent), absent]:
+                if some and without_unchosen(condition, frozenset(some)) != TRUE:
+                    raise UnsuitableError("a condition asks whether an event was chosen")
+
+    # states and edges
+
+    def skeleton(self) -> list[State]:
+        start = Key(None, frozenset({Configuration((self.pattern,))}))
+        numbers: dict[Key, int] = {}
+        pending, found = [start], [State(start)]
+        numbers[start] = 0
+        while pending:
+            key = pending.pop()
+            edges: list[Edge] = []
+            final = False
+            by_variable: dict[str, list[tuple[Configuration, Way]]] = {}
+            for configuration in key.configurations:
+                for way in ways(configuration.rest, self.negative):
+                    if way.variable is None:
+                        final = final or key.last is not None
+                    else:
+                        by_variable.setdefault(way.variable, []).append((configuration, way))
+            for variable in (name for name in self.components if name in by_variable):
+                edge, target = self.edge(key, variable, by_variable[variable])
+                if target not in numbers:
+                    numbers[target] = len(found)
+                    found.append(State(target))
+                    pending.append(target)
+                    if len(found) > MOST_STATES:
+                        raise UnsuitableError(f"the pattern has more than {MOST_STATES} states")
+                edges.append(replace(edge, target=numbers[target]))
+            found[numbers[key]] = State(key, tuple(edges), final)
+        return found
+
+    def edge(self, key: Key, variable: str, fitting: list[tuple[Configuration, Way]]) -> tuple[Edge, Key]:
+        """The edge on which an event fills a variable, and the state that it leads to."""
+        reached: set[Configuration] = set()
+        seen: set[tuple[tuple[str, ...], frozenset[str]]] = set()
+        for configuration, way in fitting:
+            left = {name for repeat in way.entered for name in labels_of(repeat)}
+            here = configuration.here - left
+            seen.add((way.passed, here))
+            now = here | ({variable} & self.noted if self.repeats[variable] else set())
+            reached.add(Configuration(way.rest, frozenset(now)))
+        if len(seen) > 1:
+            raise UnsuitableError("an event may belong to one round of a group or to the next one")
+        ((passed, before),) = seen
+        # Where nobody asks for the first event of a list, all are alike.
+        asked = variable in self.noted or not self.components[variable].kleene
+        first = asked and variable not in key.taken
+        edge = Edge(variable, -1, first, any(way.further for _, way in fitting), passed, before)
+        return edge, Key(variable, frozenset(reached), key.taken | ({variable} & self.noted))
+
+    def with_conditions(self, skeleton: list[State]) -> States:
+        """The states with their conditions; the one before the first event moves to the end."""
+        future = [frozenset(edge.variable for edge in state.edges) for state in skeleton]
+        changed = True
+        while changed:
+            changed = False
+            for number in range(len(skeleton) - 1, -1, -1):
+                more = future[number].union(*(future[edge.target] for edge in skeleton[number].edges))
+                changed = changed or more != future[number]
+                future[number] = more
+        found: list[State] = []
+        for state in skeleton:
+            edges = []
+            for edge in state.edges:
+                tests = self.edge_tests(state.key, edge)
+                negated = tuple(
+                    (name, self.killing(state.key, edge, name, future[edge.target])) for name in edge.passed
+                )
+                edges.append(replace(edge, target=edge.target - 1, tests=tests, negated=negated))
+            found.append(State(state.key, tuple(edges), state.final, self.closing_tests(state.key)))
+        return States((*found[1:], found[0]))
+
+    # conditions
+
+    def edge_tests(self, key: Key, edge: Edge) -> Tests:
+        """What an event must pass: the conditions of which everything is known with it."""
+        found: list[Test] = []
+        for conjunct in self.conjuncts:
+            if edge.variable in conjunct.variables:
+                test = self.test_at(key, edge, conjunct.expression)
+                if test is not None:
+                    found.append(test)
+        gap = self.gaps.get(edge.variable)
+        if gap is not None and key.last is not None:
+            time = self.bound.schema.time
+            own = s.Attribute(s.Reference(edge.variable, self.element(edge.variable, s.Element.CURRENT)), time)
+            before = s.Attribute(s.Reference(key.last, self.element(key.last, s.Element.LAST)), time)
+            passed = s.Arithmetic("-", own, before)
+            found += [Test(s.Comparison(">=", passed, s.Literal(gap.after)))] if gap.after is not None else []
+            found += [Test(s.Comparison("<", passed, s.Literal(gap.within)))] if gap.within is not None else []
+        return tuple(found)
+
+    def element(self, variable: str, wanted: s.Element) -> s.Element:
+        return wanted if self.components[variable].kleene else s.Element.SINGLE
+
+    def test_at(self, key: Key, edge: Edge, expression: s.Expression) -> Test | None:
+        """A condition that mentions the event at hand; None if it is tested elsewhere, or says nothing here."""
+        variable = edge.variable
+        mentions = _elements(expression, self.lists())
+        if any(element in _CLOSING for elements in mentions.values() for element in elements):
+            if self.next_match:
+                raise UnsuitableError("under skip_till_next_match a condition on a whole group")
+            return None
+        own = mentions[variable]
+        if own == {s.Element.FIRST} and not edge.first:
+            return None
+        if own & {s.Element.PREVIOUS, s.Element.BEFORE} and edge.first:
+            return None
+        if s.Element.FIRST in own and len(own) > 1 and edge.first:
+            return None  # `a[i]` beside `a[1]` means the second one on
+        walked: list[str] = []
+        last: list[str] = []
+        for other, elements in mentions.items():
+            if other == variable:
+                continue
+            if other not in key.taken:
+                return None
+            if not self.components[other].kleene or elements == {s.Element.FIRST}:
+                continue
+            if elements & {s.Element.PREVIOUS, s.Element.BEFORE, s.Element.FIRST}:
+                raise UnsuitableError("a condition on an earlier event of another group")
+            shared = self.shared(variable, other) if s.Element.FIRST not in own or len(own) > 1 else ()
+            if not shared:
+                walked.append(other)
+            elif other in edge.here:
+                self.check_one_each_round(other, shared)
+                last.append(other)
+            else:
+                return None
+        self.check_apart(walked, last)
+        return Test(_at_last(expression, frozenset(last)), tuple(walked))
+
+    def lists(self) -> frozenset[str]:
+        return frozenset(name for name, component in self.components.items() if component.kleene)
+
+    def shared(self, one: str, other: str) -> tuple[Repeat, ...]:
+        """The repeated parts that both are in."""
+        return tuple(repeat for repeat in self.repeats[one] if repeat in self.repeats[other])
+
+    def check_one_each_round(self, variable: str, shared: tuple[Repeat, ...]) -> None:
+        if len(self.repeats[variable]) > len(shared):
+            raise UnsuitableError("a condition on each event of a group in a group")
+
+    def check_apart(self, walked: list[str], last: list[str]) -> None:
+        """Are lists that a condition goes over in no common group? Else only events of one round would count."""
+        for number, name in enumerate(walked):
+            if any(self.shared(name, other) for other in (*walked[number + 1 :], *last)):
+                raise UnsuitableError("a condition on each round of a group, tested behind it")
+
+    def closing_tests(self, key: Key) -> Tests:
+        """What holds of whole groups is tested when a match is complete."""
+        found: list[Test] = []
+        for conjunct in self.conjuncts:
+            mentions = _elements(conjunct.expression, self.lists())
+            closing = any(element in _CLOSING for elements in mentions.values() for element in elements)
+            if not closing or not conjunct.variables <= key.taken:
+                continue
+            walked = [name for name in conjunct.variables if name in conjunct.every]
+            self.check_apart(walked, [])
+            if conjunct.from_second or any(s.Element.BEFORE in elements for elements in mentions.values()):
+                raise UnsuitableError("a condition on a whole group and on its earlier events")
+            found.append(Test(conjunct.expression, tuple(walked)))
+        return tuple(found)
+
+    def killing(self, key: Key, edge: Edge, negated: str, future: frozenset[str]) -> Tests:
+        """What an event of a negated component must pass to kill a run that takes an edge past it."""
+        taken = key.taken | {edge.variable}
+        here = edge.here | {edge.variable}
+        found: list[Test] = []
+        for part in self.branch.passed_by(negated):
+            mentions = _elements(part, self.lists())
+            walked, last, unchosen = [], [], False
+            for other, elements in mentions.items():
+                if other == negated:
+                    continue
+                if other not in taken:
+                    if other in future:
+                        raise UnsuitableError("a negated component is judged by an event behind it")
+                    unchosen = True
+                elif self.components[other].kleene and elements != {s.Element.FIRST}:
+                    shared = self.shared(negated, other)
+                    if shared and elements <= {s.Element.CURRENT, s.Element.SINGLE} and other in here:
+                        self.check_one_each_round(other, shared)
+                        last.append(other)
+                        continue
+                    if shared or other in future or elements - {s.Element.CURRENT, s.Element.SINGLE}:
+                        raise UnsuitableError("a negated component is judged by a group that is still open")
+                    walked.append(other)
+            self.check_apart(walked, last)
+            if not unchosen:
+                found.append(Test(_at_last(part, frozenset(last)), tuple(walked)))
+        return tuple(found)
+
+
+def _repeats(pattern: Pattern, around: tuple[Repeat, ...]) -> Iterator[tuple[str, tuple[Repeat, ...]]]:
+    """For each label the repeated parts that it is in, the outermost first."""
+    match pattern:
+        case Single(label=label):
+            yield label, around
+        case Sequence(parts=parts) | Choice(parts=parts) | AnyOrder(parts=parts):
+            for part in parts:
+                yield from _repeats(part, around)
+        case Repeat(part=part):
+            yield from _repeats(part, (*around, pattern) if is_list(pattern) else around)
+
+
+def _elements(expression: s.Expression, lists: frozenset[str]) -> dict[str, set[s.Element]]:
+    """For each variable which of its events a condition mentions; inside an aggregate a list alone means all."""
+    found: dict[str, set[s.Element]] = {}
+    pending = [(expression, False)]
+    while pending:
+        node, aggregate = pending.pop()
+        match node:
+            case s.Reference(variable=variable, element=element):
+                whole = aggregate and element is s.Element.SINGLE and variable in lists
+                found.setdefault(variable, set()).add(s.Element.ALL if whole else element)
+            case s.Length(variable=variable):
+                found.setdefault(variable, set()).add(s.Element.ALL)
+        inside = aggregate or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
+        pending.extend((child, inside) for child in s.children(node))
+    return found
+
+
+def _at_last(node: s.Expression, variables: frozenset[str]) -> s.Expression:
+    """The condition with the event of the open round for the current one of a list."""
+    if isinstance(node, s.Reference) and node.variable in variables:
+        return s.Reference(node.variable, s.Element.LAST, span=node.span)
+    return s.rebuild(node, lambda inner: _at_last(inner, variables))
