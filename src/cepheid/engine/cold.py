@@ -19,10 +19,10 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TypeVar
 
-from cepheid.engine.kernels.compile import COMPILES, Kernel, called_kernels, interpreted
+from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, names_in
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.errors import TimeoutReached
 
@@ -77,17 +77,36 @@ def search_kernels(module: ModuleType) -> list[Kernel]:
 
 
 def compile_module(module: str) -> int:
-    """Compiles all kernels of a module of the engine, smallest first; says how many there are."""
-    found = importlib.import_module(f"cepheid.engine.{module}")
-    kernels: dict[int, Kernel] = {}
-    for value in vars(found).values():
-        entry = value if isinstance(value, Kernel) else getattr(value, "__wrapped__", None)
-        if isinstance(entry, Kernel):
-            for each in (*called_kernels(entry.py_func), entry):
-                kernels[id(each)] = each
-    for each in sorted(kernels.values(), key=lambda one: len(called_kernels(one.py_func))):
+    """Compiles all kernels that the functions of a module of the engine call; says how many there are."""
+    kernels = entry_kernels(importlib.import_module(f"cepheid.engine.{module}"))
+    for each in kernels:
         each.dispatcher()
     return len(kernels)
+
+
+def entry_kernels(module: ModuleType) -> list[Kernel]:
+    """The kernels that Python calls in a module of the engine, and in those modules whose functions it calls."""
+    seen: set[int] = set()
+    found: list[Kernel] = []
+
+    def visit(value: object) -> None:
+        entry = value if isinstance(value, Kernel) else getattr(value, "__wrapped__", None)
+        if id(value) in seen or not getattr(value, "__module__", "").startswith("cepheid.engine"):
+            return
+        seen.add(id(value))
+        if isinstance(entry, Kernel):
+            found.append(entry)
+        elif isinstance(value, FunctionType):
+            for name in names_in(value.__code__):
+                visit(value.__globals__.get(name))
+        elif isinstance(value, type):
+            for member in vars(value).values():
+                visit(getattr(member, "__func__", member))
+
+    for value in vars(module).values():
+        if not isinstance(value, Kernel):
+            visit(value)
+    return found
 
 
 def compile_meanwhile(module: str) -> None:

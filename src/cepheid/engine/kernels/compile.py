@@ -1,8 +1,9 @@
-"""How kernels are compiled: the one place that leans on insides of numba.
+"""How kernels are compiled: this module and `parts` are the places that lean on insides of numba.
 
 Four ways: `kernel` for functions that make arrays, `borrowing` for those that only work on arrays they are given,
 `called_by_address` for large ones that many others call, and `search_kernel` for whole searches, which can be stopped.
-All have explicit signatures and are cached, so they are compiled once for each installation.
+All have explicit signatures. What Python or compiled code calls by its address is cached, so that it is compiled once
+for each installation; all other kernels are parts of those (see `parts`).
 `tests/engine/test_numba_insides.py` says so loudly if numba changes what they need of it.
 
 A kernel is compiled, or loaded from the cache, when it is first called, not when its module is imported. Inside
@@ -28,6 +29,7 @@ import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import typeof_impl
 
+from cepheid.engine.kernels.parts import OF_A_PART, WITHOUT_PYTHON, set_environments
 from cepheid.engine.kernels.progress import compiling
 from cepheid.engine.kernels.stop import guarded
 
@@ -35,7 +37,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 config: Any = numba.config
 COMPILES = not config.DISABLE_JIT  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
-NO_REFERENCES: dict[str, Any] = {"_nrt": False}  # numba's own switch: count no references to arrays
+# Numba's own switch: are references to arrays counted? Said always, since a function that says nothing is compiled as
+# the one that happens to be compiled around it.
+REFERENCES: dict[str, Any] = {"_nrt": True}
+NO_REFERENCES: dict[str, Any] = {"_nrt": False}
 # What reading a cache file that was cut off or overwritten can raise.
 UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError, OSError)
 
@@ -65,6 +70,7 @@ class Kernel:
         self.py_func, self.signature, self.address = function, signature, address
         self.targetoptions = options  # numba looks here for `inline`
         self._dispatcher: Any = None
+        self._part: Any = None
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self.__wrapped__ = function
 
@@ -76,8 +82,18 @@ class Kernel:
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
 
+    def part(self) -> Any:
+        """The function as other kernels see it."""
+        if self.address:
+            return self.dispatcher()
+        if self._part is None:
+            with global_compiler_lock:
+                if self._part is None:
+                    self._part = self._compile_part()
+        return self._part
+
     def dispatcher(self) -> Any:
-        """The compiled function."""
+        """The compiled function, as Python calls it."""
         if self._dispatcher is None:
             # Numba's own lock: one of our own could be taken in the other order by another thread.
             with global_compiler_lock:
@@ -98,22 +114,28 @@ class Kernel:
             return False
 
     def _compile(self) -> Any:
-        if self.targetoptions.get("inline") == "always":
-            # Callers contain a copy of its source: compiled by itself nobody would call it.
-            return numba.njit(**self.targetoptions)(self.py_func)
         # What is called by its address must be there before code from the cache is linked.
         for other in called_kernels(self.py_func):
             if other.address:
                 other.dispatcher()
+        options = {**self.targetoptions, **(WITHOUT_PYTHON if self.address else {"no_cfunc_wrapper": True})}
         with compiling(self):
-            dispatcher = _cached(self.py_func, self.signature, self.targetoptions)
+            dispatcher = _cached(self.py_func, self.signature, options)
+        set_environments(dispatcher)
         return _by_address(dispatcher, self.py_func) if self.address else dispatcher
+
+    def _compile_part(self) -> Any:
+        if self.targetoptions.get("inline") == "always":
+            # Callers contain a copy of its source: compiled by itself nobody would call it.
+            return numba.njit(**self.targetoptions)(self.py_func)
+        with compiling(self):
+            return numba.njit(self.signature, **self.targetoptions, **OF_A_PART)(self.py_func)
 
 
 @typeof_impl.register(Kernel)
 def _type_of_kernel(value: Kernel, context: Any) -> Any:
     """Other kernels see the compiled function."""
-    return typeof_impl(value.dispatcher(), context)
+    return typeof_impl(value.part(), context)
 
 
 def called_kernels(function: Callable[..., Any]) -> list[Kernel]:
@@ -121,7 +143,7 @@ def called_kernels(function: Callable[..., Any]) -> list[Kernel]:
     ordered: dict[int, Kernel] = {}
 
     def visit(called: Callable[..., Any]) -> None:
-        for name in _names(called.__code__):
+        for name in names_in(called.__code__):
             value = called.__globals__.get(name)
             if isinstance(value, Kernel) and id(value) not in ordered and value.py_func is not called:
                 visit(value.py_func)
@@ -131,11 +153,12 @@ def called_kernels(function: Callable[..., Any]) -> list[Kernel]:
     return list(ordered.values())
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
+    """The names that a function uses, those of the functions inside it included."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)
 
 
 def _codegen() -> Any:
@@ -215,7 +238,7 @@ def _decorator(signature: Any, options: dict[str, Any], address: bool = False) -
 
 def kernel(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
     """Compiles a function that may make arrays; `unlocked`: without Python's global lock, where Python calls it."""
-    return _decorator(signature, {"nogil": True} if unlocked else {})
+    return _decorator(signature, {**REFERENCES, "nogil": True} if unlocked else REFERENCES)
 
 
 def search_kernel(signature: Any) -> Callable[[Function], Function]:
@@ -249,4 +272,4 @@ def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Functi
     few nanoseconds more: worth it for functions that take longer than that and are long themselves. With `borrows`,
     it makes no arrays, and no references to those it is given are counted.
     """
-    return _decorator(signature, dict(NO_REFERENCES) if borrows else {}, address=True)
+    return _decorator(signature, NO_REFERENCES if borrows else REFERENCES, address=True)
