@@ -32,6 +32,11 @@ def step(name: str, letter: str, contiguity: str = "followed_by", **changes: Any
     return {**part, "window": None, "gap": None, "between": None, **changes}
 
 
+def group(parts: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    """A pattern as a step of another one."""
+    return {**step("", "", **changes), "name": None, "tests": [], "group": parts}
+
+
 PATTERNS: dict[str, list[dict[str, Any]]] = {
     "three steps": [step("a", "a", "next"), step("b", "b"), step("c", "c")],
     "followed by any": [step("a", "a", "next"), step("b", "b", "followed_by_any"), step("c", "c", "followed_by_any")],
@@ -41,9 +46,7 @@ PATTERNS: dict[str, list[dict[str, Any]]] = {
     "greedy": [step("a", "a", "next"), step("b", "b", rounds="one_or_more", greedy=True), step("c", "c")],
     "group, twice": [
         step("a", "a", "next"),
-        step(
-            "", "", name=None, tests=[], rounds="times", least=2, most=2, group=[step("x", "b", "next"), step("y", "c")]
-        ),
+        group([step("x", "b", "next"), step("y", "c")], rounds="times", least=2, most=2),
         step("d", "d"),
     ],
 }

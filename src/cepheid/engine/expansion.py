@@ -36,8 +36,10 @@ from cepheid.language.linear import (
 from cepheid.plan.options import Limits, PlanOptions
 from cepheid.plan.physical import Plan
 from cepheid.plan.rules.scan_every_event import looks_at_all_events
+from cepheid.plan.states import MOST_BITS
 
 MOST = 0.8  # a pattern whose types are more than this share of the events looks at all of them
+HINT = "make the window shorter, the conditions tighter, or the number of rounds smaller"
 EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_matches, truncate=True)
 
 
@@ -100,18 +102,21 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
         competition = Competition(bound, _patterns(bound, rounds + 1)) if competes else None
     rivals = {linear: tuple(competition.rivals(linear)) for linear in patterns} if competition is not None else {}
     queries = (linear_query(bound, linear, rivals.get(linear, ())) for linear in patterns)
-    return [query for query in queries if query is not None]
+    found = [query for query in queries if query is not None]
+    widest = max((len(query.bound.components) for query in found), default=0)
+    if widest > MOST_BITS:  # an event has a bit for each component, and so has what competes with it
+        raise LimitError(f"one of the linear patterns has {widest} components, over {MOST_BITS}", hint=HINT)
+    return found
 
 
 def _patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
-    hint = "make the window shorter, the conditions tighter, or the number of rounds smaller"
     try:
         found = linear_patterns(bound, rounds)
     except TooManyError:
         message = f"the pattern stands for more than {MAX_LINEAR} linear ones in these events"
-        raise LimitError(message, hint=hint) from None
+        raise LimitError(message, hint=HINT) from None
     if any(len(linear) > MAX_PLACES for linear in found):
-        raise LimitError(f"a group is repeated so often that a match has more than {MAX_PLACES} events", hint=hint)
+        raise LimitError(f"a group is repeated so often that a match has more than {MAX_PLACES} events", hint=HINT)
     return found
 
 
