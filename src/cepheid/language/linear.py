@@ -274,7 +274,7 @@ class Writer:
         unchosen = frozenset(self.by_name) - set(self.elements)
         if partial and s.variables_of(clause) & unchosen:
             return
-        expression = without_unchosen(clause, unchosen)
+        expression = without_unchosen(_without_defaults(clause, unchosen), unchosen)
         if expression == TRUE or (partial and self.waits(expression)):
             return
         conjunct = place_conjunct(expression, list(self.bound.components))
@@ -381,6 +381,13 @@ class Writer:
             yield s.Comparison(">=", passed, s.Literal(gap.after))
         if gap.within is not None:
             yield s.Comparison("<", passed, s.Literal(gap.within))
+
+
+def _without_defaults(node: s.Expression, unchosen: frozenset[str]) -> s.Expression:
+    """Without defaults for missing events that mention a variable which was not chosen."""
+    if isinstance(node, s.Attribute) and node.default is not None and s.variables_of(node.default) & unchosen:
+        return replace(node, default=None)
+    return s.rebuild(node, lambda inner: _without_defaults(inner, unchosen)) if unchosen else node
 
 
 def _without_rivals(strategy: s.Strategy) -> s.Strategy:
