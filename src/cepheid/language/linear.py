@@ -224,7 +224,11 @@ class Writer:
         for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
             components += [rival.component for rival in self.rivals if rival.before == number]
             own = self.by_name[step.variable]
-            components.append(replace(own, variable=name, kleene=step.many, named=True, gap=None))
+            components.append(
+                replace(
+                    own, variable=name, kleene=step.many, named=True, gap=None, until=own.until if step.many else None
+                )
+            )
         strategy = _without_rivals(self.bound.strategy)
         selection = s.Selection(strategy, tuple(component.variable for component in components))
         syntax = s.QuerySyntax(tuple(components), where=None if where == TRUE else where, selection=selection)
