@@ -77,7 +77,8 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         return "it is for patterns that are more than a sequence"
     if _ends_across_partitions(bound):
         return "UNTIL looks at the events of a partition, and some are of every partition"
-    return refusal(bound)
+    unsure = _imprecise(bound, lossy) if imprecise else _unseen(bound) if lossy else None
+    return unsure or refusal(bound)
 
 
 def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
@@ -108,6 +109,11 @@ def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         return "its patterns are plain sequences"
     if not imprecise:
         return "it is for imprecise times; pass lower='...' and upper='...'"
+    return _imprecise(bound, lossy)
+
+
+def _imprecise(bound: BoundQuery, lossy: bool) -> str | None:
+    """What imprecise times ask of a query."""
     unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
     if bound.window is not None and bound.window.events:
         return f"WITHIN n EVENTS counts events in order, and {unsure} do not say which"
@@ -243,7 +249,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("backtrack", NoOptions, precise, Backwards(100.0), "search.runs:run_backtracking", "automaton_text"),
         Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
         Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
-        Engine("expansion", NoOptions, expressions, Fixed(1.0), "expansion:run"),
+        Engine("expansion", ImpreciseOptions, expressions, Fixed(1.0), "expansion:run"),
         Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run_states", "states_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),

@@ -224,7 +224,11 @@ class Writer:
         for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
             components += [rival.component for rival in self.rivals if rival.before == number]
             own = self.by_name[step.variable]
-            components.append(replace(own, variable=name, kleene=step.many, named=True, gap=None))
+            components.append(
+                replace(
+                    own, variable=name, kleene=step.many, named=True, gap=None, until=own.until if step.many else None
+                )
+            )
         strategy = _without_rivals(self.bound.strategy)
         selection = s.Selection(strategy, tuple(component.variable for component in components))
         syntax = s.QuerySyntax(tuple(components), where=None if where == TRUE else where, selection=selection)
@@ -274,7 +278,7 @@ class Writer:
         unchosen = frozenset(self.by_name) - set(self.elements)
         if partial and s.variables_of(clause) & unchosen:
             return
-        expression = without_unchosen(clause, unchosen)
+        expression = without_unchosen(_without_defaults(clause, unchosen), unchosen)
         if expression == TRUE or (partial and self.waits(expression)):
             return
         conjunct = place_conjunct(expression, list(self.bound.components))
@@ -381,6 +385,13 @@ class Writer:
             yield s.Comparison(">=", passed, s.Literal(gap.after))
         if gap.within is not None:
             yield s.Comparison("<", passed, s.Literal(gap.within))
+
+
+def _without_defaults(node: s.Expression, unchosen: frozenset[str]) -> s.Expression:
+    """Without defaults for missing events that mention a variable which was not chosen."""
+    if isinstance(node, s.Attribute) and node.default is not None and s.variables_of(node.default) & unchosen:
+        return replace(node, default=None)
+    return s.rebuild(node, lambda inner: _without_defaults(inner, unchosen)) if unchosen else node
 
 
 def _without_rivals(strategy: s.Strategy) -> s.Strategy:

@@ -5,14 +5,17 @@ that one gets by choosing each optional part in or out, each alternative, each n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from typing import Any
 
+from cepheid.engine.reference import missing
 from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, NEXT, Chances, Search
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream
 from cepheid.engine.reference.values import Row
+from cepheid.engine.worth.losses import linear_model
 from cepheid.errors import LimitError
+from cepheid.language import linear as as_queries
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import place_conjunct
@@ -20,6 +23,7 @@ from cepheid.language.bound import BoundQuery, Branch, Negation
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Single, is_list, labels_of
 from cepheid.language.pattern import Sequence as InSequence
 from cepheid.language.unchosen import FALSE, TRUE, without_unchosen
+from cepheid.model.scores import Scoring
 
 MAX_PATTERNS = 20_000
 Rounds = tuple[tuple[str, int], ...]  # the repeated parts around a step, the outermost first, and which round of each
@@ -48,6 +52,26 @@ def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
         if len(known) > MAX_MATCHES:
             raise LimitError(f"the reference engine enumerates at most {MAX_MATCHES} matches", hint="use a fast engine")
     return [FoundMatch(completion, groups) for groups, completion in known.items()]
+
+
+def find_likely(bound: BoundQuery, stream: Stream, model: Any, scoring: Scoring) -> list[FoundMatch]:
+    """Where events may be missing: every match of a linear pattern, each assignment by the one that is most probable.
+
+    That a variable was left out and that its event is missing are the same assignment: nobody saw it.
+    """
+    found: dict[Groups, FoundMatch] = {}
+    for steps in as_queries.linear_patterns(bound, 1):
+        query = as_queries.linear_query(bound, steps)
+        if query is None:
+            continue
+        own = missing.check_missing(query.bound, linear_model(model, query.bound) if model is not None else None)
+        likely = missing.probability_of(query.bound, own, scoring)
+        for match in missing.find_all(query.bound, stream, likely, missing.missable(query.bound, own)):
+            groups = tuple(tuple(e for place in places for e in match.groups[place]) for places in query.places)
+            best = found.get(groups, match)
+            if (match.probability or 0.0) >= (best.probability or 0.0):
+                found[groups] = replace(match, groups=groups)
+    return list(found.values())
 
 
 def linear_patterns(pattern: Pattern, negative: frozenset[str], room: int) -> list[Linear]:
