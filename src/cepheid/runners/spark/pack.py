@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from cepheid.engine.data.table import times_of
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
+from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shipment import Shipment, as_batches, result_rows
 from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
@@ -53,6 +54,7 @@ def packer(
     """What a worker does with the events of one task; `clock` is the column that holds the time."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         held = [batch.rename_columns(list(columns)) for batch in batches]
         table = pa.Table.from_batches(held) if held else None
         if table is None or not table.num_rows:
@@ -111,6 +113,7 @@ def unpacker(
     """What a worker does with the outcome of shards: rows of the result again."""
 
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         parts: dict[int, list[pa.Table]] = {}  # of totals, from all shards
         for batch in batches:
             for query, packed in zip(

@@ -21,6 +21,7 @@ from cepheid.errors import DataError
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, SHED_FOR, TOTAL, as_structs
+from cepheid.runners.spark.settled import settle
 from cepheid.runners.stream.clock import Clock, token_of
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
@@ -115,6 +116,7 @@ class Shard(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
+        settle()
         self.handle = handle
         self.ready = ready(self.step)
         self.above = [replace(level, step=ready(level.step)) for level in self.levels]

@@ -34,7 +34,8 @@ from cepheid.runners.spark.pack import (
     packer,
     unpacker,
 )
-from cepheid.runners.spark.session import DataFrame, arrow_schema, shards_for, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
@@ -270,7 +271,10 @@ def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schem
     from pyspark.sql import functions as F
 
     total = F.col("query") == TOTAL
-    numbers = [F.sum(F.when(total, F.col(name))).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
+    # What is told of queries, too, is summed where it is told of all; the rest is 0 elsewhere. (Spark plans this anew
+    # in every micro-batch.)
+    sums = (*COUNTS, "retained", "state_bytes", "lost")
+    numbers = [F.sum(F.when(total, F.col(name)) if name in OF_QUERIES else F.col(name)).alias(name) for name in sums]
     numbers += [F.max(F.when(total, F.col(name))).alias(name) for name in ("newest", "watermark")]
     for number, shipment in enumerate(shipments):
         if shipment.name is not None:
