@@ -66,7 +66,10 @@ def match_changing(
             raise DataError(f"no column '{key}' to spread the stream by", column=key)
     shards = shards_for(df.sparkSession, running.shards) if keys else 1
     budget = Budget(
-        running.max_state_bytes and max(1, running.max_state_bytes // shards), running.max_key_events, running.when_full
+        running.max_state_bytes and max(1, running.max_state_bytes // shards),
+        running.max_key_events,
+        running.when_full,
+        running.batch_seconds(),
     )
     step = Step((), (), whole_steps(delay, bound, "delay"), schema=schema, dedupe=options.dedupe, budget=budget)
     serving = Serving(schema, options.roles(), keys, shards, step)

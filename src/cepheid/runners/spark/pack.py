@@ -42,7 +42,8 @@ COUNTS = (
 )
 LEVELS = ("retained", "state_bytes", "newest", "watermark")
 OUTCOME = f"query int, packed binary, lost double, {', '.join(f'{name} bigint' for name in (*COUNTS, *LEVELS))}"
-OF_QUERIES = ("used", "shed", "matches")  # what is told of each query, too
+BOOKS = ("used", "late", "duplicates", "shed")  # what becomes of events of the types that a query names
+OF_QUERIES = (*BOOKS, "matches")  # what is told of each query, too
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
 TOTAL = -2  # the `query` of the numbers of a shard as a whole

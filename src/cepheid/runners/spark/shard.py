@@ -253,10 +253,12 @@ def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.Dat
     for query, batch in outcome.results:
         by_query.setdefault(query, []).append(batch)
     came, shed = dict(outcome.used_by), dict(outcome.shed_by)
-    for query in sorted(by_query.keys() | came.keys() | shed.keys()):
+    behind, twice = dict(outcome.late_by), dict(outcome.duplicates_by)
+    for query in sorted(by_query.keys() | came.keys() | shed.keys() | behind.keys() | twice.keys()):
         batches = by_query.get(query, [])
         packed = encoded(pa.Table.from_batches(batches)) if batches else None
         found = {"shed": shed.get(query, 0), "matches": sum(batch.num_rows for batch in batches)}
+        found |= {"late": behind.get(query, 0), "duplicates": twice.get(query, 0)}
         found["used"] = came.get(query, 0) - found["shed"]
         rows.append({"query": query, "packed": packed, "lost": 0.0, **zeros, **found})
     return pd.DataFrame(rows, columns=["query", "packed", "lost", *COUNTS, *LEVELS])
