@@ -109,7 +109,7 @@ def test_the_books_of_each_query_balance(data, table, delay):
     texts = {
         "ab": "PATTERN SEQ(A a, B b) WITHIN 6",
         "c": "PATTERN SEQ(C c, A a) WITHIN 3",
-        "any": "PATTERN SEQ(a, b) WITHIN 2",
+        "any": "PATTERN SEQ(a, b) WHERE a.x <= b.x WITHIN 2",
     }
     plans = {name: plan_of(text, table) for name, text in texts.items()}
     step = replace(step_of(plans, table, delay), dedupe=("event",), budget=Budget(max_key_events=4, policy=OLDEST))
