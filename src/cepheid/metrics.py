@@ -19,9 +19,12 @@ from typing import Any
 
 PORT = 9464
 OUTCOMES = ("used", "irrelevant", "late", "malformed", "duplicates", "shed")
-_OF_QUERY = re.compile(r"(used|shed|matches)\[(.*)\]", re.DOTALL)
+_OF_QUERY = re.compile(r"(used|irrelevant|late|duplicates|shed|matches)\[(.*)\]", re.DOTALL)
 _BY_QUERY = {
     "used": "cepheid_query_events_total",
+    "irrelevant": "cepheid_query_irrelevant_total",
+    "late": "cepheid_query_late_total",
+    "duplicates": "cepheid_query_duplicates_total",
     "shed": "cepheid_query_shed_total",
     "matches": "cepheid_matches_total",
 }
@@ -31,6 +34,9 @@ HELP = {
     "cepheid_events_total": ("counter", "Records by what became of them; they add up to those read"),
     "cepheid_matches_total": ("counter", "Matches reported"),
     "cepheid_query_events_total": ("counter", "Events of the types that a query names, less those that were given up"),
+    "cepheid_query_irrelevant_total": ("counter", "Records that do not concern a query"),
+    "cepheid_query_late_total": ("counter", "Events of the types that a query names that came too late"),
+    "cepheid_query_duplicates_total": ("counter", "Events of the types that a query names that had come before"),
     "cepheid_query_shed_total": ("counter", "Events of the types that a query names that were given up"),
     "cepheid_shed_total": ("counter", "Events that were given up, by the bound that was met"),
     "cepheid_lost_matches_estimate_total": ("counter", "Estimate of the matches that shed events would have been in"),

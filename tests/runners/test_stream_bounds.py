@@ -1,5 +1,6 @@
 """Bounds on what a stream keeps: what goes first, what is counted, and that duplicates count once."""
 
+from collections import Counter
 from dataclasses import replace
 
 import hypothesis.strategies as st
@@ -8,9 +9,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from cepheid.errors import LimitError
+from cepheid.engine.find import find
+from cepheid.errors import LimitError, TimeoutReached
 from cepheid.plan.options import Limits
-from cepheid.runners.stream.budget import KEY_EVENTS, LARGEST, OLDEST, SAMPLE, SEARCH, STATE_BYTES, Budget
+from cepheid.runners.stream.budget import KEY_EVENTS, LARGEST, OLDEST, SAMPLE, SEARCH, STATE_BYTES, TIME, Budget
 from cepheid.runners.stream.changing import Asked, Registered, Serving, as_rows
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
@@ -74,6 +76,69 @@ def test_a_search_that_meets_a_limit_takes_fewer_events():
     assert 0 < outcome.matches <= 1_000
     assert outcome.shed >= 200
     assert outcome.shed_for == ((SEARCH, outcome.shed),)
+
+
+def test_a_step_that_takes_too_long_is_taken_again_with_fewer_events(monkeypatch):
+    """The searches are made to take as long as they have events, so that nothing depends on the machine."""
+    table = busy(400)
+    step = step_of({None: plan_of(QUERY, table)}, table, 0)
+    tried = []
+
+    def slow(plan, own, after, until, ended=None):
+        tried.append(len(own))
+        if len(own) > 100:
+            raise TimeoutReached("too long")
+        return find(plan, own, after, until, ended)
+
+    monkeypatch.setattr("cepheid.runners.stream.state.find", slow)
+    with pytest.raises(TimeoutReached):
+        replace(step, budget=Budget(max_seconds=1)).run(Clock(), Memory(), [table], END_OF_TIME)
+    bounded = replace(step, budget=Budget(policy=OLDEST, max_seconds=1))
+    outcome = bounded.run(Clock(), Memory(), [table], END_OF_TIME)
+    assert tried[1:] == [400, 200, 100]
+    assert outcome.shed_for == ((TIME, 300),)
+    assert outcome.matches > 0
+    assert outcome.used + outcome.shed == 400
+
+
+@drawn_streams
+@given(st.data(), streams(min_size=4, max_size=14, ids=3), st.integers(0, 4))
+def test_the_books_of_each_query_balance(data, table, delay):
+    """Of the events of a query's types each is used, late, a duplicate or shed."""
+    table = table.append_column("event", pa.array(range(table.num_rows), pa.int64()))
+    texts = {
+        "ab": "PATTERN SEQ(A a, B b) WITHIN 6",
+        "c": "PATTERN SEQ(C c, A a) WITHIN 3",
+        "any": "PATTERN SEQ(a, b) WHERE a.x <= b.x WITHIN 2",
+    }
+    plans = {name: plan_of(text, table) for name, text in texts.items()}
+    step = replace(step_of(plans, table, delay), dedupe=("event",), budget=Budget(max_key_events=4, policy=OLDEST))
+    clock, store, books = Clock(), Memory(), Counter()
+    sent = data.draw(st.lists(st.integers(0, table.num_rows - 1), max_size=20))  # late ones and duplicates among them
+    for start in range(0, len(sent), 5):
+        batch = table.take(pa.array(sent[start : start + 5], pa.int64()))
+        outcome = step.run(clock, store, [batch], max(batch["ts"].to_pylist()))
+        clock = outcome.clock
+        for part in (outcome.used_by, outcome.late_by, outcome.duplicates_by):
+            books.update(dict(part))
+    kinds = [table["type"].to_pylist()[row] for row in sent]
+    wanted = [sum(kind in types for kind in kinds) for types in ("AB", "AC")]
+    assert [books[number] for number in range(3)] == [*wanted, len(sent)]
+
+
+def test_a_clock_that_jumps_back_takes_nothing_back():
+    """The newest time that a source, a heartbeat or the machine's clock tells may be earlier than the one before."""
+    table = busy(40)
+    step = step_of({None: plan_of(QUERY, numbered(table))}, numbered(table), 0)
+    clock, store, found, until = Clock(), Memory(), 0, []
+    for start, newest in ((0, 9), (10, 5), (20, -(2**40)), (30, END_OF_TIME)):
+        outcome = step.run(clock, store, [numbered(table).slice(start, 10)], max(newest, start + 9))
+        clock, found = outcome.clock, found + outcome.matches
+        outcome = step.run(clock, store, [], newest - 1000)  # no event, and an earlier time
+        clock, found = outcome.clock, found + outcome.matches
+        until.append(clock.until)
+    assert until == sorted(until)
+    assert found == len(matches_of(plan_of(QUERY, numbered(table)), numbered(table)))
 
 
 @drawn_streams

@@ -1,11 +1,15 @@
 """Processes of a stream are killed at drawn moments, again and again: every match is written, and none twice.
 
-`CEPHEID_KILLS=100` for the longest run; the moments and victims are drawn from the seed below.
+`CEPHEID_KILLS=100` for the longest run; the moments and victims are drawn from the seed below. Most kills take a Python
+worker or let the disk be full for a while, which a session survives; one in five takes the driver or its JVM, and costs
+the start of another session.
 """
 
 import contextlib
 import os
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +27,8 @@ from spark.test_stream import ABSENT, cut, events, rows
 
 SEED = 16
 KILLS = int(os.environ.get("CEPHEID_KILLS", "6"))
+KINDS = ("driver", "worker", "executor", "disk", "worker", "worker", "disk", "worker", "worker", "worker")
+FULL = 64  # bytes that a file may hold while the disk is full
 PATIENCE = 240  # seconds for one driver until it goes on; only a stream that hangs takes them
 # A failed micro-batch starts again in the same session, as a supervisor would do it: a session costs more than the
 # stream. With several attempts Spark repeats the task of a dead worker by itself, and the query does not see it.
@@ -96,7 +102,7 @@ class Driver:
         others = descendants(self.process.pid)
         java = [each for each, command in others.items() if "java" in command.split(" ")[0]]
         workers = [each for each, command in others.items() if "pyspark.daemon" in command]
-        return {"driver": [self.process.pid], "executor": java, "worker": workers}[kind]
+        return {"driver": [self.process.pid], "executor": java, "disk": java, "worker": workers}[kind]
 
     def end(self) -> None:
         """Ends what a dead driver left behind: all processes of its session, which no other process is in."""
@@ -137,25 +143,36 @@ def descendants(process: int) -> dict[int, str]:
 
 def kill_one(rng: random.Random, driver: Driver, kind: str) -> bool:
     """Kills one process some micro-batches and a part of one later; False if there is none left to kill."""
-    goal, pause = driver.commits() + rng.randint(0, 2), rng.uniform(0, 1)
+    goal, pause = driver.commits() + rng.randint(0, 1), rng.uniform(0, 1)
     if not driver.wait_for(lambda: driver.commits() >= goal and driver.victims("worker")):
         return False
     time.sleep(pause)
     for chosen in rng.sample(known := driver.victims(kind), len(known)):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(chosen, signal.SIGKILL)
+            if kind == "disk":
+                fill_disk(chosen, rng.uniform(1, 3))
+            else:
+                os.kill(chosen, signal.SIGKILL)
             return True
     return False
 
 
+def fill_disk(process: int, seconds: float) -> None:
+    """For some time no file that the process writes can become longer than a few bytes."""
+    _, most = resource.prlimit(process, resource.RLIMIT_FSIZE)
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (FULL, most))
+    time.sleep(seconds)
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (most, most))
+
+
 @pytest.mark.slow
 def test_whatever_is_killed_every_match_is_written_once(spark, tmp_path):
-    """Half of the kills take a Python worker, the others the driver or its JVM."""
+    """Workers, the driver, its JVM, and a disk that is full for a while."""
     rng, kills, begun = random.Random(SEED), Counter(), time.monotonic()
     files = 2 * KILLS + 6
     table = events(60 * files, seed=SEED)
     cut(tmp_path / "in", table, files, delay=20)
-    kinds = [("worker", "driver", "worker", "executor")[number % 4] for number in range(KILLS)]
+    kinds = [KINDS[number % len(KINDS)] for number in range(KILLS)]
     rng.shuffle(kinds)
     driver = Driver.start(tmp_path, "local[2]")
     try:
@@ -164,7 +181,7 @@ def test_whatever_is_killed_every_match_is_written_once(spark, tmp_path):
             if kill_one(rng, driver, kind):  # if not, it ended by itself, and the next one is killed
                 kills[kinds.pop()] += 1
                 print(f"{time.monotonic() - begun:.0f} s: {kind} killed after micro-batch {driver.commits()}")
-            if kind != "worker" or driver.process.poll() is not None:
+            if kind in ("driver", "executor") or driver.process.poll() is not None:
                 time.sleep(rng.uniform(0, 1))  # what the others do without it
                 driver.end()
                 driver = Driver.start(tmp_path, rng.choice(["local[2]", "local[2,3]"]))
@@ -206,3 +223,56 @@ def test_a_sink_that_fails_and_a_source_that_replays_lose_nothing(spark, tmp_pat
     assert failures
     out = spark.read.parquet(str(tmp_path / "out")).drop("batch").toArrow()
     assert rows(out) == rows(cepheid.match(table, ABSENT))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage", ["state gone", "state cut", "state altered", "commit gone", "offsets gone", "record"]
+)
+def test_a_damaged_checkpoint_gives_an_error_or_the_right_matches(spark, tmp_path, damage):
+    """A file of the checkpoint is missing, cut short or altered while the stream is stopped."""
+    table = events(240)
+    cut(tmp_path / "all", table, 4, delay=20)
+    files = sorted((tmp_path / "all").iterdir())
+    (tmp_path / "in").mkdir()
+    df = spark.readStream.schema(spark.createDataFrame(table).schema).option("maxFilesPerTrigger", 1)
+    result = cepheid.match(df.parquet(str(tmp_path / "in")), {"absent": ABSENT}, delay=20, shards=2)
+
+    def run() -> bool:
+        writer = result.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except StreamingQueryException:
+            return False
+        return True
+
+    for each in files[:3]:
+        shutil.move(each, tmp_path / "in")
+    assert run()
+    harm(tmp_path / "checkpoint", damage)
+    for each in files[3:]:
+        shutil.move(each, tmp_path / "in")
+    # Spark keeps loaded states: as after a new start, they have to be read.
+    spark.sparkContext._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    if run():
+        out = spark.read.parquet(str(tmp_path / "out")).toArrow()
+        assert rows(out) == rows(cepheid.match(table, {"absent": ABSENT})), damage
+    else:
+        assert damage != "record"
+
+
+def harm(checkpoint: Path, damage: str) -> None:
+    """Does something to the newest file of a kind, and to the check sum that Hadoop keeps beside it."""
+    what, how = damage.split(" ")[0], damage.split(" ")[-1]
+    places = {"state": "state/0/*/*.changelog", "commit": "commits/[0-9]*", "offsets": "offsets/[0-9]*"}
+    found = sorted(checkpoint.glob(places.get(what, "cepheid-stream.json")), key=lambda each: each.stat().st_mtime)
+    for each in found[-2:] if what == "state" else found[-1:]:
+        (each.parent / f".{each.name}.crc").unlink(missing_ok=True)
+        held = each.read_bytes()
+        if how == "gone":
+            each.unlink()
+        elif how == "cut":
+            each.write_bytes(held[: len(held) // 2])
+        else:
+            each.write_bytes(bytes(byte ^ 0x55 for byte in held))

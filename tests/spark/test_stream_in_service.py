@@ -70,6 +70,8 @@ def test_the_books_balance_and_bad_records_are_set_aside(spark, tmp_path):
     assert told["read"] == sum(told[part] for part in ("used", "irrelevant", "malformed", "late", "duplicates", "shed"))
     assert told["matches[pairs]"] == told["matches"] > 0
     assert told["used[pairs]"] == told["used"] == 8
+    of_query = sum(told[f"{part}[pairs]"] for part in ("used", "irrelevant", "late", "duplicates", "shed"))
+    assert told["read"] == of_query + told["malformed"]
     lines = [json.loads(line) for file in (tmp_path / "bad").iterdir() for line in file.read_text().splitlines()]
     assert sorted(line["reason"].split(" ")[0] for line in lines) == ["ts", "ts", "type"]
     assert any("max_ahead" in line["reason"] for line in lines)

@@ -93,7 +93,7 @@ class MatchKeywords(PlanKeywords, total=False):
     hot_keys: Literal["auto"] | Iterable[Any] | None
     memory: int
     delay: Length | None  # streams: how much older than the newest event others may be when they come
-    shards: int
+    shards: int | None
     late_events: bool
     idle: Length | None
     heartbeat: bool
@@ -104,6 +104,7 @@ class MatchKeywords(PlanKeywords, total=False):
     max_ahead: Length | None  # how far before the machine's clock an event may lie
     max_state_bytes: int | None
     max_key_events: int | None
+    max_batch_time: Length | None
     when_full: Literal["fail", "drop oldest", "drop largest keys", "sample"]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.errors import CepheidError, DataError
+from cepheid.language.durations import milliseconds
 from cepheid.plan.options import (
     PlanOptions,
     anything,
@@ -162,8 +163,15 @@ class StreamOptions:
     )  # how far before the machine's clock an event may lie; one beyond cannot be an event
     max_state_bytes: int | None = option(None, whole(1))  # of retained events, over all shards
     max_key_events: int | None = option(None, whole(1))  # retained events of one key
+    max_batch_time: Any = field(
+        default=None, metadata=takes(anything)
+    )  # how long the searches of a shard may take in one micro-batch, such as "2 seconds"
     when_full: str = option("fail", one_of(*POLICIES))  # what goes when a bound, or a limit of a search, is met
     state: bytes | None = field(default=None, metadata=takes(anything))  # of a live query, to go on from
+
+    def batch_seconds(self) -> float | None:
+        """`max_batch_time` in seconds."""
+        return None if self.max_batch_time is None else milliseconds(self.max_batch_time, "max_batch_time") / 1000
 
 
 def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options, BatchOptions | StreamOptions]:

@@ -30,8 +30,10 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import BAD, COUNTS, LEVELS, OUTCOME, PACKED, SHARD, TOTAL, packer
-from cepheid.runners.spark.session import DataFrame, arrow_schema, shards_for, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shard import Came, Shard, StateChunks, Telling, came, told, write_bad
+from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.changing import (
@@ -64,7 +66,10 @@ def match_changing(
             raise DataError(f"no column '{key}' to spread the stream by", column=key)
     shards = shards_for(df.sparkSession, running.shards) if keys else 1
     budget = Budget(
-        running.max_state_bytes and max(1, running.max_state_bytes // shards), running.max_key_events, running.when_full
+        running.max_state_bytes and max(1, running.max_state_bytes // shards),
+        running.max_key_events,
+        running.when_full,
+        running.batch_seconds(),
     )
     step = Step((), (), whole_steps(delay, bound, "delay"), schema=schema, dedupe=options.dedupe, budget=budget)
     serving = Serving(schema, options.roles(), keys, shards, step)
@@ -130,6 +135,7 @@ class ChangingShard(Shard):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
+        settle()
         self.handle = handle
         text, number = StructType().add("told", StringType()), StructType().add("number", LongType())
         packed = StructType().add("packed", BinaryType())
@@ -184,6 +190,7 @@ def _noting(rows: Iterator[Any], control: list[Mapping[str, Any]]) -> Iterator[A
 
 
 def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    settle()
     for batch in batches:
         for packed in batch.column("packed").to_pylist():
             yield from decoded(packed).to_batches()

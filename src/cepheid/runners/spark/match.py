@@ -27,7 +27,8 @@ from cepheid.runners.spark.compressed import compress_batch
 from cepheid.runners.spark.pack import BAD
 from cepheid.runners.spark.pushdown import needed_events, quoted
 from cepheid.runners.spark.records import syntaxes, with_spark_records
-from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, shards_for, with_nested_columns
+from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns
+from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
 from cepheid.runners.spark.workers import with_workers
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from cepheid.engine.data.table import times_of
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
+from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shipment import Shipment, as_batches, result_rows
 from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
@@ -41,7 +42,8 @@ COUNTS = (
 )
 LEVELS = ("retained", "state_bytes", "newest", "watermark")
 OUTCOME = f"query int, packed binary, lost double, {', '.join(f'{name} bigint' for name in (*COUNTS, *LEVELS))}"
-OF_QUERIES = ("used", "shed", "matches")  # what is told of each query, too
+BOOKS = ("used", "late", "duplicates", "shed")  # what becomes of events of the types that a query names
+OF_QUERIES = (*BOOKS, "matches")  # what is told of each query, too
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
 TOTAL = -2  # the `query` of the numbers of a shard as a whole
@@ -53,6 +55,7 @@ def packer(
     """What a worker does with the events of one task; `clock` is the column that holds the time."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         held = [batch.rename_columns(list(columns)) for batch in batches]
         table = pa.Table.from_batches(held) if held else None
         if table is None or not table.num_rows:
@@ -111,6 +114,7 @@ def unpacker(
     """What a worker does with the outcome of shards: rows of the result again."""
 
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         parts: dict[int, list[pa.Table]] = {}  # of totals, from all shards
         for batch in batches:
             for query, packed in zip(

@@ -16,7 +16,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StructType
 
 from cepheid.errors import DataError
-from cepheid.runners.spark.session import DataFrame, shards_for, spark_schema
+from cepheid.runners.spark.session import DataFrame, spark_schema
+from cepheid.runners.spark.settled import settle
+from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.rows import encoded
 
@@ -58,6 +60,7 @@ def packer(schema: pa.Schema, time: str) -> Callable[[Iterable[pa.RecordBatch]],
     """One row per shard and batch, stamped with the newest time: an older stamp could fall behind the watermark."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -76,6 +79,7 @@ def unpacker(result: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator
     """The decided rows of all shards."""
 
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for batch in batches:
             for blob in batch.column(0).to_pylist():
                 table = pa.ipc.open_stream(blob).read_all()
@@ -92,6 +96,7 @@ class Shard(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
+        settle()
         self.handle = handle
         self.saved = handle.getValueState("stream", StructType().add("packed", BinaryType()))
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.runners.nested import missing_paths
-from cepheid.runners.options import SHARDS
 from cepheid.runners.spark.arrow_types import to_arrow_schema, to_arrow_type
 
 PYSPARK = (4, 0)  # the oldest that is tested
@@ -150,11 +149,6 @@ def parallelism(session: Session) -> int:
         return max(1, int(session.sparkContext.defaultParallelism))
     except Exception:  # Connect raises a PySparkAttributeError of its own
         return max(1, int(setting(session, "spark.sql.shuffle.partitions", "200")))
-
-
-def shards_for(session: Session, asked: int | None) -> int:
-    """Into how many pieces the state of a stream goes: each costs a step in every micro-batch, busy or not."""
-    return asked if asked is not None else min(SHARDS, parallelism(session))
 
 
 def with_nested_columns(df: DataFrame, queries: Sequence[Any]) -> DataFrame:

@@ -21,6 +21,7 @@ from cepheid.errors import DataError
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, SHED_FOR, TOTAL, as_structs
+from cepheid.runners.spark.settled import settle
 from cepheid.runners.stream.clock import Clock, token_of
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
@@ -115,6 +116,7 @@ class Shard(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state."""
+        settle()
         self.handle = handle
         self.ready = ready(self.step)
         self.above = [replace(level, step=ready(level.step)) for level in self.levels]
@@ -251,10 +253,12 @@ def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.Dat
     for query, batch in outcome.results:
         by_query.setdefault(query, []).append(batch)
     came, shed = dict(outcome.used_by), dict(outcome.shed_by)
-    for query in sorted(by_query.keys() | came.keys() | shed.keys()):
+    behind, twice = dict(outcome.late_by), dict(outcome.duplicates_by)
+    for query in sorted(by_query.keys() | came.keys() | shed.keys() | behind.keys() | twice.keys()):
         batches = by_query.get(query, [])
         packed = encoded(pa.Table.from_batches(batches)) if batches else None
         found = {"shed": shed.get(query, 0), "matches": sum(batch.num_rows for batch in batches)}
+        found |= {"late": behind.get(query, 0), "duplicates": twice.get(query, 0)}
         found["used"] = came.get(query, 0) - found["shed"]
         rows.append({"query": query, "packed": packed, "lost": 0.0, **zeros, **found})
     return pd.DataFrame(rows, columns=["query", "packed", "lost", *COUNTS, *LEVELS])

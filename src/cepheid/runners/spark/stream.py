@@ -24,6 +24,7 @@ from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.pack import (
     BAD,
     BEAT,
+    BOOKS,
     COUNTS,
     LATE_EVENT,
     OF_QUERIES,
@@ -34,7 +35,8 @@ from cepheid.runners.spark.pack import (
     packer,
     unpacker,
 )
-from cepheid.runners.spark.session import DataFrame, arrow_schema, shards_for, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
@@ -252,7 +254,7 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     needed = {name for plan in plans for name in plan.bound.schema.names} | set(dedupe)
     narrow = pa.schema([column for column in arrow_schema(df.drop(BAD)) if column.name in needed])
     bytes_here = options.max_state_bytes and max(1, options.max_state_bytes // running.fingerprint.shards)
-    budget = Budget(bytes_here, options.max_key_events, options.when_full)
+    budget = Budget(bytes_here, options.max_key_events, options.when_full, options.batch_seconds())
     step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
     aside = str(running.reading.aside) if running.reading.aside is not None else None
     shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside), running.levels)
@@ -270,12 +272,19 @@ def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schem
     from pyspark.sql import functions as F
 
     total = F.col("query") == TOTAL
-    numbers = [F.sum(F.when(total, F.col(name))).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
+    # What is told of queries, too, is summed where it is told of all; the rest is 0 elsewhere. (Spark plans this anew
+    # in every micro-batch.)
+    sums = (*COUNTS, "retained", "state_bytes", "lost")
+    numbers = [F.sum(F.when(total, F.col(name)) if name in OF_QUERIES else F.col(name)).alias(name) for name in sums]
     numbers += [F.max(F.when(total, F.col(name))).alias(name) for name in ("newest", "watermark")]
     for number, shipment in enumerate(shipments):
         if shipment.name is not None:
             own = F.col("query") == number
             numbers += [F.sum(F.when(own, F.col(name))).alias(f"{name}[{shipment.name}]") for name in OF_QUERIES]
+            # The books of each query balance, too: what is left of the records that were read concerns others.
+            taken = reduce(lambda left, right: left + right, [F.col(name) for name in BOOKS])
+            rest = F.when(total, F.col("read") - F.col("malformed")).when(own, -taken)
+            numbers.append(F.sum(rest).alias(f"irrelevant[{shipment.name}]"))
     observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
     parted = [number for number, shipment in enumerate(shipments) if not whole_here(shipment.plan)]
     if parted:

@@ -7,7 +7,7 @@ counted, with an estimate of the matches that it would have been part of: as man
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,8 @@ from cepheid.runners.stream.idle_keys import Codes, key_codes
 
 Mask = npt.NDArray[np.bool_]
 FAIL, OLDEST, LARGEST, SAMPLE = POLICIES
-KEY_EVENTS, STATE_BYTES, SEARCH = REASONS = ("key_events", "state_bytes", "search")  # the bounds that make events go
+# The bounds that make events go.
+KEY_EVENTS, STATE_BYTES, SEARCH, TIME = REASONS = ("key_events", "state_bytes", "search", "time")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,20 @@ class Budget:
     max_bytes: int | None = None
     max_key_events: int | None = None
     policy: str = FAIL
+    max_seconds: float | None = None  # that the searches of one step may take, all queries and attempts together
+
+    def attempts(self) -> Iterator[float | None]:
+        """How long each attempt at a step may take: every next one gets half of the time that is left.
+
+        >>> allowed = Budget(max_seconds=2.0).attempts()
+        >>> next(allowed), next(allowed), next(Budget().attempts())
+        (1.0, 0.5, None)
+        """
+        left = self.max_seconds
+        while True:
+            if left is not None:
+                left /= 2
+            yield left
 
     def shed(self, events: EventTable, keep: Mask, keys: Sequence[str], seed: int) -> dict[str, Mask]:
         """By the bound that is met, True for the events that must go, so that the kept ones fit."""

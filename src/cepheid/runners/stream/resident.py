@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import ordered
 from cepheid.engine.retention import retained
 from cepheid.plan.physical import Plan
@@ -121,7 +122,8 @@ class Resident:
             table = self.table()
         events = ordered(table, self.step.plans[0].bound.schema)
         pending = Pending(self.ends)
-        results = tuple(self.step.found(pending, events, Clock(after, queries=self.queries), until))
+        with sharing():
+            results = tuple(self.step.found(pending, events, Clock(after, queries=self.queries), until))
         pending.keep()
         return results
 

@@ -24,10 +24,10 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.find import find, last_ends
-from cepheid.engine.kernels.stop import briefly
+from cepheid.engine.kernels.stop import briefly, within_budget
 from cepheid.engine.output.overlap import Ended
 from cepheid.engine.retention import reach, retained
-from cepheid.errors import DataError, LimitError
+from cepheid.errors import DataError, LimitError, TimeoutReached
 from cepheid.language import syntax as s
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
@@ -36,7 +36,7 @@ from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.many import events_of_each, types_of
 from cepheid.runners.spark.shipment import Shipment, result_batches
 from cepheid.runners.stream import totals
-from cepheid.runners.stream.budget import FAIL, SEARCH, Budget
+from cepheid.runners.stream.budget import FAIL, SEARCH, TIME, Budget
 from cepheid.runners.stream.carried import Carried, Pending
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import ALONE, Known
@@ -91,7 +91,9 @@ class Outcome:
     unasked: int = 0  # events that came while there was no query
     shed: int = 0  # events that were given up, those that came earlier included
     lost: float = 0.0  # an estimate of the matches that they would have been part of
-    used_by: tuple[tuple[int, int], ...] = ()  # by the number of the query, the new events of its types
+    used_by: tuple[tuple[int, int], ...] = ()  # by the number of the query, the new events of its types...
+    late_by: tuple[tuple[int, int], ...] = ()  # ...those that were late...
+    duplicates_by: tuple[tuple[int, int], ...] = ()  # ...and those that had come before
     shed_by: tuple[tuple[int, int], ...] = ()  # by the number of the query, the events of its types that were given up
     shed_for: tuple[tuple[str, int], ...] = ()  # by the bound that was met, the events that were given up
 
@@ -140,6 +142,7 @@ class Step:
         awake = tuple(chunk for chunk in clock.chunks if not chunk.asleep)
         joined = to_join(awake)
         tables = self.read(store, awake if moved or self.dedupe else joined)
+        came_by = self.used_by(arrived) if self.dedupe else ()
         arrived, duplicates = self.without_duplicates(arrived, tables.values())
         if arrived is not None and arrived.num_rows:
             tables[FRESH] = arrived
@@ -151,7 +154,10 @@ class Step:
             asleep = [chunk for chunk in clock.chunks if chunk.asleep]
             joined += to_join(asleep)
             tables |= self.read(store, [c for c in asleep if c in woken or c in joined or self.half_gone(c, until)])
-        told = Outcome(clock, late=late, events=count, duplicates=duplicates, used_by=self.used_by(arrived))
+        used_by = self.used_by(arrived)
+        told = Outcome(clock, late=late, events=count, duplicates=duplicates, used_by=used_by)
+        twice = tuple((number, came - dict(used_by).get(number, 0)) for number, came in came_by)
+        told = replace(told, late_by=self.used_by(late), duplicates_by=twice)
         if not tables or until is None:
             results = self.closed(store, clock, until) if moved and until is not None else ()
             return replace(told, clock=replace(clock, until=until), results=results, retained=_rows(clock.chunks))
@@ -165,16 +171,17 @@ class Step:
     def decided_and_kept(self, told: Outcome, store: Store, gathered: Gathered, moved: bool, until: int) -> Outcome:
         """The same; what several queries need of the events is worked out once."""
         clock, events = told.clock, gathered.events
-        gone = np.zeros(len(events), bool)
+        gone, given_up = np.zeros(len(events), bool), dict[str, Mask]()
         results: tuple[tuple[int, pa.RecordBatch], ...] = ()
         if moved:
-            results, gone = self.found_within_limits(store, events, clock, until)
+            results, given_up = self.found_within_limits(store, events, clock, until)
+            gone = np.logical_or.reduce(list(given_up.values()))
             results = (*results, *self.closed(store, clock, until))
         keep = np.zeros(len(events), bool)
         for plan in self.plans:
             keep |= retained(plan, events, until)
-        reasons = {SEARCH: gone, **self.budget.shed(events, keep & ~gone, self.plans[0].bound.equivalence, clock.steps)}
-        gone = np.logical_or.reduce(list(reasons.values()))
+        reasons = given_up | self.budget.shed(events, keep & ~gone, self.plans[0].bound.equivalence, clock.steps)
+        gone = np.logical_or.reduce([gone, *reasons.values()])
         keep &= ~gone
         idle = np.zeros(len(events), bool)
         if gathered.busy is not None and self.keys:
@@ -233,23 +240,29 @@ class Step:
 
     def found_within_limits(
         self, store: Carried, events: EventTable, clock: Clock, until: int
-    ) -> tuple[tuple[tuple[int, pa.RecordBatch], ...], Mask]:
-        """The matches of all queries; where a search meets a limit and the policy allows it, of fewer events."""
-        gone = np.zeros(len(events), bool)
-        while True:
+    ) -> tuple[tuple[tuple[int, pa.RecordBatch], ...], dict[str, Mask]]:
+        """The matches of all queries, and what was given up for them: where a limit is met and the policy allows it,
+        the step is taken again with fewer events."""
+        given_up = {reason: np.zeros(len(events), bool) for reason in (SEARCH, TIME)}
+        for allowed in self.budget.attempts():
+            gone = given_up[SEARCH] | given_up[TIME]
             left = events
             if gone.any():
                 left = EventTable(events.table.filter(pa.array(~gone)), events.time[~gone], events.instant[~gone])
             pending = Pending(store)
             try:
-                results = tuple(self.found(pending, left, clock, until))
-            except LimitError:
+                with within_budget(allowed, None):
+                    results = tuple(self.found(pending, left, clock, until))
+            except LimitError as error:
                 if self.budget.policy == FAIL or len(left) < SMALLEST:
                     raise
-                gone |= self.budget.halve(~gone, events, self.plans[0].bound.equivalence, clock.steps)
+                in_time = allowed is not None and isinstance(error, TimeoutReached)
+                halved = self.budget.halve(~gone, events, self.plans[0].bound.equivalence, clock.steps)
+                given_up[TIME if in_time else SEARCH] |= halved
                 continue
             pending.keep()
-            return results, gone
+            return results, given_up
+        raise AssertionError("attempts do not end")
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

@@ -1,0 +1,57 @@
+"""Into how many pieces the state of a stream goes, where nobody says so.
+
+Each shard costs a step in every micro-batch, busy or not, so there should be few; but each task that runs at once
+should have its part. Spark deals shards to partitions by a hash of their number, which leaves some without any: of 2
+shards both go to one of 2 partitions, while 6 are dealt evenly.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from cepheid.runners.options import SHARDS
+from cepheid.runners.spark.session import Session, parallelism
+
+_32 = 0xFFFFFFFF
+
+
+def shards_for(session: Session, asked: int | None) -> int:
+    """The shards that were asked for, or as many as spread best over the tasks that run at once."""
+    return asked if asked is not None else even_shards(parallelism(session))
+
+
+@cache
+def even_shards(partitions: int) -> int:
+    """The number of shards, up to SHARDS, of which the busiest partition gets the least part; of several the fewest.
+
+    >>> [even_shards(partitions) for partitions in (1, 2, 4, 8, 64)]
+    [1, 6, 16, 16, 16]
+    """
+    if partitions >= SHARDS:
+        return SHARDS
+    loads = [0] * partitions
+    best, least = SHARDS, 1.1
+    for number in range(SHARDS):
+        loads[spark_hash(number) % partitions] += 1
+        count = number + 1
+        if count >= partitions and max(loads) / count < least:
+            best, least = count, max(loads) / count
+    return best
+
+
+def spark_hash(number: int) -> int:
+    """What Spark's `hash` makes of an int: Murmur3 with the seed 42.
+
+    >>> spark_hash(0), spark_hash(1)
+    (933211791, -559580957)
+    """
+    mixed = _rotated((number & _32) * 0xCC9E2D51 & _32, 15) * 0x1B873593 & _32
+    found = (_rotated(42 ^ mixed, 13) * 5 + 0xE6546B64 & _32) ^ 4
+    found = (found ^ found >> 16) * 0x85EBCA6B & _32
+    found = (found ^ found >> 13) * 0xC2B2AE35 & _32
+    found ^= found >> 16
+    return found - (1 << 32) if found >> 31 else found
+
+
+def _rotated(value: int, by: int) -> int:
+    return (value << by | value >> 32 - by) & _32
