@@ -199,7 +199,9 @@ ORDERED = (
 def test_they_do_where_one_comparison_orders_neighbours(data: Any) -> None:
     """What an event may follow is then a prefix in the order of values; NULL follows nothing, equal values are ties."""
     shape = data.draw(st.sampled_from(ORDERED))
-    text = "PATTERN " + shape.format(*data.draw(st.lists(st.sampled_from("< <= > >=".split()), min_size=2, max_size=2)))
+    text = "PATTERN " + shape.format(
+        *data.draw(st.lists(st.sampled_from(["<", "<=", ">", ">="]), min_size=2, max_size=2))
+    )
     text += data.draw(st.sampled_from(["", " WITHIN 4", " WITHIN 5 EVENTS", " WITHIN 100"]))
     text += " SUMMARISE count(*) AS n, sum(a.x) AS v, min(b.y) AS low"
     numbers = st.one_of(st.none(), st.integers(0, 4))
