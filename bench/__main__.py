@@ -72,6 +72,8 @@ def main() -> None:
     search.add_argument("--minutes", type=float, default=5.0)
     search.add_argument("--seed", type=int, default=0)
     search.add_argument("--draws", type=int, default=1_000_000)
+    search.add_argument("--events", type=int, default=100_000)
+    search.add_argument("--seconds", type=float, default=5.0, help="for one query")
     search.set_defaults(call=call_search)
     live = commands.add_parser("live", help="live queries: batches of 100 and single events beside a batch")
     live.add_argument("--size", default="full", choices=("quick", "full"))
@@ -216,7 +218,7 @@ def call_cliffs(arguments: argparse.Namespace) -> None:
 def call_search(arguments: argparse.Namespace) -> None:
     from bench import search
 
-    search.main(arguments.minutes, arguments.seed, arguments.draws)
+    search.main(arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
 
 
 def call_live(arguments: argparse.Namespace) -> None:

@@ -51,6 +51,19 @@ def test_a_cold_engine_answers_as_plain_python(engine: str, monkeypatch: pytest.
     assert modes == ([True] if engine == "sequence" else [])
 
 
+@compiled_only
+def test_a_first_answer_about_missing_events_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(kernel: Kernel) -> Any:
+        raise AssertionError(f"{kernel.__name__} was compiled")
+
+    monkeypatch.setattr(Kernel, "dispatcher", refuse)
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
+    model = cepheid.Model(loss=0.1, gaps={name: cepheid.Exponential(mean=3) for name in "bc"})
+    found = cepheid.match(EVENTS, "PATTERN SEQ(A a, B b, C c) WITHIN 9 THRESHOLD 0.05", model=model)
+    assert found.num_rows > 0
+
+
 def test_what_takes_long_as_plain_python_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
     monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -19,6 +20,7 @@ from cepheid.engine.reference.totals import totals
 from cepheid.engine.search.runs.totals import total as add_up_buffer
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
+from cepheid.language.sase.parse import parse
 from cepheid.plan.physical import Plan
 from cepheid.runners.totals import find_totals, listing_needed, totals_table
 from strategies.agreement import bound_to
@@ -116,6 +118,27 @@ def test_too_many_matches_are_counted_before_they_are_given_up() -> None:
         cepheid.match(rising(30), RISING, max_matches=100)
 
 
+@pytest.mark.parametrize("limit", [100, 1_000_000])
+def test_clauses_that_would_leave_few_are_named_with_what_they_leave(limit: int) -> None:
+    """Each number is what the same events give with the clause, be the limit reached or seen to be out of reach."""
+    text = "PATTERN SEQ(A+ a[], B b)"
+    with pytest.raises(LimitError, match="there are 1,073,741,823 matches") as caught:
+        cepheid.match(rising(30), text, max_matches=limit)
+    told = dict(re.findall(r"((?:skip_till|OUTPUT|WITHIN)[^,;]*?) leaves ([0-9,]+)", str(caught.value)))
+    assert {"skip_till_next_match", "OUTPUT MAXIMAL", "OUTPUT NON-OVERLAP"} < told.keys()
+    for clause, left in told.items():
+        changed = f"{text} WHERE {clause} {{ }}" if clause.startswith("skip") else f"{text} {clause}"
+        assert f"{cepheid.match(rising(30), changed).num_rows:,}" == left.rstrip(",")
+
+
+def test_what_cannot_be_counted_says_why() -> None:
+    text = "PATTERN SEQ(A a, A b, A c, A d) WHERE b.x < d.x"
+    with pytest.raises(LimitError, match=r"how many matches there are is not known: only listing tells \(b.x < d.x"):
+        cepheid.match(rising(30), text, max_matches=100)
+    with pytest.raises(LimitError, match=r"there are more than 10\^38 \(about 1.1e\+301"):
+        cepheid.match(rising(1_000), "PATTERN SEQ(A+ a[], B b)", max_matches=100)
+
+
 @given(data=st.data())
 def test_totals_along_the_buffer_of_runs_equal_the_grouped_listing(data: Any) -> None:
     query = data.draw(summarised(data.draw(queries(returns=False, output=False))))
@@ -161,6 +184,35 @@ def test_they_do_in_sliding_windows(data: Any) -> None:
     assert query.within is not None
     query = replace(query, within=replace(query.within, length=data.draw(st.integers(1, 9))))
     assert_totals_agree(query, data.draw(streams(min_size=4, max_size=10)))
+
+
+ORDERED = (
+    "SEQ(A+ a[], B b) WHERE a[i].x {} a[i-1].x",
+    "SEQ(A+ a[], B b) WHERE a[i-1].y {} a[i].x AND a[a.LEN].x {} b.x",
+    "SEQ(A a, B b, A c) WHERE a.x {} b.x AND b.y {} c.x",
+    "SEQ(A a, B+ b[]) WHERE b[1].x {} a.x AND b[i-1].y {} b[i].x",
+    "SEQ(A a, !(B n), A b) WHERE a.x {} b.x",
+)
+
+
+@given(data=st.data())
+def test_they_do_where_one_comparison_orders_neighbours(data: Any) -> None:
+    """What an event may follow is then a prefix in the order of values; NULL follows nothing, equal values are ties."""
+    shape = data.draw(st.sampled_from(ORDERED))
+    text = "PATTERN " + shape.format(
+        *data.draw(st.lists(st.sampled_from(["<", "<=", ">", ">="]), min_size=2, max_size=2))
+    )
+    text += data.draw(st.sampled_from(["", " WITHIN 4", " WITHIN 5 EVENTS", " WITHIN 100"]))
+    text += " SUMMARISE count(*) AS n, sum(a.x) AS v, min(b.y) AS low"
+    numbers = st.one_of(st.none(), st.integers(0, 4))
+    rows = data.draw(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("AB"), numbers, numbers), max_size=10))
+    columns: dict[str, list[Any]] = {"ts": [], "type": [], "x": [], "y": []}
+    for gap, kind, x, y in rows:
+        for name, value in zip(columns, (gap + max(columns["ts"], default=0), kind, x, y), strict=True):
+            columns[name].append(value)
+    kinds = (pa.int64(), pa.string(), *data.draw(st.sampled_from([(pa.int64(),) * 2, (pa.float64(),) * 2])))
+    table = pa.table({name: pa.array(columns[name], kind) for name, kind in zip(columns, kinds, strict=True)})
+    assert_totals_agree(parse(text), table)
 
 
 def test_windows_that_slide_keep_large_sums_exact() -> None:

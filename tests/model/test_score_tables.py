@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
+from cepheid.engine.kernels.score_lookup import find_knot, log_score_at, maximum_at, score_at
 from cepheid.errors import ModelError
 from cepheid.model import (
     Empirical,
@@ -21,7 +22,6 @@ from cepheid.model import (
     score,
     score_table,
 )
-from cepheid.model.score_lookup import find_knot, log_score_at, maximum_at, score_at
 from cepheid.model.score_tables import table_arrays
 from cepheid.model.scores import segment_score
 

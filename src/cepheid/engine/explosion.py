@@ -36,10 +36,10 @@ from cepheid.plan.physical import Plan
 
 LISTED_FIRST = 10  # a tenth of what may be listed is, before anything is counted
 WORTH_COUNTING = 100_000  # matches: to list so many takes no time to speak of
-MOST_STEPS = 1e8  # of counting: about a second
+MOST_STEPS = 3e8  # of counting: some seconds
 EXACT_BELOW = 1e38
 PATIENCE = 2.0  # seconds for each clause that is tried
-FEW = 1_000_000  # matches and runs that a clause may leave
+FEW = 200_000  # matches and runs that a clause may leave
 
 Find = Callable[[Plan, EventTable], Matches]  # all matches of a plan, as its output says
 
@@ -61,26 +61,28 @@ def list_or_count(run: Run, find: Find) -> Run:
     """The same engine, which gives up early on matches that are more than may be listed."""
 
     def listed(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
-        limits = plan.limits
-        part = max(limits.max_matches // LISTED_FIRST, 1)
+        limits, bound = plan.limits, plan.bound
+        part = limits.max_matches // LISTED_FIRST
         counted: Count | str | None = None
-        if not limits.truncate and part >= WORTH_COUNTING and uncountable(plan.bound, plan.model) is None:
-            runs = min(limits.max_partial_matches, part)
+        if not limits.truncate and part >= WORTH_COUNTING and uncountable(bound, plan.model) is None:
+            # Only the subsets of a group make runs without end; other queries may well have many.
+            subsets = bound.has_kleene and bound.strategy is s.Strategy.SKIP_TILL_ANY
+            runs = min(limits.max_partial_matches, FEW) if subsets else limits.max_partial_matches
             try:
-                return run(_limited(plan, part, runs), events, after, until)
+                return run(limited(plan, part, runs), events, after, until)
             except TimeoutReached:
                 raise
             except LimitError:
-                counted = count(plan.bound, plan.model, events, after, until)
+                counted = count(bound, plan.model, events, after, until)
             if isinstance(counted, Count) and max(counted.number, counted.near) > limits.max_matches:
                 message = f"more matches than max_matches={limits.max_matches:,} allows"
-                raise explained(LimitError(message, hint="raise the limit"), plan, events, counted, find)
+                raise explained(LimitError(message), plan, events, counted, find)
         try:
             return run(plan, events, after, until)
         except TimeoutReached:
             raise
         except LimitError as error:
-            counted = counted or count(plan.bound, plan.model, events, after, until)
+            counted = counted or count(bound, plan.model, events, after, until)
             raise explained(error, plan, events, counted, find) from None
 
     return listed
@@ -90,14 +92,18 @@ def explained(
     error: LimitError, plan: Plan, events: EventTable, counted: Count | str, find: Find | None = None
 ) -> LimitError:
     """The same error with how many matches there are, or why that is not known, and what leaves fewer."""
-    before = "" if plan.output.mode is s.OutputMode.ALL else f" before OUTPUT {plan.output.mode.value} compares them"
+    as_is = plan.output.mode is s.OutputMode.ALL and plan.bound.summary is None
+    compared = "" if as_is else f", of which OUTPUT {plan.output.mode.value} would choose"
+    told = f"there are {counted} matches{compared}"
     if isinstance(counted, str):
-        return LimitError(f"{error.message}; how many there are is not known: {counted}", hint=error.hint)
-    tried = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find)]
-    hint = "; ".join([*([error.hint] if error.hint else []), *([", ".join(tried)] if tried else [])])
-    if plan.output.mode is s.OutputMode.ALL:
-        hint = f"{hint}; SUMMARISE adds them up without listing them"
-    return LimitError(f"{error.message}; there are {counted} matches{before}", hint=hint)
+        told = f"how many matches there are is not known: {counted}"
+    if ENGINES["runs"].refuses(plan.bound, plan.model) is not None:
+        return LimitError(f"{error.message}; {told}", hint=error.hint)
+    hints = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find if as_is else None)]
+    hints = [", ".join(hints)] if hints else [error.hint] if error.hint else []
+    if as_is and not isinstance(counted, str):
+        hints.append("SUMMARISE adds them up without listing them")
+    return LimitError(f"{error.message}; {told}", hint="; ".join(hints) or None)
 
 
 def uncountable(bound: BoundQuery, model: object) -> str | None:
@@ -123,9 +129,8 @@ def count(bound: BoundQuery, model: object, events: EventTable, after: int, unti
         return "only listing tells (some events lack what they are compared by)"
     runs = chosen(plan, Choice("runs"))
     try:
-        number = importlib.import_module("cepheid.engine.search.runs").count(
-            _limited(runs, FEW, FEW), events, after, until
-        )
+        counter = importlib.import_module("cepheid.engine.search.runs").count
+        number: int = counter(limited(runs, FEW, FEW), events, after, until)
     except TimeoutReached:
         raise
     except LimitError:
@@ -151,22 +156,30 @@ def _steps(plan: Plan, events: EventTable, needs_first: bool) -> float:
             reach = np.minimum(reach, np.searchsorted(key, key + bound.window.length))
     sizes = (reach - np.arange(number))[begins].astype(np.float64)
     whole = np.diff(found.starts).astype(np.float64)
-    if not needs_first and (bound.window is None or len(begins) == 0 or sizes.max() >= whole.max()):
-        sizes = whole  # one window holds each partition: all first events at once
-    return float((sizes * sizes / 2 if tied else sizes).sum() * len(bound.positives))
+    at_once = not needs_first and (bound.window is None or len(begins) == 0 or sizes.max() >= whole.max())
+    if at_once:
+        sizes = whole
+    share = [np.count_nonzero(found.mask & (1 << place)) / number for place in range(len(bound.positives))]
+    steps = 0.0
+    for place, component in enumerate(bound.positives):
+        moment = 3 * place
+        if place > 0 and (moments[moment] != moments[moment + 1] or program.negatives > 0):
+            alone = place == 1 and not at_once and not bound.positives[0].kleene  # the first event is the one before
+            steps += (sizes * share[place] * (1.0 if alone else sizes * share[place - 1])).sum()
+        if component.kleene and moments[moment + 1] != moments[moment + 2]:
+            steps += (sizes * sizes * share[place] ** 2 / 2).sum()
+    return float(steps + sizes.sum() * len(bound.positives))
 
 
 def _tamed(plan: Plan, events: EventTable, find: Find | None) -> Iterator[tuple[str, int]]:
     """Clauses that leave few enough of very many matches, each with how many."""
     bound = plan.bound
-    any_match, as_is = bound.strategy is s.Strategy.SKIP_TILL_ANY, plan.output.mode is s.OutputMode.ALL
-    if bound.summary is not None:
-        as_is, find = False, None
+    any_match = bound.strategy is s.Strategy.SKIP_TILL_ANY
     tries: list[tuple[str, Callable[[], int]]] = []
-    if any_match and as_is:
+    if any_match and find is not None:
         following = _with(bound, selection=s.Selection(s.Strategy.SKIP_TILL_NEXT))
         tries.append(("skip_till_next_match", partial(_number, following, events)))
-    if find is not None and as_is:
+    if find is not None:
         tries += [
             (f"OUTPUT {mode.value}", partial(_shown, bound, mode, events, find))
             for mode in (s.OutputMode.MAXIMAL, s.OutputMode.NON_OVERLAP)
@@ -236,10 +249,10 @@ def _with(bound: BoundQuery, **changes: object) -> BoundQuery:
 
 
 def _alone(bound: BoundQuery) -> Plan:
-    return _limited(make_plan(bound)[0], FEW, FEW)
+    return limited(make_plan(bound)[0], FEW, FEW)
 
 
-def _limited(plan: Plan, matches: int, runs: int) -> Plan:
+def limited(plan: Plan, matches: int, runs: int) -> Plan:
     """The same plan, with an error for more than so many matches or runs."""
     limits: Limits = replace(plan.limits, max_matches=matches, max_partial_matches=runs, truncate=False)
     return replace(plan, match=replace(plan.match, limits=limits))

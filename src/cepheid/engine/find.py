@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from cepheid.engine.choose import decide, make_plan
+from cepheid.engine.choose import Choice, chosen, decide, make_plan
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, Engine, Run
-from cepheid.engine.explosion import count, explained, list_or_count
+from cepheid.engine.explosion import count, explained, limited, list_or_count
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
@@ -30,6 +30,7 @@ from cepheid.plan.physical import Plan
 __all__ = ["BEGINNING", "ENGINES", "Engine", "automaton_text", "find", "last_ends"]
 
 BEGINNING = np.iinfo(np.int64).min
+FEW_OVERLAPPING = 10  # matches for each event, that are listed to choose those that do not overlap
 
 
 def find(
@@ -65,7 +66,7 @@ def _find(
     match plan.output.mode:
         case s.OutputMode.NON_OVERLAP:
             try:
-                return find_non_overlapping(run, plan, events, low, high, ended)
+                return find_non_overlapping(_pruned_later(run), plan, events, low, high, ended)
             except TimeoutReached:
                 raise
             except LimitError as error:
@@ -81,6 +82,26 @@ def _find(
 def _complete(plan: Plan, events: EventTable) -> Matches:
     """All that a plan reports; what is too much is an error that explains nothing."""
     return _find(plan, events, None, None, None, explains=False)
+
+
+def _pruned_later(run: Run) -> Run:
+    """Few matches are listed and compared; many are better not made, which runs can: they end with the first match."""
+
+    def separate(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+        prunes = bool(plan.options.get("non_overlapping", False)) and not plan.bound.postponed
+        few = FEW_OVERLAPPING * max(len(events), 1_000)
+        if not prunes or plan.engine == "runs" or ENGINES["runs"].refuses(plan.bound, plan.model) is not None:
+            return run(plan, events, after, until)
+        if few >= plan.limits.max_matches:
+            return run(plan, events, after, until)
+        try:
+            return run(limited(plan, few, plan.limits.max_partial_matches), events, after, until)
+        except TimeoutReached:
+            raise
+        except LimitError:
+            return ENGINES["runs"].load()(chosen(plan, Choice("runs")), events, after, until)
+
+    return separate
 
 
 def _closed_first(run: Run) -> Run:

@@ -25,6 +25,7 @@ OTHERS = (
     "data.candidates",
     "data.keys",
     "data.layout",
+    "output.maximal",
     "output.overlap",
     "output.top",
 )

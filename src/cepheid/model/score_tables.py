@@ -74,16 +74,25 @@ class ScoreTable:
     def score(self, span: ArrayLike) -> Floats:
         """The interpolated score of a span, or of an array of them: the same numbers the kernels see."""
         flat = np.ravel(np.asarray(span, dtype=np.float64))
-        from cepheid.model.score_lookup import scores_at  # compiled when it is imported
-
-        return np.asarray(scores_at(self.arrays, 0, flat).reshape(np.shape(span)))
+        found = np.clip(_between_knots(self.knots, self.values, self.arrays.slopes, flat), 0.0, 1.0)
+        return np.asarray(_at_the_ends(self.knots, self.values, flat, found).reshape(np.shape(span)))
 
     def maximum(self, span: ArrayLike) -> Floats:
         """G: a bound of the scores of all spans up to this one."""
         flat = np.ravel(np.asarray(span, dtype=np.float64))
-        from cepheid.model.score_lookup import maxima_at  # compiled when it is imported
+        found = _between_knots(self.knots, self.maxima, self.arrays.maxima_slopes, flat)
+        return np.asarray(_at_the_ends(self.knots, self.maxima, flat, found).reshape(np.shape(span)))
 
-        return np.asarray(maxima_at(self.arrays, 0, flat).reshape(np.shape(span)))
+
+def _between_knots(knots: Floats, values: Floats, slopes: Floats, spans: Floats) -> Floats:
+    """Interpolated as kernels do it (engine/kernels/score_lookup.py), over a whole array."""
+    at = np.clip(np.searchsorted(knots, spans, side="right") - 1, 0, max(len(knots) - 2, 0))
+    return np.asarray(values[at] + slopes[np.minimum(at, len(slopes) - 1)] * (spans - knots[at]))
+
+
+def _at_the_ends(knots: Floats, values: Floats, spans: Floats, between: Floats) -> Floats:
+    """Spans outside the table count as its ends."""
+    return np.where(spans >= knots[-1], values[-1], np.where(spans <= 0.0, values[0], between))
 
 
 def score_table(

@@ -73,16 +73,17 @@ def _tests(bound: BoundQuery) -> Iterator[tuple[Conjunct, set[str]]]:
         for moment, conjuncts in moments:
             for conjunct in conjuncts:
                 walked = conjunct.every - {component.variable}
-                yield conjunct, {LOST} if walked else _reads(bound, conjunct, place, moment)
+                yield conjunct, {LOST} if walked else reads(bound, conjunct.expression, place, moment)
     for branch in decisive_branches(bound):
         for negation in bound.negations:
             for conjunct in negation_conjuncts(bound, negation, branch):
                 yield conjunct, _negation_reads(bound, conjunct, negation)
 
 
-def _reads(bound: BoundQuery, conjunct: Conjunct, place: int, moment: int) -> set[str]:
+def reads(bound: BoundQuery, expression: s.Expression, place: int, moment: int) -> set[str]:
+    """Where the events are found that an expression reads when it is tested at a moment of a place."""
     found = set()
-    for of, element in _elements(conjunct.expression):
+    for of, element in _elements(expression):
         at = bound.place_of.get(of, -1)
         single = at >= 0 and not bound.positives[at].kleene
         if at == place and not (moment == TAKE and element is s.Element.FIRST):

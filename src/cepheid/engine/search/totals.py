@@ -2,7 +2,8 @@
 
 The matches so far are not kept but added up, by the place and the event that they have come to. An event that fills a
 place takes over the sums of all events that it can follow: where no condition ties it to the one before, these are one
-running sum for each place, otherwise the events before are asked one by one. Windows hang on the first event, so where
+running sum for each place; where one comparison does, a prefix in the order of its values (data/order_index.py);
+otherwise the events before are asked one by one. Windows hang on the first event, so where
 one ends within a partition (or a condition reads the first event), the sums are made for one first event after the
 other: time is at most quadratic in the events of a window for each first event, memory linear in the largest window.
 Where only the window ties the events of a match, one pass does (kernels/sliding_sums.py).
@@ -20,6 +21,7 @@ from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fi
 from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.order_index import NO_TREE, OFFSET, ORDER_INDEX, SIZE, OrderIndex, order_index
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import GroupTotals, groups_of, lanes_of
 from cepheid.engine.kernels.compile import borrowing, search_kernel
@@ -77,6 +79,8 @@ class Table(NamedTuple):
     sizes: Int64s  # ... and how many they are
     complete: Rows  # by place and event: may something follow its group?
     free: Rows  # by place: does nothing tie its first event (0), its further events (1) to the event before?
+    order: OrderIndex  # what ties them by an order of values
+    trees: Sums  # of the prefixes in that order
     counters: Int64s
     scratch: Scratch
     entries: Rows  # no match buffer: no condition walks one
@@ -93,6 +97,8 @@ TABLE = types.NamedTuple(
         INT64S,
         INT64_ROWS,
         INT64_ROWS,
+        ORDER_INDEX,
+        SUMS,
         INT64S,
         SCRATCH,
         INT64_ROWS,
@@ -168,6 +174,28 @@ def survives(query: Query, table: Table, event: int, first: int) -> bool:
     return True
 
 
+@borrowing(types.void(TABLE, types.int64, types.int64, types.int64))
+def enter(table: Table, tree: int, event: int, row: int) -> None:
+    """Enters what has come to an event into the prefixes that hold it; a row of -1 takes such an entry back."""
+    order = table.order
+    position, offset, size = order.enters[tree, event], order.span[tree, OFFSET], order.span[tree, SIZE]
+    while 0 < position <= size:
+        if row < 0:
+            clear(table.trees, offset + position)
+        else:
+            add(table.trees, offset + position, table.sums, row)
+        position += position & -position
+
+
+@borrowing(types.void(TABLE, types.int64, types.int64, types.int64))
+def add_prefix(table: Table, tree: int, event: int, row: int) -> None:
+    """Adds up what an event may follow."""
+    position, offset = table.order.below[tree, event], table.order.span[tree, OFFSET]
+    while position > 0:
+        add(table.sums, row, table.trees, offset + position)
+        position -= position & -position
+
+
 @borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
 def gather(query: Query, table: Table, place: int, event: int, first: int) -> None:
     """Adds up the matches that an event can follow: as the first of a place, and as a further one of its group."""
@@ -177,6 +205,8 @@ def gather(query: Query, table: Table, place: int, event: int, first: int) -> No
     if place > 0 and query.events.facts[BEGINS, event] & (1 << place) != 0:
         if table.free[place, 0] == 1:
             add(sums, row, table.running, place - 1)
+        elif table.order.tree[place, 0] != NO_TREE:
+            add_prefix(table, table.order.tree[place, 0], event, row)
         else:
             table.counters[ASKED] += table.sizes[place - 1]
             for index in range(table.sizes[place - 1]):
@@ -188,6 +218,8 @@ def gather(query: Query, table: Table, place: int, event: int, first: int) -> No
     if program.place[place, KLEENE] == 1 and query.events.facts[MASK, event] & (1 << place) != 0:
         if table.free[place, 1] == 1:
             add(sums, row, table.running, program.places + place)
+        elif table.order.tree[place, 1] != NO_TREE:
+            add_prefix(table, table.order.tree[place, 1], event, row)
         else:
             table.counters[ASKED] += table.sizes[place]
             for index in range(table.sizes[place]):
@@ -201,6 +233,9 @@ def reach(query: Query, table: Table, place: int, event: int, first: int) -> Non
     """The sums of the matches that have come to an event at a place."""
     program, sums = query.program, table.sums
     row = place * table.filled.shape[1] + event - table.counters[BASE]
+    if query.events.facts[MASK, event] & (1 << place) == 0:
+        sums.near[row, 0] = 0.0
+        return
     clear(sums, row)
     gather(query, table, place, event, first)
     if place == 0 and can_start(query, table, event, first):
@@ -227,8 +262,12 @@ def settle_events(query: Query, table: Table, low: int, high: int, place: int) -
             table.filled[place, table.sizes[place]] = event
             table.sizes[place] += 1
             add(table.running, places + place, table.sums, row)
+            if table.order.tree[place, 1] != NO_TREE:
+                enter(table, table.order.tree[place, 1], event, row)
             if table.complete[place, event - base] == 1:
                 add(table.running, place, table.sums, row)
+                if place + 1 < places and table.order.tree[place + 1, 0] != NO_TREE:
+                    enter(table, table.order.tree[place + 1, 0], event, row)
 
 
 @borrowing(types.void(QUERY, TABLE, types.int64, types.int64, types.int64))
@@ -250,6 +289,12 @@ def follow(query: Query, table: Table, first: int, low: int, end: int) -> None:
         for place in range(places):
             settle_events(query, table, low, high, place)
         low = high
+    for place in range(places):  # the trees are empty for what follows
+        for index in range(table.sizes[place]):
+            if table.order.tree[place, 1] != NO_TREE:
+                enter(table, table.order.tree[place, 1], table.filled[place, index], -1)
+            if place + 1 < places and table.order.tree[place + 1, 0] != NO_TREE:
+                enter(table, table.order.tree[place + 1, 0], table.filled[place, index], -1)
 
 
 @borrowing(types.int64(EVENTS, PROGRAM, types.int64, types.int64))
@@ -284,7 +329,9 @@ class Wanted(NamedTuple):
 WANTED = types.NamedTuple((types.int64, types.int64, types.boolean), Wanted)
 
 
-@search_kernel(types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, INT64S, WANTED))
+@search_kernel(
+    types.Tuple((SUMS, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, LANE_VALUES, INT64S, ORDER_INDEX, INT64S, WANTED)
+)
 def add_up(
     events: Events,
     program: Program,
@@ -292,6 +339,7 @@ def add_up(
     predicate: Any,
     lanes: LaneValues,
     group: Int64s,
+    order: OrderIndex,
     widths: Int64s,
     wanted: Wanted,
 ) -> tuple[Sums, Int64s]:
@@ -317,6 +365,8 @@ def add_up(
         np.zeros(program.places, np.int64),
         np.zeros((program.places, capacity), np.int64),
         free,
+        order,
+        new_sums(order.span[:, SIZE].sum() + len(order.span), lanes),
         np.zeros(2, np.int64),
         new_scratch(widths[0], widths[1], widths[2], 0),
         np.zeros((0, 4), np.int64),
@@ -368,6 +418,7 @@ def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, unt
             compiled.predicate.call,
             values,
             groups.group,
+            order_index(bound, compiled.layout, columns, len(found)),
             np.array([compiled.slots, compiled.whole, compiled.number], np.int64),
             Wanted(len(groups.rows), after, how.needs_first),
         )

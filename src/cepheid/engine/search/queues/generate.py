@@ -21,6 +21,7 @@ from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel,
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.query import QUERY, Absent, Query
+from cepheid.engine.kernels.score_lookup import TABLE_ARRAYS, log_score_at
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import first_above
 from cepheid.engine.program.tables import (
@@ -49,7 +50,6 @@ from cepheid.engine.search.queues.query import (
 from cepheid.engine.search.queues.scan import fill_queues
 from cepheid.engine.search.queues.selection import selects_next
 from cepheid.engine.worth.edges import CERTAIN, CLOSED
-from cepheid.model.score_lookup import TABLE_ARRAYS, log_score_at
 from cepheid.model.table_arrays import TableArrays
 
 STOP_FIRST, UNKNOWN = -2, -1  # what a path entry looks at next: whether to stop here; the queue's end, not yet found

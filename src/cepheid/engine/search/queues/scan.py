@@ -14,10 +14,10 @@ from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.layout import EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.score_lookup import TABLE_ARRAYS, log_score_at, maximum_at
 from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program, Rows
 from cepheid.engine.search.queues.query import DROPPED, QUEUES, SCORE, STACKED, Queues, Score
 from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS, RISES
-from cepheid.model.score_lookup import TABLE_ARRAYS, log_score_at, maximum_at
 from cepheid.model.table_arrays import TableArrays
 
 FALLING_FIRST, FALLING_END, SETTLED, OLDEST = range(4)

@@ -1,6 +1,6 @@
 """The lookup that kernels call: the score of edge k at span t, from the arrays of joined tables.
 
-It is compiled when this module is imported, which only searches for missing events and score tables do that are read.
+Kernels contain a copy of it; the first query of a fresh installation runs it as plain Python.
 """
 
 from __future__ import annotations
@@ -8,21 +8,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from numba import float64, int32, int64, njit, types
+from numba import float64, int32, int64, types
 
-from cepheid.model.gap import Floats
+from cepheid.engine.kernels.compile import borrowing
 from cepheid.model.table_arrays import TableArrays
 
 _named_tuple: Any = types.NamedTuple
 TABLE_ARRAYS = _named_tuple(
     [float64[::1]] * 5 + [int32[::1], int64[::1], int64[::1], float64[::1], float64[::1], int64[::1]], TableArrays
 )
-# These functions make no arrays, so numba need not count references to those of the tables.
-_LEAN: Any = {"cache": True, "inline": "always", "_nrt": False}
 
 
-@njit(int64(TABLE_ARRAYS, int64, float64), **_LEAN)
+@borrowing(int64(TABLE_ARRAYS, int64, float64), inline=True)
 def find_knot(tables: TableArrays, k: int, t: float) -> int:
     """The knot (in the joined arrays) at which the interval that holds t begins; t is within [0, window]."""
     first, last = tables.first_knot[k], tables.first_knot[k + 1] - 2
@@ -44,7 +41,7 @@ def find_knot(tables: TableArrays, k: int, t: float) -> int:
     return int(min(low, last))
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), **_LEAN)
+@borrowing(float64(TABLE_ARRAYS, int64, float64), inline=True)
 def score_at(tables: TableArrays, k: int, t: float) -> float:
     """The score of table k at span t; spans outside [0, window] count as its ends."""
     end = tables.first_knot[k + 1] - 1
@@ -56,7 +53,7 @@ def score_at(tables: TableArrays, k: int, t: float) -> float:
     return float(min(max(tables.values[i] + tables.slopes[i] * (t - tables.knots[i]), 0.0), 1.0))
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), **_LEAN)
+@borrowing(float64(TABLE_ARRAYS, int64, float64), inline=True)
 def log_score_at(tables: TableArrays, k: int, t: float) -> float:
     """log(score_at), minus infinity for zero."""
     if tables.direct[k] == 1 and 0.0 <= t < tables.first_knot[k + 1] - tables.first_knot[k]:
@@ -67,7 +64,7 @@ def log_score_at(tables: TableArrays, k: int, t: float) -> float:
     return math.log(score) if score > 0.0 else -math.inf
 
 
-@njit(float64(TABLE_ARRAYS, int64, float64), **_LEAN)
+@borrowing(float64(TABLE_ARRAYS, int64, float64), inline=True)
 def maximum_at(tables: TableArrays, k: int, t: float) -> float:
     """G: at least every score_at(tables, k, u) with u <= t."""
     end = tables.first_knot[k + 1] - 1
@@ -77,21 +74,3 @@ def maximum_at(tables: TableArrays, k: int, t: float) -> float:
         return float(tables.maxima[tables.first_knot[k]])
     i = find_knot(tables, k, t)
     return float(tables.maxima[i] + tables.maxima_slopes[i] * (t - tables.knots[i]))
-
-
-@njit(float64[::1](TABLE_ARRAYS, int64, float64[::1]), cache=True)
-def scores_at(tables: TableArrays, k: int, spans: Floats) -> Floats:
-    """score_at for an array of spans."""
-    result = np.empty(len(spans))
-    for i in range(len(spans)):
-        result[i] = score_at(tables, k, spans[i])
-    return result
-
-
-@njit(float64[::1](TABLE_ARRAYS, int64, float64[::1]), cache=True)
-def maxima_at(tables: TableArrays, k: int, spans: Floats) -> Floats:
-    """maximum_at for an array of spans."""
-    result = np.empty(len(spans))
-    for i in range(len(spans)):
-        result[i] = maximum_at(tables, k, spans[i])
-    return result
