@@ -37,10 +37,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 config: Any = numba.config
 COMPILES = not config.DISABLE_JIT  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
-# Numba's own switch: are references to arrays counted? Said always, since a function that says nothing is compiled as
-# the one that happens to be compiled around it.
-REFERENCES: dict[str, Any] = {"_nrt": True}
-NO_REFERENCES: dict[str, Any] = {"_nrt": False}
+# Numba's own switches: are references to arrays counted, and do callers contain a copy for sure? Said always, since a
+# function that says nothing is compiled as the one that happens to be compiled around it.
+REFERENCES: dict[str, Any] = {"_nrt": True, "forceinline": False}
+NO_REFERENCES: dict[str, Any] = {"_nrt": False, "forceinline": False}
 # What reading a cache file that was cut off or overwritten can raise.
 UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError, OSError)
 
@@ -125,9 +125,6 @@ class Kernel:
         return _by_address(dispatcher, self.py_func) if self.address else dispatcher
 
     def _compile_part(self) -> Any:
-        if self.targetoptions.get("inline") == "always":
-            # Callers contain a copy of its source: compiled by itself nobody would call it.
-            return numba.njit(**self.targetoptions)(self.py_func)
         with compiling(self):
             return numba.njit(self.signature, **self.targetoptions, **OF_A_PART)(self.py_func)
 
@@ -259,9 +256,9 @@ def borrowing(signature: Any, inline: bool = False) -> Callable[[Function], Func
 
     Then numba need not count references to them. It would on every call, for every array of every tuple that is handed
     over, with an atomic instruction each: more than the work itself where a call takes nanoseconds. With `inline`,
-    callers contain a copy of the function.
+    callers contain a copy of the function, however long it is.
     """
-    return _decorator(signature, {"inline": "always" if inline else "never", **NO_REFERENCES})
+    return _decorator(signature, {**NO_REFERENCES, "forceinline": inline})
 
 
 def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Function], Function]:
