@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -15,9 +18,10 @@ import pytest
 from numba import types
 
 import cepheid
-from cepheid.engine import cold
+from cepheid.engine import cold, warm
 from cepheid.engine.data.columns import INT64S
-from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel
+from cepheid.engine.engines import ENGINES
+from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
 from cepheid.engine.kernels.progress import tell_with
 from cepheid.engine.search import stacks
 
@@ -158,6 +162,23 @@ def test_kernels_know_what_they_call() -> None:
     names = [each.__name__ for each in called_kernels(construct.py_func)]
     assert {"fill_stacks", "passes", "first_above"} <= set(names)
     assert names.index("in_window") < names.index("fill_stacks")
+
+
+@compiled_only
+def test_every_kernel_that_python_calls_is_compiled_beforehand() -> None:
+    called = set()
+    for found in pkgutil.walk_packages(cepheid.engine.__path__, "cepheid.engine."):
+        names = vars(importlib.import_module(found.name))
+        for function in names.values():
+            if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+                values = [function.__globals__.get(name) for name in names_in(function.__code__)]
+                kernels = [getattr(value, "__wrapped__", None) if callable(value) else None for value in values]
+                called |= {cold.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
+    every = [*(engine.module for engine in ENGINES.values()), *warm.OTHERS]
+    shares = warm.divided(list(dict.fromkeys(every)))
+    compiled = [name for names in shares.values() for name in names]
+    assert called <= set(compiled)
+    assert len(set(compiled)) == len(compiled)
 
 
 def test_interpreted_ends_with_its_block() -> None:
