@@ -1,4 +1,4 @@
-"""What `kernels/compile.py` and `kernels/parts.py` need of numba's insides. If one fails, numba has changed: look there."""
+"""What compile.py and parts.py of the kernels need of numba. If one of these fails, numba has changed: look there."""
 
 from __future__ import annotations
 
