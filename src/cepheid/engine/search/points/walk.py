@@ -16,7 +16,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, at_instant
-from cepheid.engine.kernels.arrays import grown
+from cepheid.engine.kernels.arrays import grown, grown_numbers
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes
@@ -32,7 +32,6 @@ from cepheid.engine.search.intervals.results import (
     REPORTED,
     RESULTS,
     Results,
-    grown_numbers,
     is_full,
     no_results,
     put,

@@ -16,7 +16,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import grown
+from cepheid.engine.kernels.arrays import grown, grown_numbers
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
@@ -357,14 +357,6 @@ def search(
                 depth += 1
     state[ENTRIES], state[MATCHES] = entries, matches
     return True
-
-
-@kernel(FLOAT64S(FLOAT64S))
-def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The same values with room for as many again."""
-    larger = np.empty(2 * len(values), np.float64)
-    larger[: len(values)] = values
-    return larger
 
 
 @kernel(types.Tuple((QUEUES, PATH))(EVENTS, PROGRAM, SCRATCH))
