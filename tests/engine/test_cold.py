@@ -126,6 +126,25 @@ def test_a_truncated_file_of_the_cache_is_written_again(tmp_path: Path, suffix: 
 
 
 @compiled_only
+def test_a_kernel_is_compiled_again_when_the_file_of_one_that_it_calls_changes(tmp_path: Path) -> None:
+    head = "from numba import types\nfrom cepheid.engine.kernels.compile import kernel\n"
+    part = "@kernel(types.int64(types.int64))\ndef part(value):\n    return {} * value\n"
+    (tmp_path / "whole.py").write_text(
+        f"{head}from part import part\n"
+        "@kernel(types.int64(types.int64))\ndef whole(value):\n    return part(value)\nprint(whole(7))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for factor, expected in ((2, "14"), (2, "14"), (300, "2100")):
+        (tmp_path / "part.py").write_text(head + part.format(factor))
+        os.utime(tmp_path / "part.py", (1_000_000_000, 1_000_000_000))
+        command = [sys.executable, str(tmp_path / "whole.py")]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+        assert done.stdout.strip() == expected
+    assert len(list((tmp_path / "cache").rglob("*whole*.nbi"))) == 1
+    assert not list((tmp_path / "cache").rglob("*part.part*"))
+
+
+@compiled_only
 def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
     monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)
