@@ -7,47 +7,5 @@ WHERE [tag] AND a.price > 10
 WITHIN 12 hours
 """
 
-from cepheid.language.build import Event, Pattern, all_of, any_of, event, one_of, only, seq
-from cepheid.language.expressions import (
-    Expr,
-    attr,
-    avg,
-    call,
-    col,
-    count,
-    equivalent,
-    first,
-    last,
-    lit,
-    max_,
-    min_,
-    param,
-    sum_,
-    var,
-)
-
-__all__ = [
-    "Event",
-    "Expr",
-    "Pattern",
-    "all_of",
-    "any_of",
-    "attr",
-    "avg",
-    "call",
-    "col",
-    "count",
-    "equivalent",
-    "event",
-    "first",
-    "last",
-    "lit",
-    "max_",
-    "min_",
-    "one_of",
-    "only",
-    "param",
-    "seq",
-    "sum_",
-    "var",
-]
+from cepheid.language.build import *  # noqa: F403  # the same names, under the name that users know
+from cepheid.language.build import __all__ as __all__

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -15,9 +18,10 @@ import pytest
 from numba import types
 
 import cepheid
-from cepheid.engine import cold
+from cepheid.engine import cold, warm
 from cepheid.engine.data.columns import INT64S
-from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel
+from cepheid.engine.engines import ENGINES
+from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
 from cepheid.engine.kernels.progress import tell_with
 from cepheid.engine.search import stacks
 
@@ -135,6 +139,25 @@ def test_a_truncated_file_of_the_cache_is_written_again(tmp_path: Path, suffix: 
 
 
 @compiled_only
+def test_a_kernel_is_compiled_again_when_the_file_of_one_that_it_calls_changes(tmp_path: Path) -> None:
+    head = "from numba import types\nfrom cepheid.engine.kernels.compile import kernel\n"
+    part = "@kernel(types.int64(types.int64))\ndef part(value):\n    return {} * value\n"
+    (tmp_path / "whole.py").write_text(
+        f"{head}from part import part\n"
+        "@kernel(types.int64(types.int64))\ndef whole(value):\n    return part(value)\nprint(whole(7))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for factor, expected in ((2, "14"), (2, "14"), (300, "2100")):
+        (tmp_path / "part.py").write_text(head + part.format(factor))
+        os.utime(tmp_path / "part.py", (1_000_000_000, 1_000_000_000))
+        command = [sys.executable, str(tmp_path / "whole.py")]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+        assert done.stdout.strip() == expected
+    assert len(list((tmp_path / "cache").rglob("*whole*.nbi"))) == 1
+    assert not list((tmp_path / "cache").rglob("*part.part*"))
+
+
+@compiled_only
 def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
     monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)
@@ -171,6 +194,23 @@ def test_kernels_know_what_they_call() -> None:
     names = [each.__name__ for each in called_kernels(construct.py_func)]
     assert {"fill_stacks", "passes", "first_above"} <= set(names)
     assert names.index("in_window") < names.index("fill_stacks")
+
+
+@compiled_only
+def test_every_kernel_that_python_calls_is_compiled_beforehand() -> None:
+    called = set()
+    for found in pkgutil.walk_packages(cepheid.engine.__path__, "cepheid.engine."):
+        names = vars(importlib.import_module(found.name))
+        for function in names.values():
+            if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+                values = [function.__globals__.get(name) for name in names_in(function.__code__)]
+                kernels = [getattr(value, "__wrapped__", None) if callable(value) else None for value in values]
+                called |= {cold.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
+    every = [*(engine.module for engine in ENGINES.values()), *warm.OTHERS]
+    shares = warm.divided(list(dict.fromkeys(every)))
+    compiled = [name for names in shares.values() for name in names]
+    assert called <= set(compiled)
+    assert len(set(compiled)) == len(compiled)
 
 
 def test_interpreted_ends_with_its_block() -> None:

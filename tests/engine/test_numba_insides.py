@@ -1,4 +1,4 @@
-"""What `engine/kernels/compile.py` needs of numba's insides. If one of these fails, numba has changed: look there."""
+"""What compile.py and parts.py of the kernels need of numba. If one of these fails, numba has changed: look there."""
 
 from __future__ import annotations
 
@@ -37,6 +37,20 @@ def of_a_copy(values):  # type: ignore[no-untyped-def]
     return twice(values.copy())
 
 
+@kernel(types.int64(INT64S, types.int64))
+def part_that_raises(values, limit):  # type: ignore[no-untyped-def]
+    """The sum, if it is not too large."""
+    if values.sum() > limit:
+        raise ValueError("too large", limit)
+    return values.sum()
+
+
+@kernel(types.int64(INT64S, types.int64))
+def of_a_part(values, limit):  # type: ignore[no-untyped-def]
+    """The sum of a copy, if it is not too large."""
+    return part_that_raises(values.copy(), limit)
+
+
 def code_of(compiled: Any) -> str:
     """The machine-independent code of the only compiled form."""
     (code,) = compiled.dispatcher().inspect_llvm().values()
@@ -55,3 +69,20 @@ def test_functions_called_by_address_are_not_copied_into_their_callers() -> None
     code = code_of(of_a_copy)
     assert f'declare i32 @"{name}' in code
     assert f'define i32 @"{name}' not in code
+
+
+def test_what_only_kernels_call_is_a_part_of_them() -> None:
+    assert of_a_part(np.arange(5), 10) == 10
+    assert part_that_raises._dispatcher is None  # compiled as a part only
+    (result,) = part_that_raises.part().overloads.values()
+    assert result.library.get_pointer_to_function(result.fndesc.llvm_func_name) == 0
+
+
+def test_errors_of_a_part_keep_their_arguments() -> None:
+    with pytest.raises(ValueError, match="too large") as raised:
+        of_a_part(np.arange(5), 9)
+    assert raised.value.args == ("too large", 9)
+
+
+def test_a_part_can_be_called_from_python_too() -> None:
+    assert part_that_raises(np.arange(5), 10) == 10

@@ -76,15 +76,12 @@ def search_kernels(module: ModuleType) -> list[Kernel]:
     return [value for value in inner if isinstance(value, Kernel)]
 
 
-def compile_module(module: str) -> int:
-    """Compiles all kernels that the functions of a module of the engine call; says how many there are."""
-    kernels = entry_kernels(importlib.import_module(f"cepheid.engine.{module}"))
-    for each in kernels:
-        each.dispatcher()
-    return len(kernels)
+def full_name(kernel: Kernel) -> str:
+    """The module and the name of a kernel."""
+    return f"{kernel.__module__}.{kernel.__name__}"
 
 
-def entry_kernels(module: ModuleType) -> list[Kernel]:
+def module_kernels(module: str) -> list[Kernel]:
     """The kernels that Python calls in a module of the engine, and in those modules whose functions it calls."""
     seen: set[int] = set()
     found: list[Kernel] = []
@@ -103,7 +100,7 @@ def entry_kernels(module: ModuleType) -> list[Kernel]:
             for member in vars(value).values():
                 visit(getattr(member, "__func__", member))
 
-    for value in vars(module).values():
+    for value in vars(importlib.import_module(f"cepheid.engine.{module}")).values():
         if not isinstance(value, Kernel):
             visit(value)
     return found

@@ -12,16 +12,18 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from cepheid.engine.cold import compile_module
+from cepheid.engine.cold import full_name, module_kernels
 from cepheid.engine.engines import ENGINES
+from cepheid.engine.kernels.compile import called_kernels
 
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = (
     "fitting.history",
-    "search.flink.kernel",
+    "search.flink.run",
     "search.preferred.run",
     "search.totals",
     "search.runs.totals",
+    "search.runs.backtrack",
     "data.candidates",
     "data.keys",
     "data.layout",
@@ -34,21 +36,41 @@ SLOW_TO_LOAD = {"search.runs": ("search.runs.backtrack",)}  # modules that an en
 
 def warm(modules: Sequence[str] = (), processes: int | None = None) -> dict[str, float]:
     """Compiles some modules of the engine, or all, on all cores at once, and says how many seconds each took."""
-    every = list(dict.fromkeys([*(engine.module for engine in ENGINES.values()), *OTHERS]))
-    wanted = list(modules) or every
-    if len(wanted) == 1:
-        return {wanted[0]: load(wanted[0])}
-    load("search.stacks")  # what the others share
+    if len(modules) == 1:
+        return {modules[0]: load(modules[0])}
+    every = [*(engine.module for engine in ENGINES.values()), *OTHERS]
+    shares = divided(list(dict.fromkeys(modules or every)))
     with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
-        return dict(zip(wanted, pool.map(load, wanted), strict=True))
+        return dict(zip(shares, pool.map(load_share, shares, shares.values()), strict=True))
+
+
+def divided(modules: Sequence[str]) -> dict[str, list[str]]:
+    """The names of the kernels that each module is to compile, each kernel once; those with most to compile first."""
+    taken: set[int] = set()
+    names: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    for module in modules:
+        own = [each for each in module_kernels(module) if id(each) not in taken]
+        taken.update(map(id, own))
+        parts = {id(part): part for each in own for part in (each, *called_kernels(each.py_func))}
+        names[module] = [full_name(each) for each in own]
+        sizes[module] = sum(len(part.py_func.__code__.co_code) for part in parts.values())
+    return {module: names[module] for module in sorted(names, key=lambda one: -sizes[one]) if names[module]}
+
+
+def load_share(module: str, names: Sequence[str]) -> float:
+    """Loads some kernels of a module; compiles them if the cache does not have them."""
+    begun = time.perf_counter()
+    for each in module_kernels(module):
+        if full_name(each) in names:
+            each.dispatcher()
+    return time.perf_counter() - begun
 
 
 def load(module: str) -> float:
     """Loads one module of the engine; compiles its kernels if the cache does not have them."""
-    begun = time.perf_counter()
-    for each in (module, *SLOW_TO_LOAD.get(module, ())):
-        compile_module(each)
-    return time.perf_counter() - begun
+    modules = (module, *SLOW_TO_LOAD.get(module, ()))
+    return sum(load_share(each, [full_name(kernel) for kernel in module_kernels(each)]) for each in modules)
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ from scipy import special
 
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.fitting.history import NO_COMPONENT, component_bits, observe, other_positives
+from cepheid.engine.fitting.history import component_bits, other_positives
+from cepheid.engine.fitting.trips import NO_COMPONENT, Moments, Sought, observe
 from cepheid.engine.worth.losses import day_of_losses, fixed_attributes, gap_scale, leading_components
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -90,15 +91,15 @@ def _compared(
     # Trips that began too late to have ended by now are not opened at all.
     mask = np.where(prepared.time > ends - reach, prepared.mask & ~(1 << source), prepared.mask)
     others = other_positives(bound, bits, source, target, next_one)
-    arrays = (prepared.time, prepared.instant, mask, prepared.starts)
-    waits, _, never, _, before, _, unseen, seen_at, unseen_at = observe(
-        *arrays, source, target, next_one, others, False, False, reach, ends
+    trips = observe(
+        Moments(prepared.time, prepared.instant, mask, prepared.starts),
+        Sought(source, target, next_one, others, False, False, reach, ends),
     )
     began = prepared.time[(mask >> source) & 1 == 1]
-    times = began if behind is None else np.concatenate([seen_at, unseen_at])
+    times = began if behind is None else np.concatenate([trips.seen_middle, trips.unseen_middle])
     share = gap.happens * (1.0 - _loss(bound, model, component, times))
-    seen, not_seen = (len(waits), never) if behind is None else (len(before), len(unseen))
-    lengths = (waits if behind is None else before) * scale
+    seen, not_seen = (len(trips.waits), trips.never) if behind is None else (len(trips.before), len(trips.unseen))
+    lengths = (trips.waits if behind is None else trips.before) * scale
     return [*compare_shares(name, share, float(seen), float(not_seen)), *_lengths(name, lengths, gap, scale)]
 
 

@@ -1,4 +1,4 @@
-"""What the kernels of several engines share: stacks of events to bisect, arrays that grow."""
+"""What the kernels of several engines share: codes to compare, arrays that grow."""
 
 from __future__ import annotations
 
@@ -7,21 +7,9 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.columns import FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing, kernel
-
-
-@borrowing(types.int64(INT64S, types.int64, types.int64, INT64S, types.int64))
-def first_above(stack: Int64s, low: int, high: int, values: Int64s, bound: int) -> int:
-    """The first index in stack[low:high] whose value exceeds the bound; values rise along the stack."""
-    while low < high:
-        middle = (low + high) // 2
-        if values[stack[middle]] > bound:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 @borrowing(types.boolean(INT64_ROWS, INT64S, types.int64, types.int64, types.int64))
@@ -42,6 +30,14 @@ def equal_codes(compared: npt.NDArray[np.int64], at: Int64s, low: int, high: int
 def grown(values: Int64s) -> Int64s:
     """The same values with room for as many again."""
     larger = np.empty(2 * len(values), np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+@kernel(FLOAT64S(FLOAT64S))
+def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The same numbers with room for as many again."""
+    larger = np.empty(2 * len(values), np.float64)
     larger[: len(values)] = values
     return larger
 

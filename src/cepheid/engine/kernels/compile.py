@@ -1,4 +1,4 @@
-"""How kernels are compiled: this module and `parts` are the places that lean on insides of numba.
+"""How kernels are compiled: this module, `parts` and `cache` are the places that lean on insides of numba.
 
 Four ways: `kernel` for functions that make arrays, `borrowing` for those that only work on arrays they are given,
 `called_by_address` for large ones that many others call, and `search_kernel` for whole searches, which can be stopped.
@@ -12,14 +12,10 @@ A kernel is compiled, or loaded from the cache, when it is first called, not whe
 
 from __future__ import annotations
 
-import os
-import pickle
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar
 
@@ -29,6 +25,7 @@ import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import typeof_impl
 
+from cepheid.engine.kernels.cache import cached, is_cached
 from cepheid.engine.kernels.parts import OF_A_PART, WITHOUT_PYTHON, set_environments
 from cepheid.engine.kernels.progress import compiling
 from cepheid.engine.kernels.stop import guarded
@@ -37,12 +34,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 config: Any = numba.config
 COMPILES = not config.DISABLE_JIT  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
-# Numba's own switch: are references to arrays counted? Said always, since a function that says nothing is compiled as
-# the one that happens to be compiled around it.
-REFERENCES: dict[str, Any] = {"_nrt": True}
-NO_REFERENCES: dict[str, Any] = {"_nrt": False}
-# What reading a cache file that was cut off or overwritten can raise.
-UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError, OSError)
+# Numba's own switches: are references to arrays counted, and do callers contain a copy for sure? Said always, since a
+# function that says nothing is compiled as the one that happens to be compiled around it.
+REFERENCES: dict[str, Any] = {"_nrt": True, "forceinline": False}
+NO_REFERENCES: dict[str, Any] = {"_nrt": False, "forceinline": False}
 
 _interpreted: ContextVar[bool] = ContextVar("cepheid_interpreted", default=False)
 
@@ -105,13 +100,11 @@ class Kernel:
         """Is it compiled, or in the cache?"""
         if self._dispatcher is not None:
             return True
-        try:
-            cache = numba.njit(cache=True, **self.targetoptions)(self.py_func)._cache
-            key = cache._index_key(self.signature, _codegen())
-            name = cache._cache_file._load_index().get(key)
-            return name is not None and os.path.getsize(cache._cache_file._data_path(name)) > 0
-        except (RuntimeError, *UNREADABLE):
-            return False
+        return is_cached(self.py_func, self.signature, self._files())
+
+    def _files(self) -> set[str]:
+        """Where the source is of all that it contains."""
+        return {each.py_func.__code__.co_filename for each in (self, *called_kernels(self.py_func))}
 
     def _compile(self) -> Any:
         # What is called by its address must be there before code from the cache is linked.
@@ -120,14 +113,11 @@ class Kernel:
                 other.dispatcher()
         options = {**self.targetoptions, **(WITHOUT_PYTHON if self.address else {"no_cfunc_wrapper": True})}
         with compiling(self):
-            dispatcher = _cached(self.py_func, self.signature, options)
+            dispatcher = cached(self.py_func, self.signature, options, self._files())
         set_environments(dispatcher)
         return _by_address(dispatcher, self.py_func) if self.address else dispatcher
 
     def _compile_part(self) -> Any:
-        if self.targetoptions.get("inline") == "always":
-            # Callers contain a copy of its source: compiled by itself nobody would call it.
-            return numba.njit(**self.targetoptions)(self.py_func)
         with compiling(self):
             return numba.njit(self.signature, **self.targetoptions, **OF_A_PART)(self.py_func)
 
@@ -159,49 +149,6 @@ def names_in(code: CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from names_in(constant)
-
-
-def _codegen() -> Any:
-    return numba.core.registry.cpu_target.target_context.codegen()
-
-
-def _cached(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:
-    """The compiled function, from the cache if that can be read and written; without one otherwise."""
-    try:
-        return numba.njit(signature, cache=True, **options)(function)
-    except RuntimeError as error:  # an installation that cannot be written to, and no home to put it
-        if "cannot cache" not in str(error) or not _own_cache():
-            raise
-    except numba.core.errors.NumbaError:
-        raise
-    except UNREADABLE:
-        _forget(function)
-    try:
-        return numba.njit(signature, cache=True, **options)(function)
-    except (RuntimeError, *UNREADABLE):
-        return numba.njit(signature, **options)(function)
-
-
-def _own_cache() -> bool:
-    """Gives numba a folder of temporary files that only this user can read or write."""
-    folder = Path(tempfile.gettempdir()) / f"cepheid-kernels-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.stat()
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink()):
-            return True  # someone else's: code must not come from there, so nothing is kept
-    except OSError:
-        return True
-    config.CACHE_DIR = str(folder)
-    return True
-
-
-def _forget(function: Callable[..., Any]) -> None:
-    """Removes what the cache has of a function."""
-    dispatcher: Any = numba.njit(cache=True)(function)
-    file = dispatcher._cache._cache_file
-    for path in Path(file._cache_path).glob(f"{Path(file._index_path).stem}*"):
-        path.unlink(missing_ok=True)
 
 
 def _by_address(dispatcher: Any, function: Callable[..., Any]) -> Any:
@@ -259,9 +206,9 @@ def borrowing(signature: Any, inline: bool = False) -> Callable[[Function], Func
 
     Then numba need not count references to them. It would on every call, for every array of every tuple that is handed
     over, with an atomic instruction each: more than the work itself where a call takes nanoseconds. With `inline`,
-    callers contain a copy of the function.
+    callers contain a copy of the function, however long it is.
     """
-    return _decorator(signature, {"inline": "always" if inline else "never", **NO_REFERENCES})
+    return _decorator(signature, {**NO_REFERENCES, "forceinline": inline})
 
 
 def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Function], Function]:

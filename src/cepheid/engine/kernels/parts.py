@@ -2,8 +2,9 @@
 
 Numba makes a whole program of every function: it copies all that the function calls into it, optimises that, translates
 it to machine code and adds what Python needs to call it. Of a function that only compiled code calls nobody uses any of
-this but the copy, and in a chain of calls the last function was optimised once for every link. Nine of ten kernels are
-such parts; leaving out what nobody uses made compiling all of them three times as fast.
+this but the copy, and in a chain of calls the last function was optimised once for every link. Six of seven kernels are
+such parts. Leaving out what nobody uses halved what the optimiser and the translator take for all kernels (137 to 64 s
+of processor time in one process, beside other work).
 
 This module and `compile` are the places that lean on insides of numba (tests/engine/test_numba_insides.py).
 """

@@ -17,7 +17,7 @@ from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events,
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.value_index import VALUE_INDEX, ValueIndex
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, search_kernel
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, SCRATCH, Scratch, new_scratch
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
@@ -126,26 +126,142 @@ class Sources(NamedTuple):
 SOURCES = types.NamedTuple((BUFFER, VALUE_INDEX, INT64S), Sources)
 
 
-@borrowing(types.boolean(QUERY, SOURCES, LIFE, STATES, SCRATCH, PATH, INT64S), inline=True)
-def descend(
-    query: Query, sources: Sources, life: Life, states: States, scratch: Scratch, path: Path, step: Int64s
-) -> bool:
-    """Goes one deeper with a partial match: which place is filled next, from which scope; False if one has none."""
-    events, program, at = query.events, query.program, scratch.at
-    depth, filled, target = step[DEPTH], step[FILLED], step[TARGET]
-    buffer, index, order = sources
+class Evaluation(NamedTuple):
+    """What the walk through partial matches works with in one partition."""
+
+    query: Query
+    sources: Sources
+    life: Life
+    scratch: Scratch
+    entries: Rows
+    path: Path
+    step: Int64s  # what is told to those that choose the next place
+    position: Int64s  # how deep it is, which places are filled, how many matches were found
+
+
+EVALUATION = types.NamedTuple((QUERY, SOURCES, LIFE, SCRATCH, INT64_ROWS, PATH, INT64S, INT64S), Evaluation)
+HOW_DEEP, NOW_FILLED, FOUND = range(3)
+OVER, STOPPED, NEW_STATE, NO_ROOM = range(4)  # why the walk pauses
+
+
+class Out(NamedTuple):
+    """Room for matches: their events, and when they are complete."""
+
+    chosen: Rows
+    completion: Int64s
+
+
+OUT = types.NamedTuple((INT64_ROWS, INT64S), Out)
+
+
+@borrowing(types.void(EVALUATION, STATES, types.int64))
+def descend(evaluation: Evaluation, states: States, filled: int) -> None:
+    """Goes one deeper with a partial match: which place is filled next, from which scope; not if one has none."""
+    query, path, step, at = evaluation.query, evaluation.path, evaluation.step, evaluation.scratch.at
+    events, program = query.events, query.program
+    buffer, index, order = evaluation.sources
+    depth = evaluation.position[HOW_DEEP]
+    target = states.following[path.state[depth], path.filling[depth]]
+    step[DEPTH], step[FILLED], step[TARGET] = depth, filled, target
     if len(order) == 0:
         then, first, beyond, link, ready = choose(events, program, buffer, index, at, filled, states.edges, step)
         if then < 0:
-            return False
+            return
     else:
         then, ready = order[depth + 1], 0
         first, beyond = scope(events, program, buffer, at, filled, then)
         first, beyond, link = narrowed(buffer, index, at, filled, then, first, beyond)
-    note_life(events, program, life, at, filled, then, ready)
+    note_life(events, program, evaluation.life, at, filled, then, ready)
     path.filling[depth + 1], path.cursor[depth + 1] = then, first
     path.stop[depth + 1], path.state[depth + 1], path.link[depth + 1] = beyond, target, link
-    return True
+    evaluation.position[HOW_DEEP], evaluation.position[NOW_FILLED] = depth + 1, filled
+
+
+@borrowing(types.boolean(EVALUATION, STATES, INT64S))
+def takes(evaluation: Evaluation, states: States, counters: Int64s) -> bool:
+    """Takes the next candidate of the place that is being filled, if no condition is against it."""
+    query, path, scratch = evaluation.query, evaluation.path, evaluation.scratch
+    depth, filled = evaluation.position[HOW_DEEP], evaluation.position[NOW_FILLED]
+    buffer, index, order = evaluation.sources
+    place, cursor = path.filling[depth], path.cursor[depth]
+    scratch.at[place] = buffer.stacks[place, cursor] if path.link[depth] < 0 else index.events[cursor]
+    path.cursor[depth] += 1
+    is_root = len(order) == 0 and depth == 0
+    if is_root and lacks(query.events, query.program, buffer, scratch.at, filled | (1 << place)):
+        return False
+    counters[EVALUATIONS] += 1
+    verdict = judge(query, scratch, evaluation.entries, filled, place)
+    learn_edge(states.edges, path.state[depth], place, verdict == PASSED)
+    counters[NEGATED] += 1 if verdict == KILLED else 0
+    return verdict == PASSED
+
+
+@borrowing(types.int64(EVALUATION, STATES, OUT, ASKED, INT64S))
+def go_on(evaluation: Evaluation, states: States, out: Out, asked: Asked, counters: Int64s) -> int:
+    """Walks through the partial matches until that is OVER, or for another reason cannot go on.
+
+    It makes no arrays, so that no references are counted: what needs some is done by the kernel around it.
+    """
+    path, position, at = evaluation.path, evaluation.position, evaluation.scratch.at
+    events, program = evaluation.query.events, evaluation.query.program
+    length = program.places
+    while position[HOW_DEEP] >= 0:
+        if stop_flag() != 0:
+            return STOPPED
+        if position[FOUND] == len(out.completion):
+            return NO_ROOM
+        depth = position[HOW_DEEP]
+        if path.cursor[depth] == path.stop[depth]:
+            position[HOW_DEEP] -= 1
+            if depth > 0:
+                position[NOW_FILLED] ^= 1 << path.filling[depth - 1]
+            continue
+        if not takes(evaluation, states, counters):
+            continue
+        filled = position[NOW_FILLED] | (1 << path.filling[depth])
+        if filled != (1 << length) - 1:
+            if states.following[path.state[depth], path.filling[depth]] < 0:
+                return NEW_STATE
+            descend(evaluation, states, filled)
+            continue
+        counters[CONSTRUCTED] += 1
+        known = events.facts[DUE, at[0]] if program.postponed else events.facts[TIME, at[length - 1]]
+        if known <= asked.after or known > asked.until:
+            continue
+        if position[FOUND] == asked.limit:
+            counters[OVERFLOW] = 1
+            return STOPPED
+        for place in range(length):
+            out.chosen[position[FOUND], place] = at[place]
+        out.completion[position[FOUND]] = known
+        position[FOUND] += 1
+    return OVER
+
+
+@borrowing(types.void(EVALUATION, types.int64))
+def begin(evaluation: Evaluation, root: int) -> None:
+    """Begins with the place that a segment is searched from."""
+    path, buffer, position = evaluation.path, evaluation.sources.buffer, evaluation.position
+    path.filling[0], path.cursor[0], path.stop[0] = root, buffer.low[root], buffer.high[root]
+    path.state[0], path.link[0] = 0, -1
+    position[HOW_DEEP], position[NOW_FILLED] = 0, 0
+
+
+@kernel(EVALUATION(QUERY, VALUE_INDEX, LIFE, INT64S, ASKED))
+def new_evaluation(query: Query, index: ValueIndex, life: Life, order: Int64s, asked: Asked) -> Evaluation:
+    """Room for one, of any of the partitions."""
+    events, program = query.events, query.program
+    length, longest = program.places, 0
+    for part in range(len(events.starts) - 1):
+        longest = max(longest, events.starts[part + 1] - events.starts[part])
+    numbers = np.zeros((8, length), np.int64)
+    buffer = Buffer(np.empty((length, longest), np.int64), numbers[0], numbers[1], numbers[2])
+    path = Path(numbers[3], numbers[4], numbers[5], numbers[6], numbers[7])
+    scratch = new_scratch(length + program.negatives, 2 * length, 0, events.compared.shape[0])
+    step = np.zeros(4, np.int64)
+    step[LEARN] = 1 if asked.learn else 0
+    sources, entries = Sources(buffer, index, order), np.zeros((0, 4), np.int64)
+    return Evaluation(query, sources, life, scratch, entries, path, step, np.zeros(3, np.int64))
 
 
 @search_kernel(
@@ -162,22 +278,16 @@ def evaluate(
     asked: Asked,
 ) -> tuple[Rows, Int64s, Int64s]:
     """All matches of all partitions: chosen events, completion, counters. An empty order makes it a tree."""
-    length, tree, compares = program.places, len(order) == 0, events.compared.shape[0] > 0
-    counters, found = np.zeros(6, np.int64), 0
-    out, completion = np.empty((1024, length), np.int64), np.empty(1024, np.int64)
-    longest = 0
-    for part in range(len(events.starts) - 1):
-        longest = max(longest, events.starts[part + 1] - events.starts[part])
-    numbers = np.zeros((8, length), np.int64)
-    buffer = Buffer(np.empty((length, longest), np.int64), numbers[0], numbers[1], numbers[2])
-    path = Path(numbers[3], numbers[4], numbers[5], numbers[6], numbers[7])
-    sources = Sources(buffer, index, order)
-    scratch = new_scratch(length + program.negatives, 2 * length, 0, events.compared.shape[0])
-    at, entries, step = scratch.at, np.zeros((0, 4), np.int64), np.zeros(4, np.int64)
-    step[LEARN] = 1 if asked.learn else 0
-    states, weights = initial_states(program, compares), root_weights(program, compares)
+    tree, compares = len(order) == 0, events.compared.shape[0] > 0
+    counters, out = np.zeros(6, np.int64), Out(np.empty((1024, program.places), np.int64), np.empty(1024, np.int64))
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
+    evaluation = new_evaluation(query, index, life, order, asked)
+    buffer, path, position = evaluation.sources.buffer, evaluation.path, evaluation.position
+    states, weights = initial_states(program, compares), root_weights(program, compares)
+    pause = OVER
     for part in range(len(events.starts) - 1):
+        if pause == STOPPED:
+            break
         find_absent(events, program, part, query.absent)
         fill_buffer(events, part, buffer)
         allowed = asked_for(events, program, buffer, asked.after, asked.until)
@@ -185,58 +295,29 @@ def evaluate(
             ends, roots = segments(events, program, buffer, allowed, weights)
         else:
             ends, roots = allowed[3:4].copy(), order[:1].copy()
-        begin = allowed[2]
+        start = allowed[2]
         for segment in range(len(ends)):
+            if pause == STOPPED:
+                break
             if tree or restricted(program, buffer, allowed):
-                usable = reach(events, program, buffer, allowed, begin, ends[segment])
-                begin = ends[segment]
+                usable = reach(events, program, buffer, allowed, start, ends[segment])
+                start = ends[segment]
                 if not usable:
                     continue
             else:
                 buffer.low[:], buffer.high[:] = 0, buffer.sizes  # the paper's chain looks at whatever comes
             counters[SEGMENTS] += 1
-            root = roots[segment]
-            path.filling[0], path.cursor[0], path.stop[0], path.state[0] = root, buffer.low[root], buffer.high[root], 0
-            path.link[0] = -1
-            depth, filled = 0, 0
-            while depth >= 0:
-                if stop_flag() != 0:
-                    return out[:found], completion[:found], counters
-                if path.cursor[depth] == path.stop[depth]:
-                    depth -= 1
-                    if depth >= 0:
-                        filled ^= 1 << path.filling[depth]
-                    continue
-                place, state = path.filling[depth], path.state[depth]
-                stacked = path.link[depth] < 0
-                at[place] = buffer.stacks[place, path.cursor[depth]] if stacked else index.events[path.cursor[depth]]
-                path.cursor[depth] += 1
-                both = filled | (1 << place)
-                if tree and depth == 0 and lacks(events, program, buffer, at, both):
-                    continue
-                counters[EVALUATIONS] += 1
-                verdict = judge(query, scratch, entries, filled, place)
-                learn_edge(states.edges, state, place, verdict == PASSED)
-                if verdict != PASSED:
-                    counters[NEGATED] += verdict == KILLED
-                    continue
-                if both != (1 << length) - 1:
-                    if states.following[state, place] < 0:
-                        states = with_state(states, program, compares, state, place, both)
-                    step[DEPTH], step[FILLED], step[TARGET] = depth, both, states.following[state, place]
-                    if descend(query, sources, life, states, scratch, path, step):
-                        depth, filled = depth + 1, both
-                    continue
-                counters[CONSTRUCTED] += 1
-                known = events.facts[DUE, at[0]] if program.postponed else events.facts[TIME, at[length - 1]]
-                if known <= asked.after or known > asked.until:
-                    continue
-                if found == asked.limit:
-                    counters[OVERFLOW], counters[STATES_MADE] = 1, states.made[0] + 1
-                    return out[:found], completion[:found], counters
-                if found == len(completion):
-                    out, completion = grown_rows(out), grown(completion)
-                out[found], completion[found] = at[:length], known
-                found += 1
-    counters[STATES_MADE] = states.made[0] + (counters[CONSTRUCTED] > 0)
-    return out[:found], completion[:found], counters
+            begin(evaluation, roots[segment])
+            pause = go_on(evaluation, states, out, asked, counters)
+            while pause in (NEW_STATE, NO_ROOM):
+                if pause == NO_ROOM:
+                    out = Out(grown_rows(out.chosen), grown(out.completion))
+                else:
+                    depth = position[HOW_DEEP]
+                    place, filled = path.filling[depth], position[NOW_FILLED] | (1 << path.filling[depth])
+                    states = with_state(states, program, compares, path.state[depth], place, filled)
+                    descend(evaluation, states, filled)
+                pause = go_on(evaluation, states, out, asked, counters)
+    found = position[FOUND]
+    counters[STATES_MADE] = states.made[0] + (1 if counters[CONSTRUCTED] > 0 else 0)
+    return out.chosen[:found], out.completion[:found], counters

@@ -172,6 +172,23 @@ def longest_path(scratch: Scratch, best: int) -> int:
     return best
 
 
+@borrowing(INT(SCRATCH, INT, INT, INT))
+def remember(scratch: Scratch, register: int, row: int, undone: int) -> int:
+    """Writes a row into a register, and what was there among what can be undone; how much that is now."""
+    scratch.undo[2 * undone], scratch.undo[2 * undone + 1] = register, scratch.registers[register]
+    scratch.registers[register] = row
+    return undone + 1
+
+
+@borrowing(INT(SCRATCH, INT, INT))
+def restore(scratch: Scratch, undone: int, until: int) -> int:
+    """Gives registers back what they held, down to where there was less to undo."""
+    while undone > until:
+        undone -= 1
+        scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
+    return undone
+
+
 @borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH, INT, INT, INT))
 def attempt(
     program: Program,
@@ -232,10 +249,7 @@ def attempt(
         elif kind == REMEMBER:
             if 2 * undone + 2 > len(scratch.undo):
                 return OUT_OF_ROOM
-            register = program.label[step]
-            scratch.undo[2 * undone], scratch.undo[2 * undone + 1] = register, scratch.registers[register]
-            undone += 1
-            scratch.registers[register] = row
+            undone = remember(scratch, program.label[step], row, undone)
             step += 1
         elif kind == DONE:
             if not mode.longest:
@@ -252,9 +266,7 @@ def attempt(
             depth -= 1
             step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
             scratch.state[TRAIL] = scratch.choices[depth, 2]
-            while undone > scratch.choices[depth, 3]:
-                undone -= 1
-                scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
+            undone = restore(scratch, undone, scratch.choices[depth, 3])
 
 
 @kernel(SCRATCH(SCRATCH))

@@ -21,7 +21,7 @@ from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program, Rows
-from cepheid.engine.search.queues.generate import Found, generate
+from cepheid.engine.search.queues.generate import Asked, Backward, Forward, Found, Scoring, generate
 from cepheid.engine.search.queues.query import (
     CONDITION,
     DROPPED,
@@ -83,27 +83,16 @@ def _search(
     columns = fill(compiled.layout, events.table, prepared.rows, bound.schema)
     forward_columns = fill(forward.layout, events.table, prepared.rows, bound.schema) if follows else columns
     codes = len(prepared.compared)
+    scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, codes)
+    sizes = (forward.slots, forward.whole, forward.number, codes)
     found, counters = generate(
         lay_out(bound, events, prepared),
-        compiled.program,
-        score_of(plan, bound, edges, compiled.program, allowed),
-        columns,
-        edges.tables,
+        Backward(compiled.program, columns, scratch),
         compiled.predicate.call,
-        new_scratch(compiled.slots, compiled.whole, compiled.number, codes),
-        forward.program,
-        forward_columns,
+        Forward(forward.program, forward_columns, new_nodes(8, *sizes, new_scratch(*sizes))),
         forward.predicate.call,
-        new_nodes(
-            8,
-            forward.slots,
-            forward.whole,
-            forward.number,
-            codes,
-            new_scratch(forward.slots, forward.whole, forward.number, codes),
-        ),
-        *when,
-        plan.limits.max_matches,
+        Scoring(score_of(plan, bound, edges, compiled.program, allowed), edges.tables),
+        Asked(*when, plan.limits.max_matches),
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
     return Matches(

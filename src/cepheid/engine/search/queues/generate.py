@@ -16,7 +16,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.arrays import grown
+from cepheid.engine.kernels.arrays import grown, grown_numbers
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
@@ -70,6 +70,57 @@ class Found(NamedTuple):
 
 
 FOUND = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S, INT64S), Found)
+
+
+class Asked(NamedTuple):
+    """Matches with after < completion <= until, and how many at most."""
+
+    after: int
+    until: int
+    limit: int
+
+
+class Backward(NamedTuple):
+    """The query as the search goes, from the last event backwards; its predicate is handed over beside it."""
+
+    program: Program
+    columns: Columns
+    scratch: Scratch
+
+
+class Forward(NamedTuple):
+    """The query in the order of the pattern, which skip_till_next_match selects by; its predicate beside it."""
+
+    program: Program
+    columns: Columns
+    nodes: Nodes
+
+
+class Scoring(NamedTuple):
+    """What matches are scored by."""
+
+    score: Score
+    tables: TableArrays
+
+
+class Generation(NamedTuple):
+    """What the search works with."""
+
+    query: Query
+    forward: Query
+    nodes: Nodes
+    score: Score
+    tables: TableArrays
+    queues: Queues
+    path: Path
+    asked: Asked
+
+
+ASKED = types.NamedUniTuple(types.int64, 3, Asked)
+BACKWARD = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH), Backward)
+FORWARD = types.NamedTuple((PROGRAM, COLUMNS, NODES), Forward)
+SCORING = types.NamedTuple((SCORE, TABLE_ARRAYS), Scoring)
+GENERATION = types.NamedTuple((QUERY, QUERY, NODES, SCORE, TABLE_ARRAYS, QUEUES, PATH, ASKED), Generation)
 
 
 @borrowing(types.void(PROGRAM, PATH, types.int64), inline=True)
@@ -130,19 +181,11 @@ def score_of(query: Query, score: Score, tables: TableArrays, path: Path, depth:
     return float(total)
 
 
-@borrowing(types.boolean(QUERY, SCORE, TABLE_ARRAYS, QUEUES, PATH, types.int64, types.int64, INT64S), inline=True)
-def grows(
-    query: Query,
-    score: Score,
-    tables: TableArrays,
-    queues: Queues,
-    path: Path,
-    depth: int,
-    source: int,
-    counters: Int64s,
-) -> bool:
+@borrowing(types.boolean(GENERATION, types.int64, types.int64, INT64S), inline=True)
+def grows(generation: Generation, depth: int, source: int, counters: Int64s) -> bool:
     """Takes the queue entry that was found last as a new beginning of the path, if that may lead to a match."""
-    program, facts = query.program, query.events.facts
+    query, score, queues, path = generation.query, generation.score, generation.queues, generation.path
+    program, facts, tables = query.program, query.events.facts, generation.tables
     event, place, entry = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.tried[depth]
     candidate = queues.stacks[source, entry]
     counters[EVALUATED] += 1
@@ -189,25 +232,14 @@ def finds_entry(query: Query, score: Score, queues: Queues, path: Path, depth: i
     return bool(facts[TIME, last] - facts[TIME, first] < query.program.window)
 
 
-@borrowing(
-    types.int64(QUERY, SCORE, TABLE_ARRAYS, PATH, types.int64, types.int64, types.int64, FLOAT64S, INT64S), inline=True
-)
-def completed(
-    query: Query,
-    score: Score,
-    tables: TableArrays,
-    path: Path,
-    depth: int,
-    after: int,
-    until: int,
-    total: npt.NDArray[np.float64],
-    counters: Int64s,
-) -> int:
+@borrowing(types.int64(GENERATION, types.int64, FLOAT64S, INT64S), inline=True)
+def completed(generation: Generation, depth: int, total: npt.NDArray[np.float64], counters: Int64s) -> int:
     """When the path is known as a match that begins with its first event; NOT_A_MATCH if it is none.
 
     Leaves its log score in total[0].
     """
-    program, facts = query.program, query.events.facts
+    query, score, path = generation.query, generation.score, generation.path
+    program, facts, asked = query.program, query.events.facts, generation.asked
     event, place, last = path.entries[depth, EVENT], path.entries[depth, RIGHT], path.entries[0, EVENT]
     ends_here = path.entries[0, RIGHT] == program.places - 1
     if score.number[0, place] == CLOSED or (not ends_here and place > 0):
@@ -217,11 +249,11 @@ def completed(
     if len(score.allowed) > 0 and score.allowed[0, path.missing[depth] | ((1 << place) - 1)] == 0:
         return NOT_A_MATCH
     counters[EVALUATED] += 1
-    total[0] = score_of(query, score, tables, path, depth)
+    total[0] = score_of(query, score, generation.tables, path, depth)
     known = facts[TIME, event] + program.window
     if ends_here and not program.postponed:
         known = facts[TIME, last]
-    if total[0] < score.threshold or total[0] == -np.inf or known <= after or known > until:
+    if total[0] < score.threshold or total[0] == -np.inf or known <= asked.after or known > asked.until:
         return NOT_A_MATCH
     if score.decides[0, place] != NOTHING and must_test(query, score, path, place, -1, depth):
         missing = path.missing[depth] | ((1 << place) - 1)
@@ -231,47 +263,55 @@ def completed(
     return known  # type: ignore[no-any-return]
 
 
-@called_by_address(
-    types.boolean(
-        QUERY,
-        QUERY,
-        SCORE,
-        TABLE_ARRAYS,
-        NODES,
-        QUEUES,
-        PATH,
-        FOUND,
-        INT64S,
-        FLOAT64S,
-        INT64S,
-        types.int64,
-        types.int64,
-        types.int64,
-    ),
-    borrows=True,
-)
+@borrowing(types.boolean(GENERATION, types.int64, types.int64), inline=True)
+def begins(generation: Generation, final: int, top: int) -> bool:
+    """Begins a path with an entry of a queue as its last event, if that may lead to a match."""
+    query, score, queues, path = generation.query, generation.score, generation.queues, generation.path
+    program, facts, asked, length = query.program, query.events.facts, generation.asked, query.program.places
+    last = queues.stacks[final, top]
+    immediate = final == length - 1 and not program.postponed  # known with its last event
+    if immediate and (facts[TIME, last] <= asked.after or facts[TIME, last] > asked.until):
+        return False
+    if queues.bounds[final, top] + score.highest[final + 1, length] < score.threshold:
+        return False
+    missing = between(final, length)
+    if len(score.allowed) > 0 and score.allowed[final + 1, missing] == 0:
+        return False
+    extend(program, path, 0, final, last, 0.0, missing)
+    return score.decides[final + 1, length] != CONDITION or passes(
+        query, score, path, missing, 2 * length + 1, 2 * final, 0
+    )
+
+
+@borrowing(types.boolean(GENERATION, types.int64), inline=True)
+def is_selected(generation: Generation, depth: int) -> bool:
+    """Would the strategy select the events of a complete path?"""
+    if generation.query.program.strategy != SKIP_NEXT:
+        return True
+    path = generation.path
+    missing = path.missing[depth] | ((1 << path.entries[depth, RIGHT]) - 1)
+    return selects_next(generation.forward, generation.nodes, generation.queues, path, depth, missing)
+
+
+@borrowing(types.void(PATH, types.int64, FOUND, types.int64), inline=True)
+def write_events(path: Path, depth: int, found: Found, at: int) -> None:
+    """Writes the events of a path, first to last."""
+    for entry in range(depth, -1, -1):
+        found.place[at], found.event[at] = path.entries[entry, RIGHT], path.entries[entry, EVENT]
+        at += 1
+
+
+@called_by_address(types.boolean(GENERATION, FOUND, INT64S, FLOAT64S, INT64S), borrows=True)
 def search(
-    query: Query,
-    forward: Query,
-    score: Score,
-    tables: TableArrays,
-    nodes: Nodes,
-    queues: Queues,
-    path: Path,
-    found: Found,
-    state: Int64s,
-    total: npt.NDArray[np.float64],
-    counters: Int64s,
-    after: int,
-    until: int,
-    limit: int,
+    generation: Generation, found: Found, state: Int64s, total: npt.NDArray[np.float64], counters: Int64s
 ) -> bool:
     """Goes on from where `state` stands until all is found, or until there is no room for another match (False)."""
-    program, events = query.program, query.events
-    facts, starts, length = events.facts, events.starts, program.places
+    query, score, queues, path = generation.query, generation.score, generation.queues, generation.path
+    program, events, tables = query.program, query.events, generation.tables
+    starts, length = events.starts, program.places
     part, final, top, depth = state[PART], state[FINAL], state[TOP], state[DEPTH]
-    entries, matches = state[ENTRIES], state[MATCHES]
-    while part < len(starts) - 1:
+    entries, matches, over = state[ENTRIES], state[MATCHES], False
+    while part < len(starts) - 1 and not over:
         if final == NOT_SCANNED:
             fill_queues(events, program, score, tables, starts[part], starts[part + 1], queues, counters)
             final, top, depth = length - 1, 0, NO_PATH
@@ -282,26 +322,12 @@ def search(
                 if final < 0:
                     part, final = part + 1, NOT_SCANNED
                 continue
-            last = queues.stacks[final, top]
             top += 1
-            immediate = final == length - 1 and not program.postponed  # known with its last event
-            if immediate and (facts[TIME, last] <= after or facts[TIME, last] > until):
-                continue
-            if queues.bounds[final, top - 1] + score.highest[final + 1, length] < score.threshold:
-                continue
-            missing = between(final, length)
-            if len(score.allowed) > 0 and score.allowed[final + 1, missing] == 0:
-                continue
-            extend(program, path, 0, final, last, 0.0, missing)
-            if score.decides[final + 1, length] == CONDITION and not passes(
-                query, score, path, missing, 2 * length + 1, 2 * final, 0
-            ):
-                continue
-            depth = 0
+            depth = 0 if begins(generation, final, top - 1) else NO_PATH
         while depth >= 0:
             if stop_flag() != 0:
-                state[ENTRIES], state[MATCHES] = entries, matches
-                return True
+                over = True
+                break
             if path.tried[depth] == STOP_FIRST:
                 if matches + 2 > len(found.begins) or entries + depth + 1 > len(found.place):
                     state[PART], state[FINAL], state[TOP], state[DEPTH] = part, final, top, depth
@@ -309,21 +335,16 @@ def search(
                     return False
                 path.tried[depth] = UNKNOWN
                 # Could this be the first event that was seen? Then the window's opening comes before it.
-                known = completed(query, score, tables, path, depth, after, until, total, counters)
-                if known == NOT_A_MATCH:
+                known = completed(generation, depth, total, counters)
+                if known == NOT_A_MATCH or not is_selected(generation, depth):
                     continue
-                missing = path.missing[depth] | ((1 << path.entries[depth, RIGHT]) - 1)
-                if program.strategy == SKIP_NEXT and not selects_next(forward, nodes, queues, path, depth, missing):
-                    continue
-                if matches == limit:
+                if matches == generation.asked.limit:
                     counters[OVERFLOW] = 1
-                    state[ENTRIES], state[MATCHES] = entries, matches
-                    return True
+                    over = True
+                    break
                 found.begins[matches], found.score[matches], found.completion[matches] = entries, total[0], known
-                for entry in range(depth, -1, -1):
-                    found.place[entries], found.event[entries] = path.entries[entry, RIGHT], path.entries[entry, EVENT]
-                    entries += 1
-                matches += 1
+                write_events(path, depth, found, entries)
+                entries, matches = entries + depth + 1, matches + 1
                 continue
             source = path.place[depth]
             if source < 0:
@@ -332,58 +353,15 @@ def search(
                     bind_slots(program, path, depth)
             elif not finds_entry(query, score, queues, path, depth, source):
                 path.place[depth], path.tried[depth] = source - 1, UNKNOWN
-            elif grows(query, score, tables, queues, path, depth, source, counters):
+            elif grows(generation, depth, source, counters):
                 depth += 1
     state[ENTRIES], state[MATCHES] = entries, matches
     return True
 
 
-@kernel(FLOAT64S(FLOAT64S))
-def grown_numbers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The same values with room for as many again."""
-    larger = np.empty(2 * len(values), np.float64)
-    larger[: len(values)] = values
-    return larger
-
-
-@search_kernel(
-    types.Tuple((FOUND, INT64S))(
-        EVENTS,
-        PROGRAM,
-        SCORE,
-        COLUMNS,
-        TABLE_ARRAYS,
-        FUNCTION,
-        SCRATCH,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        types.int64,
-        types.int64,
-        types.int64,
-    ),
-)
-def generate(
-    events: Events,
-    program: Program,
-    score: Score,
-    columns: Columns,
-    tables: TableArrays,
-    predicate: Any,
-    scratch: Scratch,
-    forward: Program,
-    forward_columns: Columns,
-    forward_predicate: Any,
-    nodes: Nodes,
-    after: int,
-    until: int,
-    limit: int,
-) -> tuple[Found, Int64s]:
-    """All matches that are probable enough, with after < completion <= until, and what was counted on the way.
-
-    `forward` has the conditions in the order of the pattern, which skip_till_next_match selects by.
-    """
+@kernel(types.Tuple((QUEUES, PATH))(EVENTS, PROGRAM, SCRATCH))
+def new_queues(events: Events, program: Program, scratch: Scratch) -> tuple[Queues, Path]:
+    """Room for the queues of any partition, and for the longest path through them."""
     length, rows, longest = program.places, program.places + program.negatives, 0
     for part in range(len(events.starts) - 1):
         longest = max(longest, events.starts[part + 1] - events.starts[part])
@@ -406,36 +384,35 @@ def generate(
         np.empty(deepest, np.int64),
         np.empty(deepest, np.int64),
     )
+    return queues, path
+
+
+@search_kernel(types.Tuple((FOUND, INT64S))(EVENTS, BACKWARD, FUNCTION, FORWARD, FUNCTION, SCORING, ASKED))
+def generate(
+    events: Events,
+    backward: Backward,
+    predicate: Any,
+    forward: Forward,
+    forward_predicate: Any,
+    scoring: Scoring,
+    asked: Asked,
+) -> tuple[Found, Int64s]:
+    """All matches that are probable enough, and what was counted on the way."""
+    program, length = backward.program, backward.program.places
+    queues, path = new_queues(events, program, backward.scratch)
     absent = Absent(queues.stacks[length:], queues.sizes[length:])
-    query = Query(events, program, columns, predicate, absent)
-    in_pattern_order = Query(events, forward, forward_columns, forward_predicate, absent)
+    query = Query(events, program, backward.columns, predicate, absent)
+    in_pattern_order = Query(events, forward.program, forward.columns, forward_predicate, absent)
+    generation = Generation(query, in_pattern_order, forward.nodes, scoring.score, scoring.tables, queues, path, asked)
     state, counters, total = np.array([0, NOT_SCANNED, 0, NO_PATH, 0, 0]), np.zeros(5, np.int64), np.zeros(1)
-    place_of, event, begins = np.empty(ROOM, np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64)
+    place_of, event, firsts = np.empty(ROOM, np.int64), np.empty(ROOM, np.int64), np.empty(ROOM, np.int64)
     scores, completion = np.empty(ROOM, np.float64), np.empty(ROOM, np.int64)
-    while True:
-        found = Found(place_of, event, begins, scores, completion)
-        if search(
-            query,
-            in_pattern_order,
-            score,
-            tables,
-            nodes,
-            queues,
-            path,
-            found,
-            state,
-            total,
-            counters,
-            after,
-            until,
-            limit,
-        ):
-            break
+    while not search(generation, Found(place_of, event, firsts, scores, completion), state, total, counters):
         place_of, event = grown(place_of), grown(event)
-        if 2 * state[MATCHES] > len(begins):
-            begins, scores, completion = grown(begins), grown_numbers(scores), grown(completion)
+        if 2 * state[MATCHES] > len(firsts):
+            firsts, scores, completion = grown(firsts), grown_numbers(scores), grown(completion)
     entries, matches = state[ENTRIES], state[MATCHES]
-    begins[matches] = entries
+    firsts[matches] = entries
     return Found(
-        place_of[:entries], event[:entries], begins[: matches + 1], scores[:matches], completion[:matches]
+        place_of[:entries], event[:entries], firsts[: matches + 1], scores[:matches], completion[:matches]
     ), counters

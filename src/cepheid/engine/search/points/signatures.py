@@ -1,0 +1,264 @@
+"""What is known of a signature, whatever the instants of its events: what ends it, who disturbs it, what it weighs.
+
+A signature is the events of a partial match in their places. Those that begin with one event are a trie, whose nodes
+are numbered as they are met; what follows from a node by an event stands in a hash table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.matches import NEVER, Int64s
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, next_by, onwards, up_to
+from cepheid.engine.kernels.arrays import grown, grown_rows
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, joins, standing
+from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.worth.confidence.bounds import tighten
+from cepheid.engine.worth.confidence.rivals import rivals
+from cepheid.engine.worth.worth import WORTH, Worth, completion_of
+
+Float64s = npt.NDArray[np.float64]
+
+
+class Question(NamedTuple):
+    """The events and what is asked of a match, in all partitions. A kernel puts it together, as it holds a function."""
+
+    timed: Timed
+    worth: Worth
+    stacks: Stacks
+    program: Program
+    columns: Columns
+    predicate: Any
+
+
+class Asked(NamedTuple):
+    """Matches with after < completion <= until, and how many at most."""
+
+    after: int
+    until: int
+    limit: int
+
+
+QUESTION = types.NamedTuple((TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION), Question)
+ASKED = types.NamedUniTuple(types.int64, 3, Asked)
+
+
+@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+def undisturbed_at(
+    timed: Timed, keys: Int64s, branches: Int64s, subset: int, at: Int64s, length: int, window: int
+) -> float:
+    """P(no rival disturbs events at these instants, in any disjunct of a subset)."""
+    gaps, final = length + 1, length - 1
+    total, index = 1.0, 0
+    while index < len(keys):
+        event = keys[index] // gaps
+        harmless, passed, came = 0.0, False, 0  # the gaps it could disturb come in order; add up what lies between them
+        while index < len(keys) and keys[index] // gaps == event:
+            gap = keys[index] % gaps
+            if branches[index] & subset != 0:
+                start = at[gap - 1] if gap > 0 else at[final] - window
+                harmless += between(timed, event, came, start) if passed else up_to(timed, event, start)
+                came = at[gap] if gap < length else at[0] + window
+                passed = True
+            index += 1
+        if passed:
+            exists = timed.exists[event]
+            total *= (harmless + onwards(timed, event, came)) * exists + (1.0 - exists)
+    return total
+
+
+@borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
+def undisturbed(
+    timed: Timed, keys: Int64s, branches: Int64s, stand: int, at: Int64s, length: int, window: int
+) -> float:
+    """P(nobody disturbs the events at these instants, in at least one of the standing disjuncts)."""
+    total, most = 0.0, 0.0
+    subset = stand
+    while subset > 0:
+        members = 0
+        for bit in range(63):
+            members += (subset >> bit) & 1
+        share = undisturbed_at(timed, keys, branches, subset, at, length, window)
+        total += share if members % 2 == 1 else -share
+        if members == 1:
+            most = max(most, share)
+        subset = (subset - 1) & stand
+    return max(total, most)
+
+
+class Signatures(NamedTuple):
+    """What is known of the signatures that begin with one event; node k of the trie is row k."""
+
+    nearest: Int64s  # the latest time of the next event
+    wanted: Int64s  # 1: it is complete and known in the interval that is asked for
+    rivals: npt.NDArray[np.int64]  # where its rivals begin and end in `keys`, and the disjuncts that stand
+    confidence: Float64s
+    earliest: Int64s
+    latest: Int64s
+    keys: Int64s  # rivals of all of them
+    branches: Int64s
+    size: Int64s  # [0]: how many nodes, [1]: how many keys
+
+
+SIGNATURES = types.NamedTuple(
+    (INT64S, INT64S, INT64_ROWS, FLOAT64S, INT64S, INT64S, INT64S, INT64S, INT64S), Signatures
+)
+
+
+@kernel(SIGNATURES())
+def no_signatures() -> Signatures:
+    """Room for some."""
+    room = 64
+    return Signatures(
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros((room, 3), np.int64),
+        np.zeros(room),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+@called_by_address(SIGNATURES(SIGNATURES, types.int64))
+def with_room(known: Signatures, keys: int) -> Signatures:
+    """The same with room for one more node and some more keys."""
+    if known.size[0] == len(known.nearest):
+        confidence = np.zeros(2 * len(known.confidence))
+        confidence[: len(known.confidence)] = known.confidence
+        known = Signatures(
+            grown(known.nearest),
+            grown(known.wanted),
+            grown_rows(known.rivals),
+            confidence,
+            grown(known.earliest),
+            grown(known.latest),
+            known.keys,
+            known.branches,
+            known.size,
+        )
+    while known.size[1] + keys > len(known.keys):
+        known = Signatures(
+            known.nearest,
+            known.wanted,
+            known.rivals,
+            known.confidence,
+            known.earliest,
+            known.latest,
+            grown(known.keys),
+            grown(known.branches),
+            known.size,
+        )
+    return known
+
+
+@kernel(types.Tuple((INT64S, INT64S, INT64S))(NODES, types.int64))
+def path_to(nodes: Nodes, node: int) -> tuple[Int64s, Int64s, Int64s]:
+    """The nodes from the first to this one, their events and places."""
+    length, each = 0, node
+    while each >= 0:
+        length += 1
+        each = nodes.entries[each, LEFT]
+    chain, chosen, places = np.empty(length, np.int64), np.empty(length, np.int64), np.empty(length, np.int64)
+    for index in range(length - 1, -1, -1):
+        chain[index], chosen[index], places[index] = node, nodes.entries[node, EVENT], nodes.entries[node, RIGHT]
+        node = nodes.entries[node, LEFT]
+    return chain, chosen, places
+
+
+@borrowing(types.int64(QUESTION, NODES, types.int64, types.int64))
+def latest_next(question: Question, nodes: Nodes, node: int, part: int) -> int:
+    """When at the latest the strategy has the next event after a node: what comes later cannot follow it."""
+    timed, stacks, program = question.timed, question.stacks, question.program
+    event, place = nodes.entries[node, EVENT], nodes.entries[node, RIGHT]
+    nearest = NEVER
+    begins = program.place[place, KLEENE] == 0
+    goal = place + 1 if begins else place
+    if program.strategy == CONTIGUOUS:
+        everyone = program.places + program.negatives
+        nearest = next_by(stacks, timed.lower, part, everyone, timed.upper[event])
+    if program.strategy == SKIP_NEXT and goal < program.places:
+        columns, predicate = question.columns, question.predicate
+        end = stacks.begin[goal, part + 1]
+        index = first_beyond(stacks, timed.lower, stacks.begin[goal, part], end, timed.upper[event])
+        while index < end and timed.lower[stacks.member[index]] <= nearest:
+            other = stacks.member[index]
+            if timed.exists[other] >= 1.0 and joins(
+                timed.begins, timed.compared, program, columns, predicate, nodes, node, other, goal, begins, 0
+            ):
+                nearest = min(nearest, timed.upper[other])
+            index += 1
+    return nearest
+
+
+@called_by_address(SIGNATURES(QUESTION, ASKED, NODES, SIGNATURES, types.int64))
+def describe(question: Question, asked: Asked, nodes: Nodes, known: Signatures, part: int) -> Signatures:
+    """Adds what can be said of the newest node, whatever its instants."""
+    timed, worth, stacks, program, columns, predicate = question
+    node = known.size[0]
+    known = with_room(known, 0)
+    event, place = nodes.entries[node, EVENT], nodes.entries[node, RIGHT]
+    chain, chosen, _ = path_to(nodes, node)
+    length = len(chain)
+    known.nearest[node], known.wanted[node] = latest_next(question, nodes, node, part), 0
+    known.confidence[node], known.earliest[node], known.latest[node] = 0.0, NEVER, -NEVER
+    if place == program.places - 1 and nodes.closed[node] == 1:
+        when = completion_of(timed, worth, chosen[0], event, True)
+        if asked.after < when <= asked.until:
+            low, high = np.empty(length, np.int64), np.empty(length, np.int64)
+            for index in range(length):
+                low[index], high[index] = timed.lower[chosen[index]], timed.upper[chosen[index]]
+            tighten(np.arange(length), low, high, length, length, worth.window)
+            found = rivals(timed, worth, stacks, program, columns, predicate, nodes, part, chain, low, high, 0)
+            known = with_room(known, len(found.keys))
+            start = known.size[1]
+            for index in range(len(found.keys)):
+                known.keys[start + index], known.branches[start + index] = found.keys[index], found.branches[index]
+            known.size[1] = start + len(found.keys)
+            known.wanted[node] = 1
+            known.rivals[node, 0], known.rivals[node, 1] = start, known.size[1]
+            known.rivals[node, 2] = standing(program, columns, predicate, nodes, node, 0)
+    known.size[0] = node + 1
+    return known
+
+
+class Table(NamedTuple):
+    """Which node follows from which by which event: a hash table."""
+
+    key: Int64s  # -1: free
+    node: Int64s
+
+
+TABLE = types.NamedUniTuple(INT64S, 2, Table)
+
+
+@borrowing(types.int64(INT64S, types.int64))
+def place_of(keys: Int64s, key: int) -> int:
+    """Where a key is, or where it would go."""
+    mask = len(keys) - 1
+    slot = (key ^ (key >> 13)) & mask
+    while keys[slot] not in (key, -1):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel(TABLE(TABLE, types.int64))
+def with_space(table: Table, used: int) -> Table:
+    """The same table, larger if more than half of it is used."""
+    if 2 * used < len(table.key):
+        return table
+    larger = Table(np.full(2 * len(table.key), -1, np.int64), np.empty(2 * len(table.key), np.int64))
+    for slot in range(len(table.key)):
+        if table.key[slot] >= 0:
+            new = place_of(larger.key, table.key[slot])
+            larger.key[new], larger.node[new] = table.key[slot], table.node[slot]
+    return larger

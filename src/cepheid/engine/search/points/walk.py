@@ -1,0 +1,305 @@
+"""The walk over point matches: every instant of every event that could come next, deeper and deeper.
+
+Point matches of one signature are many, so what does not depend on instants is found out once for each (`signatures`).
+The loop stands in a function that makes no arrays: what needs some is done by the kernel around it, which calls it
+again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, at_instant
+from cepheid.engine.kernels.arrays import grown, grown_numbers
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes
+from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.program.tables import KLEENE, PROGRAM, Program
+from cepheid.engine.search.intervals.results import (
+    COUNTERS,
+    EVALUATED,
+    JUDGED,
+    OVERFLOW,
+    PARTIAL,
+    PEAK,
+    REPORTED,
+    RESULTS,
+    Results,
+    is_full,
+    no_results,
+    put,
+    with_room,
+)
+from cepheid.engine.search.points.expansion import POINTS, Points, expand, first_after
+from cepheid.engine.search.points.signatures import (
+    ASKED,
+    QUESTION,
+    SIGNATURES,
+    TABLE,
+    Asked,
+    Question,
+    Signatures,
+    Table,
+    describe,
+    no_signatures,
+    path_to,
+    place_of,
+    undisturbed,
+    with_space,
+)
+from cepheid.engine.worth.worth import WORTH, Worth, completion_of
+
+REFUSED = -1  # in place of the node that follows: the conditions fail
+DEPTH, FRESH, USED, PART = range(4)  # where a walk stands: FRESH: its point match is new; USED: signatures in the table
+OVER, STOPPED, UNKNOWN, NO_ROOM = range(4)  # why a walk pauses; UNKNOWN: nothing is known of the signature that comes
+
+
+class Walk(NamedTuple):
+    """The point match being built, event by event."""
+
+    node: Int64s
+    at: Int64s  # the instant
+    weight: npt.NDArray[np.float64]  # the probability of these instants
+    cursor: Int64s  # the point event that is tried next
+    stop: Int64s  # where those that could come next end
+    taking: Int64s  # 1: they are taken into the open group, 0: they begin the next component
+
+
+WALK = types.NamedTuple((INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S), Walk)
+
+
+@kernel(WALK())
+def new_walk() -> Walk:
+    """Room for a short one."""
+    size = 8
+    return Walk(
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+    )
+
+
+@kernel(WALK(WALK))
+def longer(walk: Walk) -> Walk:
+    """The same with room for as many again."""
+    return Walk(
+        grown(walk.node),
+        grown(walk.at),
+        grown_numbers(walk.weight),
+        grown(walk.cursor),
+        grown(walk.stop),
+        grown(walk.taking),
+    )
+
+
+@borrowing(types.void(WALK, INT64S, types.int64, types.int64, types.int64, types.float64))
+def enter(walk: Walk, state: Int64s, depth: int, node: int, instant: int, weight: float) -> None:
+    """Goes on with a node at an instant."""
+    walk.node[depth], walk.at[depth], walk.weight[depth] = node, instant, weight
+    state[DEPTH], state[FRESH] = depth, 1
+
+
+@borrowing(types.void(QUESTION, SIGNATURES, WALK, types.int64))
+def judge(question: Question, known: Signatures, walk: Walk, depth: int) -> None:
+    """Adds the probability of a whole point match to that of its signature."""
+    node, window = walk.node[depth], question.worth.window
+    low, high, stand = known.rivals[node, 0], known.rivals[node, 1], known.rivals[node, 2]
+    share = walk.weight[depth]
+    if low < high or question.program.judged:
+        keys, branches = known.keys[low:high], known.branches[low:high]
+        share *= undisturbed(question.timed, keys, branches, stand, walk.at, depth + 1, window)
+    if share > 0.0:
+        known.confidence[node] += share
+        known.earliest[node] = min(known.earliest[node], walk.at[0])
+        known.latest[node] = max(known.latest[node], walk.at[depth])
+
+
+@borrowing(types.void(POINTS, SIGNATURES, WALK, types.int64, types.int64, types.int64))
+def aim(points: Points, known: Signatures, walk: Walk, depth: int, goal: int, window: int) -> None:
+    """Finds the point events of a place that could come next."""
+    bound = min(walk.at[0] + window - 1, known.nearest[walk.node[depth]])
+    bottom, top = points.begin[goal], points.begin[goal + 1]
+    walk.cursor[depth] = first_after(points.instant, bottom, top, walk.at[depth])
+    walk.stop[depth] = first_after(points.instant, walk.cursor[depth], top, bound)
+
+
+@borrowing(types.int64(QUESTION, POINTS, NODES, SIGNATURES, TABLE, WALK, INT64S, INT64S))
+def go_on(
+    question: Question,
+    points: Points,
+    nodes: Nodes,
+    known: Signatures,
+    table: Table,
+    walk: Walk,
+    state: Int64s,
+    counters: Int64s,
+) -> int:
+    """Walks from where it stands until it is OVER, or for another reason cannot go on."""
+    program, window = question.program, question.worth.window
+    while state[DEPTH] >= 0:
+        if stop_flag() != 0:
+            return STOPPED
+        depth = state[DEPTH]
+        node = walk.node[depth]
+        place = nodes.entries[node, RIGHT]
+        may_begin = place + 1 < program.places and nodes.closed[node] == 1  # the next component
+        if state[FRESH] == 1:
+            state[FRESH] = 0
+            counters[PARTIAL] += 1
+            if known.wanted[node] == 1:
+                counters[JUDGED] += 1
+                judge(question, known, walk, depth)
+            # What may come next: first what the open group can take, then what begins the next component.
+            walk.taking[depth] = program.place[place, KLEENE]
+            walk.cursor[depth], walk.stop[depth] = 0, 0
+            if walk.taking[depth] == 1 or may_begin:
+                aim(points, known, walk, depth, place if walk.taking[depth] == 1 else place + 1, window)
+        point = walk.cursor[depth]
+        if point >= walk.stop[depth]:
+            if walk.taking[depth] == 1 and may_begin:
+                aim(points, known, walk, depth, place + 1, window)
+            else:
+                state[DEPTH] -= 1
+            walk.taking[depth] = 0
+            continue
+        if depth + 1 == len(walk.at):
+            return NO_ROOM
+        key = key_of(question, walk, depth, points.event[point])
+        slot = place_of(table.key, key)
+        if table.key[slot] != key:
+            counters[EVALUATED] += 1
+            return UNKNOWN
+        walk.cursor[depth] += 1
+        if table.node[slot] != REFUSED:
+            weight = walk.weight[depth] * points.chance[point]
+            enter(walk, state, depth + 1, table.node[slot], points.instant[point], weight)
+    return OVER
+
+
+@borrowing(types.int64(QUESTION, WALK, types.int64, types.int64))
+def key_of(question: Question, walk: Walk, depth: int, event: int) -> int:
+    """The number of the signature that follows by an event."""
+    return (walk.node[depth] * len(question.timed.lower) + event) * 2 + walk.taking[depth]
+
+
+@borrowing(types.boolean(NODES, types.int64, types.int64))
+def contains(nodes: Nodes, node: int, event: int) -> bool:
+    """Is the event one of those up to a node?"""
+    while node >= 0:
+        if nodes.entries[node, EVENT] == event:
+            return True
+        node = nodes.entries[node, LEFT]
+    return False
+
+
+@kernel(types.Tuple((NODES, SIGNATURES, TABLE))(QUESTION, ASKED, POINTS, NODES, SIGNATURES, TABLE, WALK, INT64S))
+def find_out(
+    question: Question,
+    asked: Asked,
+    points: Points,
+    nodes: Nodes,
+    known: Signatures,
+    table: Table,
+    walk: Walk,
+    state: Int64s,
+) -> tuple[Nodes, Signatures, Table]:
+    """Finds out whether the point event that comes next may follow, and what is to be known of the signature then."""
+    timed, program, columns, predicate = question.timed, question.program, question.columns, question.predicate
+    depth = state[DEPTH]
+    node, event, begins = walk.node[depth], points.event[walk.cursor[depth]], walk.taking[depth] == 0
+    goal = nodes.entries[node, RIGHT] + (1 if begins else 0)
+    following = REFUSED
+    if not contains(nodes, node, event) and joins(
+        timed.begins, timed.compared, program, columns, predicate, nodes, node, event, goal, begins, 0
+    ):
+        following = known.size[0]
+        if following == len(nodes.closed):
+            nodes = more_nodes(nodes)
+        add_node(timed.compared, program, columns, predicate, nodes, node, following, event, goal, begins, 0)
+        known = describe(question, asked, nodes, known, state[PART])
+    key = key_of(question, walk, depth, event)
+    slot = place_of(table.key, key)
+    table.key[slot], table.node[slot] = key, following
+    state[USED] += 1
+    return nodes, known, with_space(table, state[USED])
+
+
+@kernel(RESULTS(QUESTION, NODES, SIGNATURES, RESULTS, types.int64, INT64S))
+def report(
+    question: Question, nodes: Nodes, known: Signatures, results: Results, limit: int, counters: Int64s
+) -> Results:
+    """Adds the signatures that are probable enough to the results."""
+    timed, worth = question.timed, question.worth
+    for node in range(known.size[0]):
+        confidence = min(known.confidence[node], 1.0)
+        if confidence <= 0.0 or confidence < worth.least[0]:
+            continue
+        if counters[REPORTED] == limit:
+            counters[OVERFLOW] = 1
+            break
+        _, chosen, filled = path_to(nodes, node)
+        when = completion_of(timed, worth, chosen[0], chosen[len(chosen) - 1], True)
+        earliest, latest = known.earliest[node], known.latest[node]
+        if is_full(results, len(chosen)):
+            results = with_room(results, len(chosen))
+        put(results, chosen, filled, len(chosen), when, 1.0, confidence, earliest, latest)
+        counters[REPORTED] += 1
+    return results
+
+
+@search_kernel(types.Tuple((RESULTS, INT64S))(TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED))
+def search_points(
+    timed: Timed,
+    worth: Worth,
+    stacks: Stacks,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    nodes: Nodes,
+    asked: Asked,
+) -> tuple[Results, Int64s]:
+    """All matches of all partitions, and counters."""
+    question = Question(timed, worth, stacks, program, columns, predicate)
+    counters, state = np.zeros(COUNTERS, np.int64), np.zeros(4, np.int64)
+    results, known, walk = no_results(program.places), no_signatures(), new_walk()
+    table = Table(np.full(64, -1, np.int64), np.empty(64, np.int64))
+    for part in range(stacks.begin.shape[1] - 1):
+        points = expand(timed, stacks, program.places, part)
+        for index in range(stacks.begin[0, part], stacks.begin[0, part + 1]):
+            first = stacks.member[index]
+            if not joins(timed.begins, timed.compared, program, columns, predicate, nodes, -1, first, 0, True, 0):
+                continue
+            table.key[:] = -1
+            known.size[:] = 0
+            state[USED], state[PART] = 0, part
+            add_node(timed.compared, program, columns, predicate, nodes, -1, 0, first, 0, True, 0)
+            known = describe(question, asked, nodes, known, part)
+            for instant in range(timed.lower[first], timed.upper[first] + 1):
+                weight = at_instant(timed, first, instant) * timed.exists[first]
+                if weight <= 0.0:
+                    continue
+                enter(walk, state, 0, 0, instant, weight)
+                pause = go_on(question, points, nodes, known, table, walk, state, counters)
+                while pause != OVER:
+                    if pause == STOPPED:
+                        return results, counters
+                    if pause == NO_ROOM:
+                        walk = longer(walk)
+                    else:
+                        nodes, known, table = find_out(question, asked, points, nodes, known, table, walk, state)
+                    pause = go_on(question, points, nodes, known, table, walk, state, counters)
+            counters[PEAK] = max(counters[PEAK], known.size[0])
+            results = report(question, nodes, known, results, asked.limit, counters)
+            if counters[OVERFLOW] == 1:
+                return results, counters
+    return results, counters
