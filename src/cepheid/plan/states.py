@@ -11,6 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import factorial, prod
 from typing import TypeAlias
 
 from cepheid.language import syntax as s
@@ -237,6 +238,24 @@ def _vanishes(pattern: Pattern, negative: frozenset[str]) -> bool:
         case Repeat(part=part, least=least):
             return least == 0 or _vanishes(part, negative)
     return True
+
+
+def number_of_choices(pattern: Pattern) -> int:
+    """How many linear patterns a pattern without repeated parts stands for.
+
+    >>> number_of_choices(Sequence((Single("a"), Choice((Single("b"), Single("c"))), Repeat(Single("d"), 0, 1))))
+    4
+    """
+    match pattern:
+        case Sequence(parts=parts):
+            return prod(map(number_of_choices, parts))
+        case AnyOrder(parts=parts):
+            return factorial(len(parts)) * prod(map(number_of_choices, parts))
+        case Choice(parts=parts):
+            return sum(map(number_of_choices, parts))
+        case Repeat(part=part, least=0):
+            return 1 + number_of_choices(part)
+    return 1
 
 
 def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:
