@@ -103,6 +103,7 @@ def main(count: int) -> None:
         flink, ours = count / min(seconds), count / min(own)
         print(f"{name:<18}{found.num_rows:>9,}{flink:>12,.0f}{ours:>14,.0f}{ours / flink:>7.0f}", flush=True)
     process.stdin.close()
+    process.terminate()  # a thread of Flink's would keep it
 
 
 if __name__ == "__main__":
