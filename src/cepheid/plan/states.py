@@ -1,9 +1,9 @@
 """The states of a pattern that is an expression: groups, alternatives, optional parts and any order as edges.
 
 A state says what was taken last and what may come next: the rest of the pattern, with the round of every repeated part
-that is open. Linear patterns that agree on the variables taken so far are in the same state, as section 2.1 of the
-semantics asks of skip_till_next_match; since an assignment says in which order its variables were filled, no match is
-found twice. Rounds that are counted are states of their own, rounds without end lead back.
+that is open. Linear patterns that agree on the variables taken so far are in the same state, as skip_till_next_match
+asks (docs/semantics.md, "Patterns are expressions"); since an assignment says in which order its variables were
+filled, no match is found twice. Rounds that are counted are states of their own, rounds without end lead back.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
+from cepheid.language.printing import expression_text
 from cepheid.language.unchosen import TRUE, without_unchosen
 from cepheid.plan.placement import decisive_branches, judged_by_branch, linked_negations
 
@@ -125,8 +126,6 @@ class States:
 
     def describe(self) -> str:
         """The automaton as text: a line for each edge."""
-        from cepheid.language.printing import expression_text  # printing knows the whole language
-
         names = [f"{state.key.last or 'start'}{number if state.key.last else ''}" for number, state in self._numbered()]
         lines = []
         for state, name in zip((self.start, *self.states[:-1]), (names[-1], *names[:-1]), strict=True):
