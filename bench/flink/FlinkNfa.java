@@ -253,6 +253,7 @@ public final class FlinkNfa {
         }
         long time = 0;
         long begun = System.nanoTime();
+        long worked = java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
         for (Event event : events) {
             try (SharedBufferAccessor<Event> accessor = buffer.getAccessor()) {
                 for (; time < event.time; time++) {
@@ -273,6 +274,8 @@ public final class FlinkNfa {
         found.put("matches", matches);
         found.put("given_up", given);
         found.put("seconds", (System.nanoTime() - begun) / 1e9);
+        worked = java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - worked;
+        found.put("processor", worked / 1e9);
         return found;
     }
 

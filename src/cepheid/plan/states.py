@@ -1,9 +1,9 @@
 """The states of a pattern that is an expression: groups, alternatives, optional parts and any order as edges.
 
 A state says what was taken last and what may come next: the rest of the pattern, with the round of every repeated part
-that is open. Linear patterns that agree on the variables taken so far are in the same state, as section 2.1 of the
-semantics asks of skip_till_next_match; since an assignment says in which order its variables were filled, no match is
-found twice. Rounds that are counted are states of their own, rounds without end lead back.
+that is open. Linear patterns that agree on the variables taken so far are in the same state, as skip_till_next_match
+asks (docs/semantics.md, "Patterns are expressions"); since an assignment says in which order its variables were
+filled, no match is found twice. Rounds that are counted are states of their own, rounds without end lead back.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import factorial, prod
 from typing import TypeAlias
 
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
+from cepheid.language.printing import expression_text
 from cepheid.language.unchosen import TRUE, without_unchosen
 from cepheid.plan.placement import decisive_branches, judged_by_branch, linked_negations
 
@@ -124,8 +126,6 @@ class States:
 
     def describe(self) -> str:
         """The automaton as text: a line for each edge."""
-        from cepheid.language.printing import expression_text  # printing knows the whole language
-
         names = [f"{state.key.last or 'start'}{number if state.key.last else ''}" for number, state in self._numbered()]
         lines = []
         for state, name in zip((self.start, *self.states[:-1]), (names[-1], *names[:-1]), strict=True):
@@ -237,6 +237,24 @@ def _vanishes(pattern: Pattern, negative: frozenset[str]) -> bool:
         case Repeat(part=part, least=least):
             return least == 0 or _vanishes(part, negative)
     return True
+
+
+def number_of_choices(pattern: Pattern) -> int:
+    """How many linear patterns a pattern without repeated parts stands for.
+
+    >>> number_of_choices(Sequence((Single("a"), Choice((Single("b"), Single("c"))), Repeat(Single("d"), 0, 1))))
+    4
+    """
+    match pattern:
+        case Sequence(parts=parts):
+            return prod(map(number_of_choices, parts))
+        case AnyOrder(parts=parts):
+            return factorial(len(parts)) * prod(map(number_of_choices, parts))
+        case Choice(parts=parts):
+            return sum(map(number_of_choices, parts))
+        case Repeat(part=part, least=0):
+            return 1 + number_of_choices(part)
+    return 1
 
 
 def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:

@@ -298,14 +298,18 @@ def extend(machine: Machine, conditions: Conditions, time: Int64s, room: Room, n
         keep(machine, time, room, state, -1, NOBODY)
 
 
-@borrowing(types.boolean(MACHINE, CONDITIONS, INT64S, ROOM, INT))
-def extend_all(machine: Machine, conditions: Conditions, time: Int64s, room: Room, row: int) -> bool:
+@borrowing(types.boolean(MACHINE, CONDITIONS, EVENTS, ROOM, INT))
+def extend_all(machine: Machine, conditions: Conditions, events: Events, room: Room, row: int) -> bool:
     """Extends the runs that are left by an event; False: the moves of the next one might not fit."""
-    counts = room.counts
+    counts, active = room.counts, events.active[row]
     while counts[AT] < counts[RUNNING]:
         if is_crowded(room):
             return False
-        extend(machine, conditions, time, room, counts[AT], row)
+        state = room.runs[counts[AT], STATE]
+        if (active >> min(state, BITS)) & 1:
+            extend(machine, conditions, events.time, room, counts[AT], row)
+        else:  # it waits on
+            keep(machine, events.time, room, state, room.runs[counts[AT], NODE], room.runs[counts[AT], BEGAN])
         counts[AT] += 1
     return True
 
@@ -476,7 +480,7 @@ def walk(
             while is_later and counts[NEAREST] <= counts[NOW]:
                 room, out = give_up(machine, events.time, room, out, partition, counts[NEAREST])
             counts[AT] = 0
-            while not extend_all(machine, conditions, events.time, room, row):
+            while not extend_all(machine, conditions, events, room, row):
                 room = enlarged(room)
             if counts[ARRIVED] or counts[COMPLETE]:
                 room, out = settle(machine, room, out, partition)
