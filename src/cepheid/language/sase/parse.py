@@ -197,11 +197,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return replace(part, components=(replace(part.components[0], gap=gap),))
 
     def ended(self, meta: Meta, parts: list[Any]) -> Part:
-        part, condition = parts
+        part: Part = parts[0]
         if len(part.components) != 1 or part.components[0].negative or not part.components[0].kleene:
             hint = "write it behind one component that takes several events, for example B+ b[] UNTIL b.x = 0"
             self.fail("UNTIL ends a group of events", _span(meta), "until-of-one", hint)
-        return replace(part, components=(replace(part.components[0], until=condition),))
+        return replace(part, components=(replace(part.components[0], until=parts[1]),))
 
     def gap_after(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
         return "after", self._length(parts, _span(meta))
