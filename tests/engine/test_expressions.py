@@ -81,7 +81,8 @@ def test_orders_of_imprecise_events_add_up(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 def test_the_most_probable_pattern_counts(engine: str) -> None:
-    model = cepheid.Model(loss=0.5, gaps={"b": cepheid.Exponential(mean=1.0), "c": cepheid.Exponential(mean=1.0)})
+    loss = {"b": 0.5, "c": 0.5, "*": 0.0}
+    model = cepheid.Model(loss=loss, gaps={name: cepheid.Exponential(mean=1.0) for name in "abcd"})
     query = "PATTERN SEQ(A a, (B b | C c), D d) WITHIN 9 THRESHOLD 0.01"
     (row,) = cepheid.match(events("a1 e1 d1"), query, model=model, engine=engine).to_pylist()
     plain = cepheid.match(events("a1 e1 d1"), query.replace("(B b | C c)", "B b"), model=model).to_pylist()

@@ -66,7 +66,7 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
 def _of_expression(
     query: CheckedQuery, bound: BoundQuery, arrow: pa.Table, most_events: int, given: Options
 ) -> Diagnosis:
-    """Of the sequences that a pattern stands for, the one that came furthest; all of them together say if it matched."""
+    """Of the sequences that a pattern stands for, the one that came furthest; together they say if it matched."""
     queries = linear_sequences(bound)
     if not queries:
         raise CepheidError("the conditions of this pattern cannot hold, whatever is chosen")

@@ -111,8 +111,8 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
     if query.returns is not None or query.summary is not None:
         hint = "leave RETURN and SUMMARISE out, and compute with the rows"
         yield "OUTPUT PARTIAL returns events", output, "bad-partial", hint
-    written = [query.selection] if query.selection is not None else []
-    if any(each.strategy in s.CONTIGUOUS for each in (*written, *query.step_selections)):
+    own = [query.selection.strategy] if query.selection is not None else []
+    if any(strategy in s.CONTIGUOUS for strategy in (*own, *(each.strategy for each in query.step_selections))):
         hint = "use skip_till_next_match, or cepheid.flink"
         yield "under contiguity a run ends at the next event, not with its window", output, "bad-partial", hint
     for component in query.components:

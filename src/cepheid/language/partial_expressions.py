@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 from cepheid.language import syntax as s
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, walk
@@ -31,9 +31,9 @@ class Beginning:
 def endless_groups(pattern: Pattern) -> Iterator[Repeat]:
     """The parts that a linear pattern cannot have as one component: groups with rounds, and counted events."""
     for node in walk(pattern):
-        if isinstance(node, Repeat) and is_list(node):
-            if not isinstance(node.part, Single) or node.least > 1 or node.most is not None:
-                yield node
+        counted = isinstance(node, Repeat) and (node.least > 1 or node.most is not None)
+        if isinstance(node, Repeat) and is_list(node) and (counted or not isinstance(node.part, Single)):
+            yield node
 
 
 def linear_variables(pattern: Pattern) -> list[Linear]:
@@ -66,7 +66,7 @@ def beginnings(query: s.QuerySyntax) -> list[Beginning]:
     found: dict[Linear, list[str]] = {}
     for linear in patterns:
         positive = [place for place, name in enumerate(linear) if name not in negated]
-        for here, following in zip(positive, positive[1:], strict=False):
+        for here, following in pairwise(positive):
             # What must not happen behind the last event is for the patterns that go on, and they may differ.
             found.setdefault(linear[: here + 1], []).append(linear[following])
     return [

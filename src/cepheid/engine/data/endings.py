@@ -37,7 +37,8 @@ def with_endings(plan: Plan, events: EventTable) -> tuple[Plan, EventTable]:
     table = events.table.append_column(INSTANT, pa.array(events.instant))
     for variable, ending in bound.untils:
         table = table.append_column(_column(variable), pa.array(_endings(bound, ending, events)))
-    return replace(plan, bound=_compared(bound)), EventTable(table, events.time, events.instant)
+    compared = replace(plan.match, bound=_compared(bound))
+    return replace(plan, match=compared), EventTable(table, events.time, events.instant)
 
 
 def _column(variable: str) -> str:

@@ -175,9 +175,11 @@ def linear_model(model: Model, bound: BoundQuery) -> Model:
         name, variable = component.variable, component.variable.partition("#")[0]
         if isinstance(losses, Mapping) and variable in losses:
             losses = {**losses, name: losses[variable]}
-        for known in (gaps, happens, goes_on):
-            if variable in known:
-                known[name] = known[variable]  # type: ignore[index]
+        if variable in gaps:
+            gaps[name] = gaps[variable]
+        for shares in (happens, goes_on):
+            if variable in shares:
+                shares[name] = shares[variable]
         if component.negative:
             negated.append(name)
             continue

@@ -14,7 +14,13 @@ from lark.visitors import Transformer_NonRecursive
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
-from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.sase.finish import (
+    aggregate_all_before,
+    check_expressions,
+    name_all_in_selection,
+    resolve_bare_words,
+    with_own_strategy,
+)
 from cepheid.language.sase.parse_pattern import (
     OPTIONAL,
     PLUS,
@@ -29,7 +35,6 @@ from cepheid.language.sase.parse_pattern import (
 )
 from cepheid.language.sase.parse_values import case_of, duration_of, like_of
 from cepheid.language.sase.syntax_errors import syntax_error
-from cepheid.language.step_strategies import with_own_strategy
 from cepheid.language.units import unit_named
 
 MAX_TEXT = 100_000  # characters; a longer text is surely not a query
@@ -60,9 +65,9 @@ def parse(text: str) -> s.QuerySyntax:
         query: s.QuerySyntax = _Builder(text).transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
-    _check_expressions(query, text)
-    query = _resolve_bare_words(query)
-    return _aggregate_all_before(_name_all_in_selection(_with_own_strategy(query, text)))
+    check_expressions(query, text)
+    query = resolve_bare_words(query)
+    return aggregate_all_before(name_all_in_selection(with_own_strategy(query, text)))
 
 
 @cache
@@ -197,11 +202,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return replace(part, components=(replace(part.components[0], gap=gap),))
 
     def ended(self, meta: Meta, parts: list[Any]) -> Part:
-        part, condition = parts
+        part: Part = parts[0]
         if len(part.components) != 1 or part.components[0].negative or not part.components[0].kleene:
             hint = "write it behind one component that takes several events, for example B+ b[] UNTIL b.x = 0"
             self.fail("UNTIL ends a group of events", _span(meta), "until-of-one", hint)
-        return replace(part, components=(replace(part.components[0], until=condition),))
+        return replace(part, components=(replace(part.components[0], until=parts[1]),))
 
     def gap_after(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
         return "after", self._length(parts, _span(meta))
@@ -551,76 +556,3 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         names = [_word(part) for part in parts if isinstance(part, Token) and part.type != "EQUALS"]
         value = parts[-1] if isinstance(parts[-1], s.Expression) else None
         return ".".join(names), value
-
-
-# --- after the tree is there ------------------------------------------------------------------------------------
-
-
-def _check_expressions(query: s.QuerySyntax, text: str) -> None:
-    """Refuses expressions nested deeper than later passes can follow, and numbers that no column can hold."""
-    for expression in (*query.conditions(), *query.values()):
-        deep = s.deeper_than(expression, s.MAX_DEPTH)
-        if deep is not None:
-            message = f"expressions nested more than {s.MAX_DEPTH} deep"
-            hint = "write fewer parentheses and NOTs, or compute a part as a column before"
-            raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep", hint=hint)
-        for node in s.walk(expression):
-            if isinstance(node, s.Literal) and isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
-                start, end = node.span
-                message, hint = "a whole number beyond 64 bits", f"write it as a float: {node.value}.0"
-                raise QueryError(message, text=text, start=start, end=end, code="bad-number", hint=hint)
-
-
-def _aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:
-    """`max(a[i-1].price)` means `max(a[..i-1].price)`.
-
-    SASE+ table 1 prints it so and explains it as all events selected before; one event needs no aggregate.
-    """
-
-    def change(node: s.Expression, shorthand: bool) -> s.Expression:
-        if isinstance(node, s.Reference) and node.element is s.Element.PREVIOUS and shorthand:
-            return replace(node, element=s.Element.BEFORE)
-        if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
-            elements = {inner.element for inner in s.walk(node) if isinstance(inner, s.Reference)}
-            shorthand = elements <= {s.Element.PREVIOUS, s.Element.SINGLE}
-        return s.rebuild(node, lambda inner: change(inner, shorthand))
-
-    where = change(query.where, False) if query.where is not None else None
-    return replace(query.with_values(lambda value: change(value, False)), where=where)
-
-
-def _with_own_strategy(query: s.QuerySyntax, text: str) -> s.QuerySyntax:
-    """Of the strategies written as conjuncts, the one that names all variables or none is the query's own."""
-    try:
-        return with_own_strategy(query)
-    except QueryError as error:
-        start, end = error.start or 0, error.end or 0
-        raise QueryError(error.message, text=text, start=start, end=end, hint=error.hint, code=error.code) from None
-
-
-def _name_all_in_selection(query: s.QuerySyntax) -> s.QuerySyntax:
-    """A strategy without variables (SASE+ table 1) is over all of them."""
-    if query.selection is None or query.selection.variables:
-        return query
-    names = tuple(component.variable for component in query.components)
-    return replace(query, selection=replace(query.selection, variables=names))
-
-
-def _resolve_bare_words(query: s.QuerySyntax) -> s.QuerySyntax:
-    """`SEQ(x, !(y), z)` declares untyped variables (AYAC), `SEQ(E1, E2)` names types (SASE's templates).
-
-    A bare word is a variable if the query mentions it as one, and a type otherwise. A filter query's only
-    component is a type (SASE, Q1); its event is then called `event`.
-    """
-    if all(component.named for component in query.components):
-        return query
-    mentioned = s.mentioned_words(query)
-    resolved = []
-    for component in query.components:
-        if not component.named:
-            if component.variable in mentioned and not component.any:
-                component = replace(component, named=True, types=None)
-            elif not query.sequence:
-                component = replace(component, variable="event")
-        resolved.append(component)
-    return replace(query, components=tuple(resolved))
