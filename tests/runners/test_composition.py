@@ -129,3 +129,21 @@ def test_a_stream_of_composed_queries_finds_what_a_batch_finds(data, delay, seed
     whole = cepheid.match(table, QUERIES, engine="reference")
     for name in names:
         assert sorted(found[name]) == sorted(row[:2] for row in of(whole, name)), name
+
+
+@drawn_streams
+@given(st.data(), st.integers(0, 10_000), st.integers(0, 3))
+def test_a_live_query_reads_the_matches_of_others(data, seed, delay):
+    """Sent in parts, saved and taken up again anywhere, it finds what a table gives."""
+    table = events(24, seed)
+    expected = cepheid.match(table, QUERIES)
+    live = cepheid.live(QUERIES, table.schema, delay=delay)
+    found = []
+    for batch in in_batches(data.draw, table, delay):
+        if data.draw(st.booleans()):
+            live = cepheid.live(QUERIES, table.schema, delay=delay, state=live.save())
+        found.append(live.send(batch))
+    found.append(live.finish())
+    whole = pa.concat_tables(found)
+    for name in QUERIES:
+        assert of(whole, name) == of(expected, name)
