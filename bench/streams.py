@@ -138,7 +138,7 @@ def run_latency(rates: list[int], seconds: float, shards: int | None) -> None:
     """Percentiles from the time of a match's last event to the match, beside those of a filter on the same events.
 
     Every event completes one match, with the event of its key a second before. The source gives out a second of events
-    when it is over, so that an event waits half a second on average before any query can see it. Beside the times stands
+    when it is over, so that an event waits half a second on average before any query can see it. Beside the times is
     the processor time of the JVM and of its Python workers for one micro-batch, which a busy machine changes little.
     """
     import cepheid

@@ -24,7 +24,7 @@ from cepheid.runners.composition import (
 from cepheid.runners.options import Options
 from cepheid.runners.spark.shipment import Shipment, ship_here
 from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.composed import APART, Level
+from cepheid.runners.stream.composed import APART, Level, places_of, staying
 from cepheid.runners.stream.identity import Fingerprint, fingerprint
 from cepheid.runners.stream.resident import Resident
 from cepheid.runners.stream.saved import Saved
@@ -87,9 +87,11 @@ class ResidentLevels(Resident):
         clock = Clock.read(json.dumps(saved.clock), self.fingerprint)
         own = {**saved.clock, "levels": {}}
         super().restore(Saved(own, _between(saved.chunks, 0), _between(saved.ended, 0)).packed())
-        for place, (level, above) in enumerate(self.levels, 1):
-            if level.name in clock.levels:
-                text = replace(clock.levels[level.name], queries=above.queries).text(above.fingerprint)
+        stay, places = staying([level for level, _ in self.levels], clock), places_of(clock)
+        for level, above in self.levels:
+            if level.name in stay:
+                place = places[level.name]
+                text = replace(clock.levels[level.name], apart=0, queries=above.queries).text(above.fingerprint)
                 parts = _between(saved.chunks, place), _between(saved.ended, place)
                 above.restore(Saved(json.loads(text), *parts).packed())
 
