@@ -103,18 +103,24 @@ def stepped(step: Step, fingerprint: Any, batches: int, events: int) -> tuple[fl
     return float(np.median(times[batches // 4 :])) * 1000, found
 
 
-def run_soak(batches: int, events: int) -> None:
-    """Memory over micro-batches: its slope, with the error of that."""
+def run_soak(batches: int, events: int, minutes: float) -> None:
+    """Memory over micro-batches: its slope, with the error of that. One step of time is a millisecond."""
+    begun = time.monotonic()
     step, fingerprint = served(5)
     rng, clock, store, seen = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory(), []
     for number in range(batches):
         table = arriving(rng, number * events, events)
         outcome = step.run(Clock.read(clock.text(fingerprint), fingerprint), store, [table], (number + 1) * events)
         clock = outcome.clock
-        if number >= batches // 4 and number % 20 == 0:
+        if number % 20 == 0:
             seen.append((number, resident_bytes(), outcome.retained, outcome.state_bytes))
+        if time.monotonic() - begun > 60 * minutes:
+            batches = number + 1
+            break
+    seen = seen[len(seen) // 4 :]  # what everything takes to start does not count
     x, memory, retained, state = (np.array(column, float) for column in zip(*seen, strict=True))
-    print(f"{batches} micro-batches of {events} events: {batches * events / WINDOW:.0f} windows passed, seed 16")
+    passed, windows = batches * events / 60_000, batches * events / WINDOW
+    print(f"{batches:,} micro-batches of {events} events: {passed:.0f} minutes, {windows:,.0f} windows passed, seed 16")
     for name, values in (("memory, bytes", memory), ("retained events", retained), ("state, bytes", state)):
         slope, error = slope_of(x, values)
         print(f"{name:16} mean {values.mean():14,.0f}, slope {slope:9.2f} ± {error:.2f} per micro-batch")
@@ -233,6 +239,7 @@ def main() -> None:
     parser.add_argument("program", choices=["queries", "soak", "latency"])
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--events", type=int, default=200)
+    parser.add_argument("--minutes", type=float, default=600, help="the soak ends after these, wherever it is")
     parser.add_argument("--rates", type=int, nargs="+", default=[1, 100, 10_000])
     parser.add_argument("--seconds", type=float, default=25)
     parser.add_argument("--shards", type=int, help="of the matched stream; without it, as many as match takes")
@@ -241,7 +248,7 @@ def main() -> None:
         case "queries":
             run_queries(chosen.batches, chosen.events)
         case "soak":
-            run_soak(chosen.batches, chosen.events)
+            run_soak(chosen.batches, chosen.events, chosen.minutes)
         case _:
             run_latency(chosen.rates, chosen.seconds, chosen.shards)
 
