@@ -14,7 +14,7 @@ from cepheid.runners.composition import events_schema, lateness, options_of_matc
 from cepheid.runners.options import Options
 from cepheid.runners.spark.shipment import ship_here
 from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.composed import Level, run_composed
+from cepheid.runners.stream.composed import APART, Level, run_composed
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.state import Step
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
@@ -80,20 +80,22 @@ def test_a_query_alone_reads_nothing():
         cepheid.match(events(), TWICE)
 
 
-def composed(table: pa.Table, delay: int) -> tuple[Step, list[Level], list[str]]:
+def composed(
+    table: pa.Table, delay: int, queries=QUERIES, above=("twice", "deep")
+) -> tuple[Step, list[Level], list[str]]:
     """The step of QUERIES, as Spark's runner puts it together."""
     options = Options()
 
     def plan_of(name: str, schema: pa.Schema) -> Plan:
-        query = cepheid.query(QUERIES[name])
+        query = cepheid.query(queries[name])
         bound = query.bind(Schema.from_arrow(schema, **options_of_matches(options).roles()))
         return cepheid_plan(bound)
 
     base = tuple(ship_here(plan_of(name, table.schema), table.schema, name) for name in ("visit", "absent"))
     step = Step(base, (0, 1), delay, plans=tuple(each.plan for each in base))
     known, numbers, levels = {each.name: each for each in base}, {"visit": 0, "absent": 1}, []
-    for name in ("twice", "deep"):
-        sources = cepheid.query(QUERIES[name]).syntax.sources
+    for name in above:
+        sources = cepheid.query(queries[name]).syntax.sources
         schema = events_schema({source: known[source].schema for source in sources}, options)
         shipment = ship_here(plan_of(name, schema), schema, name)
         numbers[name] = len(numbers)
@@ -129,3 +131,57 @@ def test_a_stream_of_composed_queries_finds_what_a_batch_finds(data, delay, seed
     whole = cepheid.match(table, QUERIES, engine="reference")
     for name in names:
         assert sorted(found[name]) == sorted(row[:2] for row in of(whole, name)), name
+
+
+CHANGED = {**QUERIES, "twice": TWICE.replace("30", "20")}
+
+
+@drawn_streams
+@given(st.data(), st.integers(0, 2), st.integers(0, 10_000), st.sampled_from(["changed", "removed", "added"]))
+def test_queries_over_matches_may_change_when_a_stream_starts_again(data, delay, seed, how):
+    """Those that stay, and read what stays, find what a batch finds; others read the matches that come from then on."""
+    table = events(20, seed)
+    sets = {
+        "changed": (composed(table, delay), composed(table, delay, CHANGED)),
+        "removed": (composed(table, delay), composed(table, delay, above=("twice",))),
+        "added": (composed(table, delay, above=("twice",)), composed(table, delay)),
+    }[how]
+    stay = ["visit", "absent"] if how == "changed" else ["visit", "absent", "twice"]
+    text, store, found = None, Memory(), {name: [] for name in QUERIES}
+    batches = [*in_batches(data.draw, table, delay, most=6), None]
+    again = data.draw(st.integers(0, len(batches)))
+    for place, batch in enumerate(batches):
+        step, levels, names = sets[place >= again]
+        own = fingerprint([*step.shipments, *(level.step.shipments[0] for level in levels)], 1)
+        newest = END_OF_TIME if batch is None else max(batch["ts"].to_pylist(), default=None)
+        fresh = [batch] if batch is not None and batch.num_rows else []
+        outcome = run_composed(step, levels, Clock.read(text, own), store, fresh, newest)
+        text = outcome.clock.text(own)
+        for number, part in outcome.results:
+            found[names[number]] += [(row["match_start"], row["match_end"]) for row in part.to_pylist()]
+        laid = {chunk.number for chunk in outcome.clock.chunks}
+        for level in outcome.clock.levels.values():
+            laid |= {level.apart * APART + chunk.number for chunk in level.chunks}
+        assert set(store.chunks) == laid
+    whole = cepheid.match(table, QUERIES, engine="reference")
+    for name in stay:
+        assert sorted(found[name]) == sorted(row[:2] for row in of(whole, name)), name
+    assert set(found["deep"]) <= {row[:2] for row in of(whole, "deep")}
+
+
+@drawn_streams
+@given(st.data(), st.integers(0, 10_000), st.integers(0, 3))
+def test_a_live_query_reads_the_matches_of_others(data, seed, delay):
+    """Sent in parts, saved and taken up again anywhere, it finds what a table gives."""
+    table = events(24, seed)
+    expected = cepheid.match(table, QUERIES)
+    live = cepheid.live(QUERIES, table.schema, delay=delay)
+    found = []
+    for batch in in_batches(data.draw, table, delay):
+        if data.draw(st.booleans()):
+            live = cepheid.live(QUERIES, table.schema, delay=delay, state=live.save())
+        found.append(live.send(batch))
+    found.append(live.finish())
+    whole = pa.concat_tables(found)
+    for name in QUERIES:
+        assert of(whole, name) == of(expected, name)

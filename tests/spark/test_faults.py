@@ -29,7 +29,7 @@ SEED = 16
 KILLS = int(os.environ.get("CEPHEID_KILLS", "6"))
 KINDS = ("driver", "worker", "executor", "disk", "worker", "worker", "disk", "worker", "worker", "worker")
 FULL = 64  # bytes that a file may hold while the disk is full
-PATIENCE = 240  # seconds for one driver until it goes on; only a stream that hangs takes them
+PATIENCE = 600  # seconds for one driver until it goes on; only a stream that hangs takes them
 # A failed micro-batch starts again in the same session, as a supervisor would do it: a session costs more than the
 # stream. With several attempts Spark repeats the task of a dead worker by itself, and the query does not see it.
 STREAM = """
@@ -92,8 +92,11 @@ class Driver:
     def wait_for(self, done: Callable[[], object]) -> bool:
         """Waits for something; False if the driver came to its end before."""
         while self.process.poll() is None and not done():
-            waited = time.monotonic() - self.begun
-            assert waited < PATIENCE, f"no progress: {self.told()} {(self.folder / 'errors').read_text()[-2000:]}"
+            if time.monotonic() - self.begun > PATIENCE:
+                for java in self.victims("executor"):  # where its threads wait
+                    os.kill(java, signal.SIGQUIT)
+                time.sleep(5)
+                pytest.fail(f"no progress: {(self.folder / 'errors').read_text()[-2000:]} {self.told()}")
             time.sleep(0.02)
         return self.process.poll() is None
 

@@ -13,7 +13,7 @@ from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
-from cepheid.runners.composition import sources_of
+from cepheid.runners.composition import check_sources, in_order, sources_of
 from cepheid.runners.live_face import LiveFace, steps_of
 from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields, with_paths
@@ -22,6 +22,7 @@ from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.resident import Resident
+from cepheid.runners.stream.resident_levels import ResidentLevels, local_levels
 from cepheid.runners.stream.resident_stacks import ResidentStacks, is_plain
 from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
@@ -50,7 +51,8 @@ class Live(LiveFace):
 
     def __init__(self, resident: Resident, schema: pa.Schema, options: Options, query: Any) -> None:
         self._resident, self._schema, self._options, self._query = resident, schema, options, query
-        self._result = common_result(resident.step.shipments)
+        self._shipments = resident.shipments
+        self._result = common_result(self._shipments)
         self._back: Callable[[pa.Table], Any] = lambda table: table
         self._narrow = resident.schema.names
         self._numbers = Numbers()
@@ -163,7 +165,7 @@ class Live(LiveFace):
         self._numbers = Numbers(seen.events + outcome.events, seen.late + late, seen.matches + outcome.matches)
         if outcome.late is not None and self.on_late is not None:
             self.on_late(outcome.late)
-        shipments = self._resident.step.shipments
+        shipments = self._shipments
         if len(shipments) == 1 and shipments[0].name is None:
             batches = [batch for _, batch in outcome.results]
         else:
@@ -182,15 +184,16 @@ def live_query(
     refuse_output(options, "a live query")
     columns = as_schema(schema)
     queries = dict(query) if isinstance(query, Mapping) else {None: query}
-    if isinstance(query, Mapping):
+    named = isinstance(query, Mapping)
+    if named:
         check_names(query)
     plans: dict[str | None, Plan] = {}
     whole = with_fields(columns, [one.syntax for one in queries.values()])
+    composed = {name: queries[name] for name in in_order(query) if sources_of(query[name])} if named else {}
     for name, one in queries.items():
-        if sources_of(one):
-            raise CepheidError(
-                "a live query cannot read the matches of others", hint="send them to a live query of its own"
-            )
+        if name in composed:
+            continue
+        check_sources(one)
         bound = one.bind(Schema.from_arrow(whole, **options.roles()))
         plan, _ = make_plan(bound, None, options)
         why = plan.exchange.retention.for_ever
@@ -204,8 +207,14 @@ def live_query(
     step = Step(
         shipments, tuple(range(len(shipments))), steps, plans=tuple(each.plan for each in shipments), schema=narrow
     )
-    kind = ResidentStacks if is_plain(step, narrow) else Resident
-    resident = kind(step, narrow, fingerprint(shipments, 1))
+    resident: Resident
+    if composed:
+        levels = local_levels(composed, shipments, options)
+        of_all = (*shipments, *(level.step.shipments[0] for level in levels))
+        resident = ResidentLevels(step, narrow, fingerprint(of_all, 1), levels)
+    else:
+        kind = ResidentStacks if is_plain(step, narrow) else Resident
+        resident = kind(step, narrow, fingerprint(shipments, 1))
     if state is not None:
         resident.restore(state)
     return Live(resident, columns, options, next(iter(queries.values())))

@@ -6,7 +6,7 @@ Imported only when a state is moved: it needs PySpark.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ def read_checkpoint(session: Session, checkpoint: str) -> bytes:
     clocks = [json.loads(row["value"]["told"]) for row in rows("clock")]
     if not clocks:
         raise DataError(f"checkpoint {checkpoint} holds no state", hint="start a live query without one")
+    _check_levels(clocks)
     if len({(clock["until"], clock["newest"]) for clock in clocks}) > 1:
         raise CepheidError(
             "the shards of this stream have not all come as far", hint="let it finish a batch, then stop it"
@@ -69,6 +70,7 @@ def first_state(df: DataFrame, state: bytes, keys: Sequence[str], narrow: pa.Sch
     from pyspark.sql import functions as F
 
     saved = Saved.read(state)
+    _check_levels([saved.clock])
     clock = {**saved.clock, "shards": known.shards, "arrived": None}
     Clock.read(json.dumps({**clock, "chunks": []}), known)  # an error now if it belongs to another query
     session = df.sparkSession
@@ -90,6 +92,13 @@ def first_state(df: DataFrame, state: bytes, keys: Sequence[str], narrow: pa.Sch
         rows += [(own, "chunk", 0, packed)] if part.num_rows else []
         rows += [(own, "ended", place, ended) for place, ended in saved.ended.items()]  # those of other keys do no harm
     return session.createDataFrame([(own, kind, number, bytearray(part)) for own, kind, number, part in rows], STATE)
+
+
+def _check_levels(clocks: Sequence[Mapping[str, Any]]) -> None:
+    """Matches that wait to be read lie in shards of their own, and are not dealt anew."""
+    if any(clock.get("levels") for clock in clocks):
+        told = "the state of queries that read each other's matches (FROM) cannot be moved"
+        raise CepheidError(told, hint="begin anew there, or run the queries one by one")
 
 
 def _chunk(number: int, rows: int, size: int) -> dict[str, Any]:

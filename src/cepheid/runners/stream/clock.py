@@ -11,6 +11,7 @@ from cepheid.errors import DataError
 from cepheid.runners.stream.identity import VERSION, Fingerprint, Known
 
 _EARLIEST = 2  # version of the format that can be read
+_LEVELS_CHANGE = 4  # from this version on queries that read others know where their state lies, and may change
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Clock:
     found: int = 0
     queries: Mapping[str, Known] = field(default_factory=dict)
     levels: Mapping[str, Clock] = field(default_factory=dict)  # of queries that read others' matches
+    apart: int = 0  # of a level: where in the store its chunks lie, in steps of APART
     gone: tuple[int, ...] = ()  # the places of queries that are no longer there; not stored
+    begun: frozenset[str] = frozenset()  # the names of queries that begin with this step; not stored
 
     def text(self, fingerprint: Fingerprint, token: str | None = None) -> str:
         """As it is stored; a token says which of several states alike it belongs to."""
@@ -52,7 +55,7 @@ class Clock:
 
     def told(self) -> dict[str, Any]:
         """What is stored, as JSON has it. (`asdict` copies deeply, which takes milliseconds with many queries.)"""
-        told = {name: value for name, value in vars(self).items() if name != "gone"}
+        told = {name: value for name, value in vars(self).items() if name not in ("gone", "begun")}
         told["chunks"] = [vars(chunk) for chunk in self.chunks]
         told["queries"] = {name: vars(known) for name, known in self.queries.items()}
         told["levels"] = {name: level.told() for name, level in self.levels.items()}
@@ -86,26 +89,29 @@ class Clock:
         except (TypeError, KeyError, AttributeError):
             raise _damaged() from None
         going = fingerprint.went_on(known, told.get("newest"))
-        if told.get("levels") and {name: each.place for name, each in going.items()} != {
-            n: e.place for n, e in known.items()
-        }:
+        begun = {name for name, each in going.items() if name not in known or known[name].place != each.place}
+        changed = begun or known.keys() - going.keys()
+        if version < _LEVELS_CHANGE and told.get("levels") and changed:
             raise DataError(
                 "the checkpoint belongs to queries that read each other, and these change only together",
                 hint="go back to what they were, or start a new checkpoint",
             )
         gone = {each.place for each in known.values()} - {each.place for each in going.values()}
-        return cls._made({**told, "gone": tuple(sorted(gone))}, going)
+        return cls._made({**told, "gone": tuple(sorted(gone)), "begun": frozenset(begun)}, going)
 
     @classmethod
     def _made(cls, told: dict[str, Any], queries: Mapping[str, Known]) -> Clock:
         try:
             chunks = tuple(Chunk(**chunk) for chunk in told.pop("chunks"))
             told.pop("queries", None)
-            levels = {name: cls._made(dict(level), {}) for name, level in told.pop("levels", {}).items()}
+            levels = {
+                name: cls._made(dict(level), {each: Known(**known) for each, known in level.get("queries", {}).items()})
+                for name, level in told.pop("levels", {}).items()
+            }
             clock = cls(**told, chunks=chunks, queries=queries, levels=levels)
         except (TypeError, KeyError, AttributeError, ValueError):
             raise _damaged() from None
-        numbers = [clock.until, clock.newest, clock.arrived, clock.steps, clock.used, clock.found]
+        numbers = [clock.until, clock.newest, clock.arrived, clock.steps, clock.used, clock.found, clock.apart]
         numbers += [value for chunk in chunks for value in asdict(chunk).values()]
         if any(value is not None and (not isinstance(value, int) or isinstance(value, bool)) for value in numbers):
             raise _damaged()

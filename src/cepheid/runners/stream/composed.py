@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from cepheid.runners.composition import matches_as_events, united
 from cepheid.runners.options import Options
+from cepheid.runners.stream import totals
 from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.identity import Known
 from cepheid.runners.stream.state import Outcome, Step, Store
 
 APART = 1 << 40  # numbers of chunks between one level and the next
@@ -78,10 +80,10 @@ def run_composed(
 ) -> Outcome:
     """A step of the queries that read events, and of those that read their matches, level by level."""
     outcome = step.run(clock, store, fresh, newest)
-    results, clocks, retained = list(outcome.results), dict(clock.levels), outcome.retained
+    results, clocks, retained = list(outcome.results), going_on(levels, clock, store), outcome.retained
     # Up to when the matches of each query are known.
     known: dict[int, int | None] = dict.fromkeys(step.numbers, outcome.clock.until)
-    for place, level in enumerate(levels, 1):
+    for level in levels:
         names = {number: name for name, number in level.sources}
         came = [
             matches_as_events(names[number], pa.Table.from_batches([batch]), level.options)
@@ -93,9 +95,54 @@ def run_composed(
         come = [united([schema.empty_table(), *came]).select(schema.names).cast(schema)] if came else []
         until = [known[number] for number in names]
         seen = None if any(each is None for each in until) else min(each for each in until if each is not None) + 1
-        below = level.step.run(clocks.get(level.name, Clock()), StoreApart(store, place * APART), come, seen)
-        clocks[level.name] = replace(below.clock, queries={})
+        before = clocks[level.name]
+        below = level.step.run(before, StoreApart(store, before.apart * APART), come, seen)
+        clocks[level.name] = replace(below.clock, queries=before.queries)
         known[level.step.numbers[0]] = below.clock.until
         results += below.results
         retained += below.retained
     return replace(outcome, clock=replace(outcome.clock, levels=clocks), results=tuple(results), retained=retained)
+
+
+def going_on(levels: Sequence[Level], clock: Clock, store: Store) -> dict[str, Clock]:
+    """The clocks of the levels. Those that begin anew read the matches that come out from now on; what they kept, and
+    what those that are gone kept, is forgotten."""
+    stay, places = staying(levels, clock), places_of(clock)
+    for name, old in clock.levels.items():
+        if name not in stay:
+            forget(old, StoreApart(store, places[name] * APART))
+    free, found = 1 + max(places.values(), default=0), {}
+    for level in levels:
+        place = places[level.name] if level.name in stay else free
+        free += level.name not in stay
+        own = clock.levels[level.name] if level.name in stay else Clock()
+        known = own.queries or {level.name: Known(level.step.numbers[0], {})}
+        found[level.name] = replace(own, apart=place, queries=known)
+    return found
+
+
+def staying(levels: Sequence[Level], clock: Clock) -> set[str]:
+    """The levels that go on: they are the same, and so is what they read."""
+    begun, found = set(clock.begun), set()
+    for level in levels:
+        if level.name in clock.levels and not begun & {level.name, *(name for name, _ in level.sources)}:
+            found.add(level.name)
+        else:
+            begun.add(level.name)
+    return found
+
+
+def places_of(clock: Clock) -> dict[str, int]:
+    """Where the chunks of each level lie; earlier versions laid them down in the order of the levels."""
+    return {name: each.apart or place for place, (name, each) in enumerate(clock.levels.items(), 1)}
+
+
+def forget(clock: Clock, store: StoreApart) -> None:
+    """Removes what a level kept."""
+    for chunk in clock.chunks:
+        store.remove(chunk.number)
+        if chunk.asleep:
+            store.remove_keys(chunk.number)
+    for known in clock.queries.values():
+        store.forget(known.place)
+        store.forget(totals.slot(known.place))

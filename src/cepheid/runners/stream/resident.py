@@ -24,6 +24,7 @@ from cepheid.engine.retention import retained
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
+from cepheid.runners.spark.shipment import Shipment
 from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint, Known
@@ -75,6 +76,11 @@ class Resident:
 
     def __len__(self) -> int:
         return len(self._times)
+
+    @property
+    def shipments(self) -> tuple[Shipment, ...]:
+        """Those of all queries, by their numbers."""
+        return self.step.shipments
 
     @property
     def nbytes(self) -> int:
