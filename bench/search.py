@@ -23,6 +23,7 @@ from bench.measure import RESULTS, on_one_core, print_table
 EVENTS = 100_000
 SECONDS = 5.0  # for one query
 MATCHES = 2_000_000
+COMPILING = 1.0  # seconds: longer than the conditions of a query take to compile
 
 
 @dataclass(frozen=True)
@@ -115,20 +116,25 @@ def events_in(found: pa.Table) -> int:
 
 
 def run(seed: int, seconds: float, events: int = EVENTS) -> Seen:
-    """One draw."""
+    """One draw. What is quick is run twice, since the first run compiles the conditions of the query."""
     draw = random.Random(seed)
     table, stream = draw_stream(draw, events)
     text = draw_query(draw)
-    begin, matches, listed, outcome = time.process_time(), 0, 0, "done"
-    try:
-        found = cepheid.match(table, text, timeout=seconds, max_matches=MATCHES, truncate=True)
-        matches, listed = found.num_rows, events_in(found)
-        outcome = "cut short" if json.loads(found.schema.metadata[b"cepheid"])["truncated"] else "done"
-    except cepheid.TimeoutReached:
-        outcome = "timeout"
-    except cepheid.CepheidError as error:
-        outcome = f"refused: {str(error).splitlines()[0][:60]}"
-    return Seen(seed, text, stream, outcome, time.process_time() - begin, matches, events, listed)
+    taken, matches, listed, outcome = 0.0, 0, 0, "done"
+    for _ in range(2):
+        begin = time.process_time()
+        try:
+            found = cepheid.match(table, text, timeout=seconds, max_matches=MATCHES, truncate=True)
+            matches, listed = found.num_rows, events_in(found)
+            outcome = "cut short" if json.loads(found.schema.metadata[b"cepheid"])["truncated"] else "done"
+        except cepheid.TimeoutReached:
+            outcome = "timeout"
+        except cepheid.CepheidError as error:
+            outcome = f"refused: {str(error).splitlines()[0][:60]}"
+        taken = time.process_time() - begin
+        if taken > COMPILING:
+            break
+    return Seen(seed, text, stream, outcome, taken, matches, events, listed)
 
 
 def main(
