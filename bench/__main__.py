@@ -66,7 +66,7 @@ def main() -> None:
     cost.add_argument("--size", default="full", choices=SIZES)
     cost.set_defaults(call=call_cost)
     cliffs = commands.add_parser("cliffs", help="queries a step beside the road, with their growth")
-    cliffs.add_argument("names", nargs="*", help="equalities, construction, imprecise, outputs (default: all)")
+    cliffs.add_argument("names", nargs="*", help="equalities, outputs, streams, ... (bench/cliffs.py; default: all)")
     cliffs.set_defaults(call=call_cliffs)
     search = commands.add_parser("search", help="drawn queries, the slowest for what they give")
     search.add_argument("--minutes", type=float, default=5.0)

@@ -126,3 +126,14 @@ def test_every_command_shows_an_example() -> None:
         helped = _process(name, "--help")
         assert helped.returncode == 0
         assert f"cepheid {name}" in helped.stdout
+
+
+def test_a_deadline_stops_a_command(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    """It would take years, so that to come back at all is to be stopped."""
+    events = pa.table({"ts": range(301), "type": ["A"] * 300 + ["B"], "x": [1] * 300 + [-1]})
+    pq.write_table(events, tmp_path / "events.parquet")
+    text = "PATTERN SEQ(A a, A b, A c, A d, A e, B f) WHERE a.x + b.x + c.x + d.x + e.x = f.x WITHIN 1000"
+    ran = cepheid_command("run", text, "-i", tmp_path / "events.parquet", "--timeout", "0.5")
+    assert ran.code != 0
+    assert "--timeout 0.5" in ran.err
+    assert ran.out == ""

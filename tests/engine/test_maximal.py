@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import event, given
+from hypothesis import strategies as st
 
 import cepheid
+from cepheid.engine.data.matches import Chosen, Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
 from cepheid.engine.output.closed import can_close
+from cepheid.engine.output.maximal import maximal
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from strategies.agreement import bound_to, everything
@@ -55,3 +59,22 @@ def test_a_window_that_ends_gives_one_match_for_each_end() -> None:
         (1, 40, 39),
         (2, 41, 38),
     ]
+
+
+@given(
+    st.lists(st.tuples(st.sets(st.integers(0, 7), min_size=1), st.sets(st.integers(8, 10))), min_size=2, max_size=90)
+)
+def test_no_kept_match_is_part_of_another(drawn: list[tuple[set[int], set[int]]]) -> None:
+    """Many matches may hold one event, so that the index of all events decides; groups may be empty, or equal."""
+    offsets = [np.cumsum([0, *(len(match[place]) for match in drawn)]) for place in range(2)]
+    rows = [np.array([row for match in drawn for row in sorted(match[place])], np.int64) for place in range(2)]
+    chosen = tuple(Chosen(rows[place], offsets[place]) for place in range(2))
+    kept = maximal(Matches(chosen, np.arange(len(drawn)))).completion.tolist()
+
+    def contained(small: int) -> bool:
+        return any(
+            all(one <= two for one, two in zip(drawn[small], large, strict=True)) and drawn[small] != large
+            for large in drawn
+        )
+
+    assert kept == [match for match in range(len(drawn)) if not contained(match)]

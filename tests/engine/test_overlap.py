@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,3 +95,13 @@ def test_pruning_goes_on_from_what_was_carried() -> None:
 )
 def test_pruning_finds_the_same_wherever_time_is_cut(query: s.QuerySyntax, events: pa.Table, cuts: list[int]) -> None:
     test_it_can_be_cut_anywhere.hypothesis.inner_test(query, events, cuts)
+
+
+@pytest.mark.parametrize("kinds", ["A" * 30 + "B" * 30 + "C" * 30, "ABC" * 45])
+def test_many_overlapping_sequences_are_not_listed_to_choose_few(kinds: str) -> None:
+    """More combinations than are compared: the engine of runs, which ends them with the first match, finds the same."""
+    events = pa.table({"ts": range(len(kinds)), "type": list(kinds)})
+    text = "PATTERN SEQ(A a, B b, C c) OUTPUT NON-OVERLAP"
+    found = cepheid.match(events, text, engine="sequence")
+    assert found == cepheid.match(events, text, engine="runs")
+    assert found.num_rows == kinds.count("CA") + 1

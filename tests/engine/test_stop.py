@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 import cepheid
 from cepheid.engine.kernels.stop import STOP, guarded, stop_flag, within_budget
+from cepheid.runners import fit
 
 KLEENE = "PATTERN SEQ(A+ a[], B b) WITHIN 1000"
 SEQUENCE = "PATTERN SEQ(A a, A b, A c, A d, A e, B f) WHERE a.x + b.x + c.x + d.x + e.x = f.x WITHIN 1000"
@@ -106,6 +108,25 @@ def test_a_budget_of_memory_stops_a_search() -> None:
         pytest.skip("the system does not say how much memory is taken")
     with pytest.raises(cepheid.LimitError, match="max_bytes"):
         cepheid.match(many(), KLEENE, engine="runs", max_bytes=2**20)
+
+
+def test_a_part_of_the_result_says_of_how_many_matches_it_is_a_part() -> None:
+    found = cepheid.match(many(40), "PATTERN SEQ(A+ a[], B b)", max_matches=10, truncate=True)
+    facts = json.loads(found.schema.metadata[b"cepheid"])
+    assert (found.num_rows, facts["truncated"], facts["counters"]["matches_in_all"]) == (10, True, 2**40 - 1)
+
+
+TRIPS = "PATTERN SEQ(A a, B b) WITHIN 100"
+
+
+def test_a_deadline_stops_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(cepheid.TimeoutReached):
+        cepheid.fit(many(), TRIPS, loss=0.1, timeout=1e-9)
+    monkeypatch.setattr(fit, "gather", lambda *arguments: spin(3600.0))
+    with pytest.raises(cepheid.TimeoutReached, match=r"timeout=0\.1"):
+        cepheid.fit(many(), TRIPS, loss=0.1, timeout=0.1)
+    assert flags[-1] == 1  # the search saw it, and did not end by itself
+    assert STOP[0] == 0
 
 
 flags: list[int] = []  # what the flag was when a search ended

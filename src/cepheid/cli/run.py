@@ -252,7 +252,9 @@ def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
         late = {"late": ran.late} if ran.late else {}
         stages.print_summary(events=ran.events, matches=ran.matches, output=task.output, **late)
         if ran.result is not None and facts(ran.result).get("truncated"):
-            note("the result was cut short at a limit: there are more matches")
+            number = facts(ran.result).get("counters", {}).get("matches_in_all")
+            many = "more" if number is None else f"{number:,}"
+            note(f"the result was cut short at a limit: there are {many} matches")
         if ran.matches == 0 and not asked.stream:
             say_why(ran)
 

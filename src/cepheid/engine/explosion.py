@@ -37,6 +37,7 @@ from cepheid.plan.physical import Plan
 LISTED_FIRST = 10  # a tenth of what may be listed is, before anything is counted
 WORTH_COUNTING = 100_000  # matches: to list so many takes no time to speak of
 MOST_STEPS = 3e8  # of counting: some seconds
+CHEAP_STEPS = 1e6
 EXACT_BELOW = 1e38
 PATIENCE = 2.0  # seconds for each clause that is tried
 FEW = 200_000  # matches and runs that a clause may leave
@@ -78,7 +79,8 @@ def list_or_count(run: Run, find: Find) -> Run:
                 message = f"more matches than max_matches={limits.max_matches:,} allows"
                 raise explained(LimitError(message), plan, events, counted, find)
         try:
-            return run(plan, events, after, until)
+            found = run(plan, events, after, until)
+            return _with_what_was_cut(found, plan, events, after, until) if found.truncated else found
         except TimeoutReached:
             raise
         except LimitError as error:
@@ -86,6 +88,14 @@ def list_or_count(run: Run, find: Find) -> Run:
             raise explained(error, plan, events, counted, find) from None
 
     return listed
+
+
+def _with_what_was_cut(found: Matches, plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+    """A result that was cut short on request says of how many matches it is a part, where that takes no time."""
+    counted = count(plan.bound, plan.model, events, after, until, CHEAP_STEPS)
+    if isinstance(counted, str) or counted.near >= EXACT_BELOW:
+        return found
+    return replace(found, counters={**found.counters, "matches_in_all": counted.number})
 
 
 def explained(
@@ -112,7 +122,9 @@ def uncountable(bound: BoundQuery, model: object) -> str | None:
     return refused if refused is not None or bound.has_kleene else carrying(bound).refused
 
 
-def count(bound: BoundQuery, model: object, events: EventTable, after: int, until: int) -> Count | str:
+def count(
+    bound: BoundQuery, model: object, events: EventTable, after: int, until: int, steps: float = MOST_STEPS
+) -> Count | str:
     """How many matches there are, whatever OUTPUT makes of them; or why nobody can tell without listing them."""
     bound = replace(bound, syntax=replace(bound.syntax, output=s.Output()))
     refused = uncountable(bound, model)
@@ -120,12 +132,12 @@ def count(bound: BoundQuery, model: object, events: EventTable, after: int, unti
         return f"only listing tells ({refused})"
     how, plan = carrying(bound), make_plan(bound)[0]
     if how.refused is None:
-        if _steps(plan, events, how.needs_first) > MOST_STEPS:
+        if _steps(plan, events, how.needs_first) > steps:
             return "to count them takes long; SUMMARISE count(*) does it"
         found = importlib.import_module("cepheid.engine.search.totals").total(plan, COUNT_ALL, events, after, until)
         if found is not None:
             return Count(sum(row[0] for row in found.exact), float(found.near[:, 0].sum()))
-    if not bound.has_kleene:
+    if not bound.has_kleene or steps < MOST_STEPS:
         return "only listing tells (some events lack what they are compared by)"
     runs = chosen(plan, Choice("runs"))
     try:

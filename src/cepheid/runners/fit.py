@@ -15,6 +15,7 @@ from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
+from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.worth.losses import gap_scale
 from cepheid.errors import DataError, ModelError
 from cepheid.language.bound import BoundQuery
@@ -53,7 +54,8 @@ def fit_model(
         records = without_null_keys(bound, records, options)
         write_aside(records.bad, options.aside)
         events = ordered(records.table, bound.schema)
-        seen = answer("fitting.history", len(events), lambda: gather(bound, events, _scale(bound)))
+        with within_budget(options.timeout, options.max_bytes):
+            seen = answer("fitting.history", len(events), lambda: gather(bound, events, _scale(bound)))
     if seen.events == 0:
         raise ModelError("the history is empty", hint="give events from the past, of the same kind as the stream")
     return learn(
@@ -115,7 +117,7 @@ def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, H
     needed = sorted(
         {bound.schema.time, *bound.attributes(), *filter(None, [bound.schema.type]), *bound.schema.tiebreak}
     )
-    scale = _scale(bound)
+    scale, timeout, max_bytes = _scale(bound), options.timeout, options.max_bytes
     row = frame.agg(F.min(bound.schema.time).alias("begins"), F.max(bound.schema.time).alias("ends"))
     edges = row.mapInArrow(_edges, "begins long, ends long").collect()[0]
     if edges["begins"] is None:
@@ -126,7 +128,8 @@ def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, H
         parts = list(batches)
         if parts:
             table = pa.Table.from_batches(parts)
-            counts = gather(bound, ordered(table, bound.schema), scale, span)
+            with within_budget(timeout, max_bytes):  # what each task may spend
+                counts = gather(bound, ordered(table, bound.schema), scale, span)
             yield pa.RecordBatch.from_pydict({"counts": [pickle.dumps(counts)]})
 
     selected = frame.select(*needed)

@@ -130,12 +130,16 @@ def _non_overlapping(
     # Concurrent events can make several matches equal in all of that: the order of their events decides.
     equal = np.logical_and.reduce([values[1:] == values[:-1] for values in sorted_by])
     kept = order[chosen]
-    for tie in np.flatnonzero(np.append(equal, False)[chosen]):
-        begin = int(chosen[tie])
-        stop = begin + 1
-        while stop < len(order) and equal[stop - 1]:
-            stop += 1
-        kept[tie] = min(order[begin:stop], key=lambda match: _by_events(events, matches, match))
+    ties = np.flatnonzero(np.append(equal, False)[chosen])
+    if len(ties):
+        last = np.append(np.flatnonzero(~equal), len(order) - 1)  # of each series of equal ones
+        begins = chosen[ties]
+        stops = last[np.searchsorted(last, begins)] + 1
+        concerned = np.concatenate([order[begin:stop] for begin, stop in zip(begins, stops, strict=True)])
+        keys = _by_events(events, matches.take(concerned))
+        at = np.concatenate([[0], np.cumsum(stops - begins)])
+        for tie, low, high in zip(ties, at[:-1], at[1:], strict=True):
+            kept[tie] = concerned[min(range(low, high), key=keys.__getitem__)]
     return kept
 
 
@@ -209,18 +213,26 @@ def _rank(bound: BoundQuery, events: EventTable, key: OrderKey) -> int:
     return int(events.instant[stop - 1]) if stop > 0 else NOTHING_ENDED
 
 
-def _by_events(events: EventTable, matches: Matches, match: int) -> Any:
-    """The order of a match's events; concurrent ones by their values, since arrival must not matter."""
-    groups = matches.take(np.array([match])).groups()[0]
-    instants = [[int(events.instant[row]) for row in group] for group in groups]
-    names = sorted(events.table.column_names)
-    values = [[_sortable(_value(events, name, row) for name in names) for row in group] for group in groups]
-    return instants, values
+def _by_events(events: EventTable, matches: Matches) -> list[Any]:
+    """The order of each match's events; concurrent ones by their values, since arrival must not matter."""
+    groups = matches.groups()
+    rows = np.unique(np.concatenate([group.rows[group.rows != MISSING] for group in matches.chosen]))
+    taken = events.table.take(pa.array(rows))
+    columns = [_values(taken.column(name)) for name in sorted(taken.column_names)]
+    values = {int(row): _sortable(column[place] for column in columns) for place, row in enumerate(rows)}
+    instants = events.instant
+    return [
+        (
+            [[int(instants[row]) for row in group] for group in match],
+            [[values[int(row)] for row in group] for group in match],
+        )
+        for match in groups
+    ]
 
 
-def _value(events: EventTable, name: str, row: int) -> Any:
-    column = events.table.column(name).slice(row, 1)
-    return (column if data_type(column.type) is DataType.OTHER else value_column(column))[0].as_py()
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    found: list[Any] = (column if data_type(column.type) is DataType.OTHER else value_column(column)).to_pylist()
+    return found
 
 
 def _sortable(values: Iterable[Any]) -> tuple[Any, ...]:

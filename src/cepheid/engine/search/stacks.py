@@ -29,7 +29,7 @@ from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import first_above, in_window
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
-from cepheid.engine.program.tables import CASE, PROGRAM, Program
+from cepheid.engine.program.tables import AFTER_PLACE, BEFORE_PLACE, CASE, JUDGED_AT, LINKED, PROGRAM, Program
 from cepheid.plan.physical import Plan
 
 SCANNED, STACKED, EVALUATED, CONSTRUCTED, KILLED, OVERFLOW, FOUND = range(7)
@@ -175,17 +175,37 @@ class Walk(NamedTuple):
     link: Int64s  # the index whose runs are walked; -1: the stack
     top: Int64s  # one number: the entry of the last component's stack that matches are built from
     place: Int64s  # one number; behind the last place: the next entry is to be begun
+    shut: Int64s  # by place, 1: what must not happen between it and the next one is tied to nothing
 
 
-WALK = types.NamedUniTuple(INT64S, 5, Walk)
+WALK = types.NamedUniTuple(INT64S, 6, Walk)
 
 
-@kernel(WALK(types.int64, VALUE_INDEX))
-def new_walk(places: int, index: ValueIndex) -> Walk:
+@borrowing(types.int64(EVENTS, PROGRAM, types.int64))
+def shuts(events: Events, program: Program, place: int) -> int:
+    """Is an event killed here only by what lies between it and the next one, so that all older ones are, too?"""
+    found = 0
+    for negation in range(program.negatives):
+        if program.negations[negation, JUDGED_AT] == place:
+            moment = 3 * program.places + negation
+            between = program.negations[negation, AFTER_PLACE] == place
+            between = between and program.negations[negation, BEFORE_PLACE] == place + 1
+            tied = program.moments[moment] != program.moments[moment + 1] or program.negations[negation, LINKED] != 0
+            if tied or not between:
+                return 0
+            found = 1
+    return found if events.ordered and events.compared.shape[0] == 0 and not program.judged else 0
+
+
+@kernel(WALK(EVENTS, PROGRAM, VALUE_INDEX))
+def new_walk(events: Events, program: Program, index: ValueIndex) -> Walk:
     """A walk that uses, at each place, the most selective index whose other event lies behind it in the pattern."""
+    places = program.places
     links = np.full(places, -1, np.int64)
-    numbers = np.zeros((2, places), np.int64)
-    walk = Walk(numbers[0], numbers[1], links, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    numbers = np.zeros((3, places), np.int64)
+    walk = Walk(numbers[0], numbers[1], links, np.zeros(1, np.int64), np.zeros(1, np.int64), numbers[2])
+    for place in range(places):
+        walk.shut[place] = shuts(events, program, place)
     for place in range(places):
         for link in range(index.of_place[place, 1] - 1, index.of_place[place, 0] - 1, -1):
             if index.links[link, KNOWN] > place:
@@ -272,8 +292,10 @@ def construct_partition(
             continue
         at[place] = event
         counters[EVALUATED] += 1
+        dead = counters[KILLED]
         if not passes(query, scratch, place, asked.push_conditions, entries, counters):
-            cursor[place] -= 1
+            all_older = walk.shut[place] == 1 and counters[KILLED] > dead
+            cursor[place] = walk.floor[place] - 1 if all_older else cursor[place] - 1
             continue
         if place > 0:
             walk.place[0] = place - 1
@@ -311,7 +333,7 @@ def construct(
     rows = np.empty((length, longest), np.int64)
     stacks = Stacks(rows, np.empty_like(rows), np.zeros(length, np.int64), np.zeros(length, np.int64))
     scratch = new_scratch(length + program.negatives, 2 * length, 0, events.compared.shape[0])
-    walk = new_walk(length, index)
+    walk = new_walk(events, program, index)
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
     room = Room(np.empty((1024, length), np.int64), np.empty(1024, np.int64), np.zeros(7, np.int64))
     counters = room.counters
