@@ -69,8 +69,8 @@ def measured(told: Sequence[Any]) -> Outcome:
 
 def throughput(size: str) -> Sequence[Case]:
     """Micro-batches of several sizes, as fast as it goes."""
-    files = sized(size, 2, 6, 12)
-    batches = points(size, (50_000, 200_000, 1_000_000), (50_000,), (5_000,))
+    files = sized(size, 2, 6, 8)
+    batches = points(size, (20_000, 200_000, 1_000_000), (50_000,), (5_000,))
 
     def make(batch: int) -> Sequence[Contestant]:
         spark = session(CORES)
@@ -131,7 +131,7 @@ def idle_files(batch: int, files: int, idle: int) -> Path:
 
 def idle_keys(size: str) -> Sequence[Case]:
     """A thousand busy keys, and more and more in the state that nothing comes for."""
-    batch, files = {"smoke": (5_000, 2), "quick": (50_000, 6), "full": (200_000, 9)}[size]
+    batch, files = {"smoke": (5_000, 2), "quick": (50_000, 6), "full": (200_000, 7)}[size]
 
     def make(idle: int) -> Sequence[Contestant]:
         spark = session(CORES)
@@ -250,7 +250,7 @@ def live_in_process(rate: int, seconds: float) -> Outcome:
 def rates(size: str) -> Sequence[Case]:
     """Fixed rates, up to what two cores cannot keep up with; Flink CEP beside it at the same rates."""
     chosen = points(size, (1_000, 10_000, 100_000, 400_000), (1_000, 10_000), (1_000,))
-    seconds = {"smoke": 12.0, "quick": 20.0, "full": 25.0}[size]
+    seconds = {"smoke": 12.0, "quick": 20.0, "full": 20.0}[size]
 
     def make(rate: int) -> Sequence[Contestant]:
         from bench.experiments.rivals import available
