@@ -224,18 +224,19 @@ def live_stream(rate: int, seconds: float) -> Outcome:
 
 def live_in_process(rate: int, seconds: float) -> Outcome:
     """The same query as a live one in this process: whatever is due goes in as one table, matches come out at once."""
-    second = rate_events(rate, seed=0).select(["ts", "type", "attr1"])
-    times = second["ts"].to_numpy() - second["ts"][0].as_py()
-    stream = cepheid.query(STREAM).live(second.schema)
+    size = max(rate, 20_000)  # events that come over and over
+    block = rate_events(size, seed=0).select(["ts", "type", "attr1"])
+    times = block["ts"].to_numpy() - block["ts"][0].as_py()
+    stream = cepheid.query(STREAM).live(block.schema)
     latencies: list[np.ndarray[Any, Any]] = []
     sent, total, begun = 0, int(rate * seconds), time.perf_counter()
     while sent < total and (now := time.perf_counter() - begun) < 1.5 * seconds:
-        place = sent % rate
-        count = min(int(now * rate) - sent, rate - place, total - sent)
+        place = sent % size
+        count = min(int(now * rate) - sent, size - place, total - sent)
         if count <= 0:
             time.sleep(0.0005)
             continue
-        piece = second.slice(place, count).set_column(0, "ts", pa.array(times[place : place + count] + sent - place))
+        piece = block.slice(place, count).set_column(0, "ts", pa.array(times[place : place + count] + sent - place))
         found = stream.send(piece)
         sent += count
         spent = time.perf_counter() - begun
