@@ -127,7 +127,7 @@ def shifting(size: str) -> Sequence[Case]:
 
     An interval is given the events of one window before it, and a match counts where it ends.
     """
-    stretch, interval = {"smoke": (900, 300), "quick": (6_000, 2_000), "full": (100_000, 10_000)}[size]
+    stretch, interval = {"smoke": (900, 300), "quick": (6_000, 2_000), "full": (30_000, 6_000)}[size]
     events = 3 * stretch
     kept: dict[str, pa.Table] = {}
 

@@ -97,7 +97,7 @@ def live(name: str, table: pa.Table, words: str, piece: int) -> Contestant:
     def run() -> pa.Table:
         stream = query.live(table.schema)
         found = [stream.send(each) for each in pieces]
-        return pa.concat_tables([*found, pa.Table.from_pylist(stream.finish(), schema=found[0].schema)])
+        return pa.concat_tables([*found, stream.finish()])
 
     return Contestant(name, run, table.num_rows, inspect_result, most_repeats=REPEATS)
 

@@ -90,7 +90,7 @@ def batch_contestants(cores: int, files: Path, text: str, key: str | None, event
 
 def by_size(size: str) -> Sequence[Case]:
     """More and more events, on one core and on two. CEPHEID_BENCH_MOST adds a larger stream, if the disk bears it."""
-    sizes = [*points(size, (1_000_000, 5_000_000, 20_000_000), (200_000,), (20_000,))]
+    sizes = [*points(size, (1_000_000, 4_000_000, 20_000_000), (200_000,), (20_000,))]
     if size == "full" and os.environ.get("CEPHEID_BENCH_MOST"):
         sizes.append(int(os.environ["CEPHEID_BENCH_MOST"]))
 
@@ -152,7 +152,7 @@ def judge_keys(summary: Summary) -> Verdict:
 def by_queries(size: str) -> Sequence[Case]:
     """Queries from 1 to 100 in one pass: each of three of twelve types, with a window of its own."""
     counts = points(size, (1, 3, 10, 30, 100), (1, 3, 10), (1, 3))
-    events = sized(size, 20_000, 200_000, 2_000_000)
+    events = sized(size, 20_000, 200_000, 1_000_000)
 
     def make(count: int) -> Sequence[Contestant]:
         spark = session(2)

@@ -69,8 +69,8 @@ def measured(told: Sequence[Any]) -> Outcome:
 
 def throughput(size: str) -> Sequence[Case]:
     """Micro-batches of several sizes, as fast as it goes."""
-    files = sized(size, 2, 6, 12)
-    batches = points(size, (50_000, 200_000, 1_000_000), (50_000,), (5_000,))
+    files = sized(size, 2, 6, 8)
+    batches = points(size, (20_000, 200_000, 1_000_000), (50_000,), (5_000,))
 
     def make(batch: int) -> Sequence[Contestant]:
         spark = session(CORES)
@@ -131,7 +131,7 @@ def idle_files(batch: int, files: int, idle: int) -> Path:
 
 def idle_keys(size: str) -> Sequence[Case]:
     """A thousand busy keys, and more and more in the state that nothing comes for."""
-    batch, files = {"smoke": (5_000, 2), "quick": (50_000, 6), "full": (200_000, 9)}[size]
+    batch, files = {"smoke": (5_000, 2), "quick": (50_000, 6), "full": (200_000, 7)}[size]
 
     def make(idle: int) -> Sequence[Contestant]:
         spark = session(CORES)
@@ -224,18 +224,19 @@ def live_stream(rate: int, seconds: float) -> Outcome:
 
 def live_in_process(rate: int, seconds: float) -> Outcome:
     """The same query as a live one in this process: whatever is due goes in as one table, matches come out at once."""
-    second = rate_events(rate, seed=0).select(["ts", "type", "attr1"])
-    times = second["ts"].to_numpy() - second["ts"][0].as_py()
-    stream = cepheid.query(STREAM).live(second.schema)
+    size = max(rate, 20_000)  # events that come over and over
+    block = rate_events(size, seed=0).select(["ts", "type", "attr1"])
+    times = block["ts"].to_numpy() - block["ts"][0].as_py()
+    stream = cepheid.query(STREAM).live(block.schema)
     latencies: list[np.ndarray[Any, Any]] = []
     sent, total, begun = 0, int(rate * seconds), time.perf_counter()
     while sent < total and (now := time.perf_counter() - begun) < 1.5 * seconds:
-        place = sent % rate
-        count = min(int(now * rate) - sent, rate - place, total - sent)
+        place = sent % size
+        count = min(int(now * rate) - sent, size - place, total - sent)
         if count <= 0:
             time.sleep(0.0005)
             continue
-        piece = second.slice(place, count).set_column(0, "ts", pa.array(times[place : place + count] + sent - place))
+        piece = block.slice(place, count).set_column(0, "ts", pa.array(times[place : place + count] + sent - place))
         found = stream.send(piece)
         sent += count
         spent = time.perf_counter() - begun
@@ -250,7 +251,7 @@ def live_in_process(rate: int, seconds: float) -> Outcome:
 def rates(size: str) -> Sequence[Case]:
     """Fixed rates, up to what two cores cannot keep up with; Flink CEP beside it at the same rates."""
     chosen = points(size, (1_000, 10_000, 100_000, 400_000), (1_000, 10_000), (1_000,))
-    seconds = {"smoke": 12.0, "quick": 20.0, "full": 25.0}[size]
+    seconds = {"smoke": 12.0, "quick": 20.0, "full": 20.0}[size]
 
     def make(rate: int) -> Sequence[Contestant]:
         from bench.experiments.rivals import available

@@ -1,7 +1,7 @@
 """Where Cepheid is not the first, and where a paper's shape does not hold: each with what a person says about it.
 
 Reasons are in bench/reasons.toml, apart from what is generated: a table for each experiment, in it a text by the name
-of the contestant that is ahead, or `not_held` for the paper's claim.
+of the contestant that is ahead ("*" for all of them), or `not_held` for the paper's claim.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ YARDSTICKS = (
     "Beside contestants that answer the same query. Left out are yardsticks: pipelines with nothing in the engine's "
     "place, and the papers' plans in a kernel that has one query built in. Ahead by less than 5% is a tie."
 )
+EVERY = "*"
 NO_REASON = "**no reason is written down yet**"
 Reasons = Mapping[str, Mapping[str, str]]
 
@@ -87,8 +88,10 @@ def lagging_lines(found: Sequence[tuple[Experiment, Summary]], reasons: Reasons)
     text = ["", "<a id='not-first'></a>", "", "## Where Cepheid is not the first", "", YARDSTICKS, ""]
     rows = []
     for experiment, summary in found:
-        for each in lagging(experiment, summary):
-            why = reasons.get(experiment.name, {}).get(each.contestant, NO_REASON)
+        told = reasons.get(experiment.name, {})
+        # One reason for all of them: the one that is furthest ahead stands for the others.
+        for each in lagging(experiment, summary)[: 1 if EVERY in told else None]:
+            why = told.get(each.contestant) or told.get(EVERY) or NO_REASON
             place = f"x{each.ratio:,.2f} at {each.where}; in {each.cases} of {each.of} cases"
             rows.append(f"| [{experiment.name}](#{experiment.name}) | {each.contestant} | {place} | {one_line(why)} |")
     if not rows:

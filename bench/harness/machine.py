@@ -45,13 +45,17 @@ def package_version(name: str) -> str | None:
 
 
 def commit_of(checkout: Path) -> str:
-    """The commit a checkout stands at, with a plus where sources differ from it; results do not count."""
+    """The last commit that changed what is measured, with a plus where files differ from it.
+
+    Results do not count, so that those of a run that goes on after they were committed are still of one commit.
+    """
     git = ["git", "-C", str(checkout)]
-    name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    measured = ["src", "bench", ":!bench/results", ":!bench/RESULTS.md"]
+    measured = ["src", "bench", ":!bench/results", ":!bench/RESULTS.md", ":!bench/reasons.toml"]
+    last = [*git, "log", "-1", "--format=%h", "--", *measured]
+    name = subprocess.run(last, capture_output=True, text=True, check=False)
     changed = subprocess.run(
         [*git, "status", "--porcelain", "--", *measured], capture_output=True, text=True, check=False
     )
-    if name.returncode != 0:
+    if name.returncode != 0 or not name.stdout.strip():
         return "unknown"
     return name.stdout.strip() + ("+" if changed.stdout.strip() else "")

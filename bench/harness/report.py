@@ -7,6 +7,7 @@ about a row (why Cepheid is not the first, what is planned) is kept apart, in be
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from bench.harness.store import PUBLISHED, read_results
 from bench.harness.summary import Summary
 from bench.harness.worlds import calibration_lines
 
+NO_NUMBER = re.compile(r"\b(?:x?nan|x?inf)\b")
 REPORT = PUBLISHED.parent / "RESULTS.md"
 INTRODUCTION = """# Results
 
@@ -109,7 +111,7 @@ def judged(experiment: Experiment, summary: Summary) -> Verdict:
         verdict = experiment.judge(summary)
     except (ZeroDivisionError, IndexError, KeyError, ValueError, TypeError) as problem:
         return Verdict("too little was run", None, str(problem))
-    return Verdict(verdict.number, None, "too little was run") if "nan" in verdict.number.split() else verdict
+    return Verdict(verdict.number, None, "too little was run") if NO_NUMBER.search(verdict.number) else verdict
 
 
 def describe_machine(facts: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from bench.harness.summary import Summary, disagreement, summarise
 
 ROUNDS = {"smoke": 1, "quick": 3, "full": 9}
 LEAST_ROUNDS = {"smoke": 1, "quick": 1, "full": 3}
+OVERTIME = 3.0  # times an experiment's share, after which the cases that are left get a word instead of a run
 SHARE = 0.7  # of a case's time that one run of one contestant may take; a slower one is left out of heavier cases
 
 
@@ -42,6 +43,9 @@ def run_experiment(experiment: Experiment, size: str, seconds: float, again: boo
     course = Course()
     for number, case in enumerate(cases):
         if case.key in done:
+            continue
+        if size != "smoke" and time.monotonic() > deadline + (OVERTIME - 1) * seconds:
+            done[case.key] = [left_out_row(case, "all", f"{case.key}: no time was left for it")]
             continue
         allowed = max(1.0, (deadline - time.monotonic()) / (len(cases) - number))
         budget = Budget(allowed, ROUNDS[size], LEAST_ROUNDS[size], size != "smoke")

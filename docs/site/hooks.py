@@ -13,7 +13,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r'(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?(?:\s+"[^"]*")?\)')
 _COPIED = "img/from-elsewhere"
 _FROM_THE_NETWORK = "https://unpkg.com/iframe-worker/shim"
 _SEARCH = "assets/search-from-disk.js"
