@@ -271,7 +271,9 @@ def test_a_budget_is_kept():
     timed = timed_of(events, True)
     low, high = bounds(timed, 2, NO_WINDOW) or ([], [])
     keys = np.array([2 * 3 + 1])
-    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), Effort(10.0, 0.0, 0.0, 1.0))[3] > 10.0
+    assert (
+        exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), Effort(10.0, 0.0, 0.0, 1.0))[3] > 10.0
+    )
     assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), EFFORT)[3] == 0.0
 
 

@@ -3,8 +3,8 @@
 A rival that could disturb several gaps ties them together. Taken as one rival for each of its gaps, all independent, it
 gives an upper bound, since (1 - p)(1 - q) >= 1 - p - q, for what the simple case costs: sums over pairs of instants.
 What that is too much by is at most the quotient of both sides where p and q are largest: a lower bound.
-Without holes in the intervals a rival can avoid all its gaps at some instants of the match iff it can avoid each of them
-(an interval that lies in two gaps holds the instant between them), so that the range is exact even so.
+Without holes in the intervals a rival can avoid all its gaps at some instants of the match iff it can avoid each of
+them (an interval that lies in two gaps holds the instant between them), so that the range is exact even so.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def bounds_cost(low: Int64s, high: Int64s, window: int, keys: Int64s) -> float:
     return total
 
 
-@kernel(types.Tuple((types.float64, types.float64, types.int64, types.int64))(TIMED, *(INT64S,) * 3, types.int64, INT64S))
+@kernel(
+    types.Tuple((types.float64, types.float64, types.int64, types.int64))(TIMED, *(INT64S,) * 3, types.int64, INT64S)
+)
 def bounds_of(
     timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s
 ) -> tuple[float, float, int, int]:

@@ -83,9 +83,7 @@ def shape_of_match(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, hi
 
 
 @borrowing(types.int64(TIMED, MEMORY, INT64S, INT64S, INT64S, INT64S))
-def shape_with_rivals(
-    timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s, keys: Int64s
-) -> int:
+def shape_with_rivals(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s, keys: Int64s) -> int:
     """The same with its rivals, who surely happened; their keys as `Rivals` has them."""
     size, gaps, start = shape_of_match(timed, memory, chosen, low, high), len(chosen) + 1, low[0]
     if size == 0 or size + 3 * len(keys) > LONGEST:

@@ -3,8 +3,8 @@
 At instants s < t < u a rival of both gaps is harmless if it comes by s, at t, or from u on: P(T <= s) + P(T = t) +
 P(T >= u), and so on for longer matches. The terms in between are the same for all instants t between two at which a
 rival begins or ends. So instants of the events in between are taken stretch by stretch, not one by one: for each choice
-of stretches the rivals' factors are a function of s and u. Where a rival disturbs one of the gaps beside an event and not
-the other, a stretch is one instant.
+of stretches the rivals' factors are a function of s and u. Where a rival disturbs one of the gaps beside an event and
+not the other, a stretch is one instant.
 
 That is exact. It is quadratic in the width of the intervals; by the number k of stretches it grows as the number of
 choices, k for three events, k (k + 1) / 2 for four, while going through instants grows with the width, and remembering
@@ -116,18 +116,17 @@ def has_stretches(job: RivalTables, uniform: bool) -> bool:
     return True
 
 
-@borrowing(types.boolean(RIVAL_TABLES, types.int64, types.int64))
+@borrowing(types.boolean(RIVAL_TABLES, types.int64, types.int64), inline=True)
 def begins_stretch(job: RivalTables, step: int, instant: int) -> bool:
     """Does it matter to an ambiguous rival whether the event happens at this instant or at the one before?"""
-    base, place = job.singles[len(job.low) + 1], job.offset[step] + instant
+    base, place, begins = job.singles[len(job.low) + 1], job.offset[step] + instant, False
     for which in range(job.disturbs.shape[0]):
-        before, behind = job.disturbs[which, step], job.disturbs[which, step + 1]
+        before, behind = job.disturbs[which, step] != 0, job.disturbs[which, step + 1] != 0
         if before and behind:
-            if job.point[base + which, place] != job.point[base + which, place - 1]:
-                return True
-        elif (before or behind) and job.before[base + which, place] != job.before[base + which, place - 1]:
-            return True
-    return False
+            begins = begins or job.point[base + which, place] != job.point[base + which, place - 1]
+        elif before or behind:
+            begins = begins or job.before[base + which, place] != job.before[base + which, place - 1]
+    return begins
 
 
 @kernel(STRETCHES(RIVAL_TABLES))
@@ -209,7 +208,7 @@ def new_sums(job: RivalTables) -> Sums:
     return sums
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64))
+@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64), inline=True)
 def fill_gap(job: RivalTables, sums: Sums, step: int) -> None:
     """The table of a gap that some rivals disturb alone."""
     low, high, width = job.low[step], job.high[step], job.high[step] - job.low[step] + 1
@@ -223,7 +222,7 @@ def fill_gap(job: RivalTables, sums: Sums, step: int) -> None:
             sums.table[base + index] = sums.shares[index] * job.weight[place + index]
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64, types.int64, types.int64, FLOAT64S))
+@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64, types.int64, types.int64, FLOAT64S), inline=True)
 def follow(job: RivalTables, sums: Sums, step: int, start: int, stop: int, found: Float64s) -> None:
     """P(all up to event `step` come in order in their stretches), for its instants start .. stop: found[0] and on."""
     before, low, high = sums.reach[step - 1], sums.start[step - 1], sums.stop[step - 1]
@@ -248,7 +247,7 @@ def follow(job: RivalTables, sums: Sums, step: int, start: int, stop: int, found
             target[index] += share * chances[index]
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64, types.int64, types.int64))
+@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64, types.int64, types.int64), inline=True)
 def enter(job: RivalTables, sums: Sums, step: int, start: int, stop: int) -> None:
     """Takes a stretch for an event in between."""
     sums.start[step], sums.stop[step] = start, stop
@@ -263,7 +262,7 @@ def enter(job: RivalTables, sums: Sums, step: int, start: int, stop: int) -> Non
         sums.spared[step, which] = sums.spared[step - 1, which] + happened
 
 
-@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64))
+@borrowing(types.void(RIVAL_TABLES, SUMS, types.int64), inline=True)
 def close(job: RivalTables, sums: Sums, stop: int) -> None:
     """Adds up, for the choice of stretches at hand, the instants of the last event up to `stop`."""
     final, base = len(job.low) - 1, job.singles[len(job.low) + 1]

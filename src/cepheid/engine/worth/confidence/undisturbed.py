@@ -35,6 +35,7 @@ from cepheid.engine.worth.confidence.stretches import by_stretches, has_stretche
 Int64s = npt.NDArray[np.int64]
 
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
+CHEAP = 1e5  # steps of stretches, below which nobody asks whether there is a cheaper way
 VECTOR = 4.0  # so many steps of stretches take as long as one of the sweep
 PAY = 20.0  # bounds are tried where the sum takes so many times as long...
 PAY_FOR_LEAST = 2.0  # ... or so many, where a confidence is asked for that they may show to be out of reach
@@ -118,8 +119,10 @@ def exclusive(
         total, earliest, latest = by_pairs_of_instants(job)
         return total, earliest, latest, 0.0
     stretched, parts = has_stretches(job, are_uniform(timed, len(chosen) + 1, keys)), stretches(job)
-    cost = min(sweep_cost(job, job.coupled), SLOWER * enumeration_cost(job))
     by_stretch = stretches_cost(job, parts) / VECTOR if stretched else np.inf
+    cost = by_stretch
+    if by_stretch > CHEAP:
+        cost = min(sweep_cost(job, job.coupled), SLOWER * enumeration_cost(job))
     cheaper = bounds_cost(low, high, window, keys) / VECTOR
     pays = min(cost, by_stretch) > (PAY_FOR_LEAST if effort.least > 0.0 else PAY) * cheaper
     if (pays or bound <= effort.tolerance) and cheaper <= effort.budget and without_holes(timed, chosen, keys):
