@@ -209,6 +209,9 @@ class MissingOptions:
     missing_last: bool = option(False, flag)  # may the last event be missing, too?
 
 
+TOLERANCE = 1e-9  # by how much a confidence may be off that bounds give instead of a sum
+
+
 @dataclass(frozen=True)
 class ImpreciseOptions:
     """Where times are intervals."""

@@ -22,13 +22,13 @@ from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS
 from cepheid.engine.worth.spans import SPANS, Spans, edges_in_instants
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
+from cepheid.plan.options import TOLERANCE
 from cepheid.plan.physical import Plan
 
 Float64s = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # a confidence or a probability that reaches its threshold but for rounding has reached it
 MAX_COST = 1e9  # steps for the confidence of one match
-TOLERANCE = 1e-9  # by how much a confidence may be off that bounds give instead of a sum
 
 
 class Worth(NamedTuple):

@@ -183,7 +183,7 @@ class Swept(NamedTuple):
     low: int
     high: int
     slots: Int64s  # the ambiguous rivals that may or may not have happened
-    count: int  # how many these are
+    held: int  # how many these are
     chances: Rows
 
 
@@ -262,9 +262,9 @@ def spread_states(
 @kernel(SWEPT(RIVAL_TABLES, WEIGHING, types.int64, SWEPT, types.int64))
 def sweep_on(job: RivalTables, weighing: Weighing, step: int, before: Swept, limit: int) -> Swept:
     """One event further, by `limit` at the latest; without instants, if there is no time for it."""
-    ambiguous, slots, known = job.disturbs.shape[0], before.slots, 1 << before.count
+    ambiguous, slots, known = job.disturbs.shape[0], before.slots, 1 << before.held
     low, high = max(job.low[step], before.low + 1), min(job.high[step], limit)
-    count = admit(job, step, slots, before.count) if ambiguous else 0
+    count = admit(job, step, slots, before.held) if ambiguous else 0
     now = np.zeros((max(high - low + 1, 0), 1 << count))
     if low > high:
         return Swept(low, high, slots, count, now)
@@ -312,9 +312,9 @@ def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, fir
         part = 0.0
         if ambiguous > 0:
             later(job, first_from, instant, moved)
-        for state in range(1 << now.count):
+        for state in range(1 << now.held):
             share = now.chances[instant - now.low, state]
-            for slot in range(now.count):
+            for slot in range(now.held):
                 if state & (1 << slot) == 0:
                     share *= moved[now.slots[slot]]
             part += share

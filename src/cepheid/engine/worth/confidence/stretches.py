@@ -45,13 +45,14 @@ class Sums(NamedTuple):
 
     start: Int64s  # the stretch at hand of each event: its first and its last instant...
     stop: Int64s
-    index: Int64s  # ... and its number
+    number: Int64s  # ... and its number
     reach: Rows  # P(the events up to j come in order in their stretches, j at each instant)
     spared: Rows  # for each ambiguous rival: P(it has happened by event j without harm)
     order: Int64s  # the ambiguous rivals, the latest to begin first
     later: Rows  # row k: P(none of the first k of them comes before each instant of the last event)
     gap: Int64s  # for each gap where its table begins in `table`; -1: nobody disturbs it alone
     table: Float64s  # P(the event behind it happens at t, and no rival of this gap alone lies between s and t)
+    summed: bool  # the same for all instants s of the event before it from one on to the end of its stretch
     shares: Float64s  # for each instant of the last event: for one choice of stretches...
     alone: Float64s  # ... for one instant of the first event...
     total: Float64s  # ... and for all of them
@@ -59,7 +60,20 @@ class Sums(NamedTuple):
 
 STRETCHES = types.NamedUniTuple(INT64S, 2, Stretches)
 SUMS = types.NamedTuple(
-    (INT64S, INT64S, INT64S, FLOAT64_ROWS, FLOAT64_ROWS, INT64S, FLOAT64_ROWS, INT64S, *(FLOAT64S,) * 4), Sums
+    (
+        INT64S,
+        INT64S,
+        INT64S,
+        FLOAT64_ROWS,
+        FLOAT64_ROWS,
+        INT64S,
+        FLOAT64_ROWS,
+        INT64S,
+        FLOAT64S,
+        types.boolean,
+        *(FLOAT64S,) * 3,
+    ),
+    Sums,
 )
 
 
@@ -165,12 +179,12 @@ def stretches_cost(job: RivalTables, parts: Stretches) -> float:
     total = choices * (2 + 0.5 * job.disturbs.shape[0])
     for step in range(1, final + 1):
         if job.singles[step] < job.singles[step + 1]:  # sums over pairs of instants
-            total += choices * (job.high[step - 1] - job.low[step - 1] + 1.0) * (0.2 if step > 1 else 0.0)
-    return total * (job.high[0] - job.low[0] + 1.0) * (job.high[final] - job.low[final] + 1.0)
+            total += choices * (job.high[step - 1] - job.low[step - 1] + 1.0) * (0.2 if step > 1 and final > 2 else 0.0)
+    return float(total * (job.high[0] - job.low[0] + 1.0) * (job.high[final] - job.low[final] + 1.0))
 
 
-@kernel(SUMS(RIVAL_TABLES))
-def new_sums(job: RivalTables) -> Sums:
+@kernel(SUMS(RIVAL_TABLES, STRETCHES))
+def new_sums(job: RivalTables, parts: Stretches) -> Sums:
     """Room for the sums, and all that does not depend on the stretches."""
     length, ambiguous, base = len(job.low), job.disturbs.shape[0], job.singles[len(job.low) + 1]
     final, widest, size = length - 1, 0, 0
@@ -198,6 +212,7 @@ def new_sums(job: RivalTables) -> Sums:
         later,
         gap,
         np.zeros(size),
+        length == 3 and gap[1] < 0 and gap[2] >= 0,  # then the middle event may come at any time after the first
         np.zeros(max(widest, last)),
         np.zeros(last),
         np.zeros(last),
@@ -205,6 +220,8 @@ def new_sums(job: RivalTables) -> Sums:
     for step in range(1, length):
         if gap[step] >= 0:
             fill_gap(job, sums, step)
+    if sums.summed:
+        sum_stretches(job, parts, sums)
     return sums
 
 
@@ -222,6 +239,21 @@ def fill_gap(job: RivalTables, sums: Sums, step: int) -> None:
             sums.table[base + index] = sums.shares[index] * job.weight[place + index]
 
 
+@borrowing(types.void(RIVAL_TABLES, STRETCHES, SUMS))
+def sum_stretches(job: RivalTables, parts: Stretches, sums: Sums) -> None:
+    """Adds up the table of the last of two gaps over the middle event's instants, from the end of each stretch."""
+    width = job.high[2] - job.low[2] + 1
+    for now in range(parts.first[1], parts.first[2] - 1):
+        for instant in range(parts.begin[now + 1] - 1, parts.begin[now] - 1, -1):
+            base, weight = sums.gap[2] + (instant - job.low[1]) * width, job.weight[job.offset[1] + instant]
+            row, behind = sums.table[base : base + width], sums.table[base + width : base + 2 * width]
+            for index in range(width):
+                row[index] *= weight
+            if instant + 1 < parts.begin[now + 1]:
+                for index in range(width):
+                    row[index] += behind[index]
+
+
 @borrowing(types.void(RIVAL_TABLES, SUMS, types.int64, types.int64, types.int64, FLOAT64S), inline=True)
 def follow(job: RivalTables, sums: Sums, step: int, start: int, stop: int, found: Float64s) -> None:
     """P(all up to event `step` come in order in their stretches), for its instants start .. stop: found[0] and on."""
@@ -229,11 +261,19 @@ def follow(job: RivalTables, sums: Sums, step: int, start: int, stop: int, found
     base, place = job.low[step - 1], job.offset[step]
     if sums.gap[step] < 0:
         total, reached = 0.0, low - 1
-        for instant in range(start, stop + 1):
+        for instant in range(start, min(stop, high + 1) + 1):
             while reached < instant - 1 and reached < high:
                 reached += 1
                 total += before[reached - base]
             found[instant - start] = total * job.weight[place + instant]
+        while reached < high and reached < stop - 1:
+            reached += 1
+            total += before[reached - base]
+        begin = max(start, high + 2)
+        if begin <= stop:  # behind the whole stretch: over slices, then several steps are done at a time
+            weights, target = job.weight[place + begin : place + stop + 1], found[begin - start : stop - start + 1]
+            for index in range(stop - begin + 1):
+                target[index] = total * weights[index]
         return
     width = job.high[step] - job.low[step] + 1
     for index in range(stop - start + 1):
@@ -277,7 +317,14 @@ def close(job: RivalTables, sums: Sums, stop: int) -> None:
     if start > stop or whole == 0.0:
         return
     shares, size, column = sums.shares, stop - start + 1, start - job.low[final]
-    follow(job, sums, final, start, stop, shares)
+    if sums.summed:
+        weight = sums.reach[0, sums.start[0] - job.low[0]]
+        begin = sums.gap[final] + (middle - job.low[1]) * (job.high[final] - job.low[final] + 1) + column
+        row = sums.table[begin : begin + size]
+        for index in range(size):
+            shares[index] = weight * row[index]
+    else:
+        follow(job, sums, final, start, stop, shares)
     count = 0
     while count < len(sums.order) and job.first[base + sums.order[count]] > middle:
         count += 1
@@ -310,10 +357,10 @@ def follow_first(job: RivalTables, parts: Stretches, sums: Sums, first: int) -> 
     for which in range(job.disturbs.shape[0]):
         sums.spared[0, which] = job.before[base + which, job.offset[0] + first]
     step = 1
-    sums.index[1] = parts.first[1]
+    sums.number[1] = parts.first[1]
     while step > 0:
-        now = sums.index[step]
-        sums.index[step] += 1
+        now = sums.number[step]
+        sums.number[step] += 1
         start, end = parts.begin[now], 0
         if now + 1 < parts.first[step + 1]:
             start, end = max(start, sums.start[step - 1] + 1), min(parts.begin[now + 1], stop) - 1
@@ -325,13 +372,13 @@ def follow_first(job: RivalTables, parts: Stretches, sums: Sums, first: int) -> 
                 close(job, sums, stop)
             else:
                 step += 1
-                sums.index[step] = parts.first[step]
+                sums.number[step] = parts.first[step]
 
 
 @kernel(types.Tuple((types.float64, types.int64, types.int64))(RIVAL_TABLES, STRETCHES))
 def by_stretches(job: RivalTables, parts: Stretches) -> tuple[float, int, int]:
     """The probability and the tightest range."""
-    final, sums = len(job.low) - 1, new_sums(job)
+    final, sums = len(job.low) - 1, new_sums(job, parts)
     edged = job.singles[1] > 0 or job.singles[final + 1] < job.singles[final + 2]
     earliest, latest, total = job.high[0] + 1, job.low[final] - 1, 0.0
     for first in range(job.low[0], job.high[0] + 1):
