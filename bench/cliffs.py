@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,18 +121,41 @@ def construction() -> Iterator[Row]:
     yield Row("[lo, hi] by construction", points)
 
 
+def several_places(events: int, delta: int, window: int, components: int, regular: bool = True) -> Point:
+    """Next match of components that all take every tenth event; beside it, components that take others each.
+
+    Without regular distances no two matches look alike, so that each is judged.
+    """
+    table = imprecise_series(events, half_width=delta).events
+    if not regular:
+        random = np.random.default_rng(1)
+        off, narrower = random.integers(-4, 5, events), random.integers(0, min(delta, 2) + 1, events)
+        for name, sign in (("lower", 1), ("upper", -1)):
+            shifted = np.asarray(table.column(name)) + off + sign * narrower
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(shifted))
+    calls = []
+    for divisors in ((10,) * components, (32, 37, 41, 43, 47)[:components]):
+        text = imprecise_query(divisors=divisors, window=window)
+        names = ", ".join(f"e{place}" for place in range(1, components + 1))
+        text = text.replace(" WITHIN", f" AND skip_till_next_match({names}) WITHIN")
+        calls.append(match(table, text, lower="lower", upper="upper"))
+    return Point("delta", delta, events, *calls)
+
+
 def imprecise() -> Iterator[Row]:
-    """Imprecise times, next match, one event fits several places: by how far times may be off; smooth: one place."""
-    points = []
-    for delta, events in ((5, 20_000), (10, 20_000), (20, 20_000), (30, 10_000), (40, 10_000)):
-        table = imprecise_series(events, half_width=delta).events
-        calls = []
-        for divisors in ((10, 10, 10), (32, 37, 41)):
-            text = imprecise_query(divisors=divisors, window=100)
-            text = text.replace(" WITHIN", " AND skip_till_next_match(e1, e2, e3) WITHIN")
-            calls.append(match(table, text, lower="lower", upper="upper"))
-        points.append(Point("delta", delta, events, *calls))
-    yield Row("imprecise, several places", points)
+    """Imprecise times, next match, one event fits several places: by how far times may be off, window and length."""
+    sizes = ((5, 20_000), (10, 20_000), (20, 20_000), (30, 10_000), (40, 10_000), (60, 5_000))
+    yield Row("imprecise, several places", [several_places(events, delta, 100, 3) for delta, events in sizes])
+    sizes = ((5, 10_000), (10, 5_000), (20, 2_000), (40, 500))
+    points = [several_places(events, delta, 100, 3, regular=False) for delta, events in sizes]
+    yield Row("the same at irregular distances", points)
+    points = [
+        replace(several_places(2_000, 20, window, 3), axis="window", size=window) for window in (50, 100, 200, 400)
+    ]
+    yield Row("the same by window", points)
+    lengths = ((2, 5_000), (3, 2_000), (4, 500), (5, 200))
+    points = [replace(several_places(events, 10, 100, n, False), axis="components", size=n) for n, events in lengths]
+    yield Row("the same by components", points)
     points = []
     for samples in (20, 40, 80):
         random = np.random.default_rng(1)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cepheid.engine.data.timed import Timed, accumulate, between, onwards, up_to
 from cepheid.engine.worth.confidence.bounds import NO_WINDOW, tighten
+from cepheid.engine.worth.confidence.chain_bounds import at_most, bounds_of
 from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants
 from cepheid.engine.worth.confidence.order import (
     counted,
@@ -24,10 +25,12 @@ from cepheid.engine.worth.confidence.order import (
 )
 from cepheid.engine.worth.confidence.rival_tables import task
 from cepheid.engine.worth.confidence.shared_rivals import Weighing, enumerate_instants, swept, unweighed
-from cepheid.engine.worth.confidence.undisturbed import exclusive
+from cepheid.engine.worth.confidence.stretches import by_stretches, has_stretches, stretches, widened
+from cepheid.engine.worth.confidence.undisturbed import WITHIN, Effort, exclusive
 from strategies.intervals import weights
 
 Interval = tuple[int, list[float]]  # the first instant, and the probability of each
+EFFORT = Effort(1e9, 0.0, 0.0, 1.0)  # exact, whatever it takes
 WINDOWS = st.sampled_from([1, 2, 3, 4, 6, 9, NO_WINDOW])
 
 
@@ -150,7 +153,7 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
         return
     low, high = valid
     chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
-    total, first, last, cost = exclusive(timed, chosen, low, high, window, keys, unweighed(), 1e9)
+    total, first, last, cost = exclusive(timed, chosen, low, high, window, keys, unweighed(), EFFORT)
     assert cost == 0.0
     assert total == pytest.approx(expected, abs=1e-12)
     assert (total > 0.0) == (expected > 0.0)
@@ -162,6 +165,71 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
         found, first, last = way(job) if way is by_pairs_of_instants else way(job, unweighed())
         assert found == pytest.approx(expected, abs=1e-12)
         assert expected == 0.0 or (first, last) == (earliest, latest)
+
+
+@st.composite
+def crowded(draw: Any) -> tuple[list[Interval], int, int, list[tuple[int, int]]]:
+    """The same with longer matches, times uniform in wider intervals, and rivals of most gaps inside the match."""
+    length = draw(st.integers(3, 5))
+    rivals = draw(st.integers(1, 3 if length < 5 else 2))
+    events = []
+    for event in range(length + rivals):
+        around = 2 * event if event < length else draw(st.integers(0, 2 * length))
+        start, size = around + draw(st.integers(-2, 2)), draw(st.integers(1, 6 if length < 5 else 4))
+        events.append((start, [1.0 / size] * size))
+    pairs = []
+    for rival in range(length, length + rivals):
+        some = draw(st.just(set(range(1, length))) | st.sets(st.integers(1, length - 1)))
+        pairs += [(rival, gap) for gap in sorted(some)]
+    return events, length, draw(st.sampled_from([6, 9, NO_WINDOW])), pairs
+
+
+@given(crowded(), st.sampled_from([0.0, 1e-9, 0.01, 0.2]), st.sampled_from([0.0, 0.01, 0.1]))
+def test_stretches_and_bounds(
+    case: tuple[list[Interval], int, int, list[tuple[int, int]]], tolerance: float, least: float
+):
+    events, length, window, pairs = case
+    timed = timed_of(events, True)
+    valid = bounds(timed, length, window)
+    expected, earliest, latest = by_enumeration(events, length, window, pairs)
+    if valid is None:
+        assert expected == 0.0
+        return
+    low, high = valid
+    chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
+    for given_keys in (keys, widened(timed.lower, timed.upper, low, high, keys)):
+        job = task(timed, chosen, low, high, window, given_keys)
+        assert has_stretches(job, True)
+        found, first, last = by_stretches(job, stretches(job))
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert (found > 0.0) == (expected > 0.0)
+        assert expected == 0.0 or (first, last) == (earliest, latest)
+        fewest, most, first, last = bounds_of(timed, chosen, low, high, window, given_keys)
+        assert fewest - 1e-12 <= expected <= most + 1e-12
+        assert (most > 0.0) == (expected > 0.0)
+        assert expected == 0.0 or (first, last) == (earliest, latest)
+        ordered = ordered_within(timed, chosen, low, high, length, window, workspace(6, length))
+        assert expected <= ordered * at_most(timed, low, high, given_keys) + 1e-12
+    total, first, last, cost = exclusive(
+        timed, chosen, low, high, window, keys, unweighed(), Effort(1e9, tolerance, least, ordered)
+    )
+    if expected < least - 1e-12:
+        assert total < least
+    else:
+        assert total == pytest.approx(expected, abs=1e-12 + (tolerance if cost == WITHIN else 0.0))
+        assert expected == 0.0 or (first, last) == (earliest, latest)
+
+
+def test_bounds_are_enough_where_they_agree():
+    # All of the rival's instants but one lie in the first gap, which it then hardly ever leaves unharmed.
+    events: list[Interval] = [(0, [1.0]), (8, [0.5, 0.5]), (20, [1.0]), (1, [1 / 8] * 8)]
+    timed, keys = timed_of(events, True), np.array([3 * 4 + 1, 3 * 4 + 2])
+    low, high = bounds(timed, 3, NO_WINDOW) or ([], [])
+    for tolerance, state in ((0.0, 0.0), (0.2, WITHIN)):
+        effort = Effort(1e9, tolerance, 0.0, 1.0)
+        total, *_, cost = exclusive(timed, np.arange(3), low, high, NO_WINDOW, keys, unweighed(), effort)
+        assert cost == state
+        assert total == pytest.approx(1 / 16, abs=tolerance)
 
 
 @given(disturbed(), st.data())
@@ -180,7 +248,7 @@ def test_worlds_are_weighed_by_the_spans_of_their_gaps(
         return
     chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
     weighing = weighing_of(scores)
-    total, first, last, _ = exclusive(timed, chosen, *valid, window, keys, weighing, 1e9)
+    total, first, last, _ = exclusive(timed, chosen, *valid, window, keys, weighing, EFFORT)
     assert total == pytest.approx(expected, abs=1e-12)
     assert expected == 0.0 or (first, last) == (earliest, latest)
     job = task(timed, chosen, *valid, window, keys)
@@ -203,8 +271,10 @@ def test_a_budget_is_kept():
     timed = timed_of(events, True)
     low, high = bounds(timed, 2, NO_WINDOW) or ([], [])
     keys = np.array([2 * 3 + 1])
-    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), 10.0)[3] > 10.0
-    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), 1e6)[3] == 0.0
+    assert (
+        exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), Effort(10.0, 0.0, 0.0, 1.0))[3] > 10.0
+    )
+    assert exclusive(timed, np.arange(2), low, high, NO_WINDOW, keys, unweighed(), EFFORT)[3] == 0.0
 
 
 @given(imprecise(), imprecise(), st.integers(-2, 12), st.integers(-2, 12))

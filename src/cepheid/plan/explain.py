@@ -9,6 +9,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
 from cepheid.language.printing import component_text, expression_text, summary_text, to_text, window_text
 from cepheid.plan.operators import AUTO, Exchange, Spread
+from cepheid.plan.options import TOLERANCE
 from cepheid.plan.python_calls import run_as_python
 from cepheid.plan.statistics import Statistics
 
@@ -95,6 +96,9 @@ def _judged(plan: Plan) -> Iterator[str]:
         exact = plan.bound.schema.is_timed_exactly
         kind = "events that may not have happened by probability" if exact else "imprecise times by confidence"
         yield kind + (f" of at least {least:g}" if least is not None else "")
+        rivals = plan.bound.strategy is not s.Strategy.SKIP_TILL_ANY or plan.bound.negations
+        if rivals and not exact and not score.lossy and plan.match.engine == "intervals":
+            yield f"each exact, or within {plan.options.get('tolerance', TOLERANCE):g} by bounds"
 
 
 def _matched(plan: Plan) -> Iterator[str]:

@@ -209,6 +209,9 @@ class MissingOptions:
     missing_last: bool = option(False, flag)  # may the last event be missing, too?
 
 
+TOLERANCE = 1e-9  # by how much a confidence may be off that bounds give instead of a sum
+
+
 @dataclass(frozen=True)
 class ImpreciseOptions:
     """Where times are intervals."""
@@ -218,6 +221,7 @@ class ImpreciseOptions:
     unit: Any = field(default=None, metadata=takes(anything))  # the length of one instant
     max_width: int | None = option(None, number(1))  # instants of an interval
     max_cost: float | None = option(None, number(1))  # steps for the confidence of one match
+    tolerance: float | None = option(None, number(0, 1))  # by how much a confidence may be off
 
 
 @dataclass(frozen=True)

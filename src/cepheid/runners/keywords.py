@@ -76,6 +76,7 @@ class PlanKeywords(RoleKeywords, total=False):
     unit: Length | None
     max_width: int | None
     max_cost: float | None
+    tolerance: float | None  # by how much a confidence may be off
     method: Method
     max_matches: int
     max_bytes: int | None  # by how much the memory of the process may grow

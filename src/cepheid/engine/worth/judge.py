@@ -13,25 +13,29 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
-from cepheid.engine.kernels.compile import called_by_address
+from cepheid.engine.kernels.compile import borrowing, called_by_address
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, standing
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.worth.confidence.alternatives import alternatives
 from cepheid.engine.worth.confidence.memory import (
+    BOUNDED,
     CONFIDENCE,
     EARLIEST,
     LATEST,
-    UNKNOWN,
+    MEMORY,
+    Memory,
     fits_decide,
     is_known,
     place_in_memory,
     remember,
     shape_of,
+    shape_with_rivals,
 )
 from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within
 from cepheid.engine.worth.confidence.rivals import RIVALS, Rivals, has_rivals, rivals
 from cepheid.engine.worth.confidence.shared_rivals import Weighing, unweighed
+from cepheid.engine.worth.confidence.undisturbed import WITHIN, Effort
 from cepheid.engine.worth.expected import expected, expected_cost, possible_everywhere
 from cepheid.engine.worth.worth import WORTH, Worth
 
@@ -63,17 +67,30 @@ def score(
             return 0.0, 0.0, 0, 0, cost
         probability = expected(timed, spans, chosen, low, high, table, window, room)
         return probability, min(ordered, 1.0), low[0], high[length - 1], 0.0
-    scores = Weighing(spans.score, spans.first, table)
-    probability, earliest, latest, cost = alternatives(
-        timed, chosen, low, high, window, found, stand, scores, worth.budget
-    )
+    scores, effort = Weighing(spans.score, spans.first, table), Effort(worth.budget, 0.0, 0.0, 1.0)
+    probability, earliest, latest, cost = alternatives(timed, chosen, low, high, window, found, stand, scores, effort)
     if cost > 0.0:
         return 0.0, 0.0, 0, 0, cost
     possible = unweighed() if everywhere else Weighing(spans.indicator, spans.first, table)
-    confidence, earliest, latest, cost = alternatives(
-        timed, chosen, low, high, window, found, stand, possible, worth.budget
-    )
+    confidence, earliest, latest, cost = alternatives(timed, chosen, low, high, window, found, stand, possible, effort)
     return probability, confidence, earliest, latest, cost
+
+
+RECALLED = types.Tuple((types.boolean, types.float64, types.int64, types.int64))
+
+
+@borrowing(RECALLED(WORTH, MEMORY, types.int64, types.int64))
+def recalled(worth: Worth, memory: Memory, size: int, start: int) -> tuple[bool, float, int, int]:
+    """Is the shape at hand known? Then its confidence and its range, from the match's first valid instant on."""
+    if size == 0:
+        return False, 0.0, 0, 0
+    slot = place_in_memory(memory, size)
+    if not is_known(memory, slot, size):
+        return False, 0.0, 0, 0
+    values = memory.values[slot]
+    if values[BOUNDED] != 0.0 and values[CONFIDENCE] >= worth.least[0]:
+        memory.bounded[0] += 1
+    return True, values[CONFIDENCE], start + int(values[EARLIEST]), start + int(values[LATEST])
 
 
 @called_by_address(
@@ -120,15 +137,15 @@ def judge(
         chosen[index] = nodes.entries[chain[index], EVENT]
         holes |= timed.holes[chosen[index]]
         exist *= timed.exists[chosen[index]]  # independently of all else
-    memory, slot, size = room.memory, UNKNOWN, 0
-    if missing == 0 and not worth.scored and fits_decide(program, timed.compared):
+    if exist == 0.0:
+        return 0.0, 0.0, 0, 0, 0.0
+    memory, size, alike = room.memory, 0, missing == 0 and not worth.scored and not program.judged
+    decided = alike and fits_decide(program, timed.compared)
+    if decided:
         size = shape_of(timed, stacks, memory, part, chosen, low, high)
-    if size > 0:
-        slot = place_in_memory(memory, size)
-        if is_known(memory, slot, size):
-            earliest = low[0] + int(memory.values[slot, EARLIEST])
-            latest = low[0] + int(memory.values[slot, LATEST])
-            return 1.0, memory.values[slot, CONFIDENCE] * exist, earliest, latest, 0.0
+        known, confidence, earliest, latest = recalled(worth, memory, size, low[0])
+        if known:
+            return 1.0, confidence * exist, earliest, latest, 0.0
     ordered = ordered_within(timed, chosen, low, high, length, worth.window, room)
     if ordered * exist < worth.least[0]:
         return 0.0, 0.0, 0, 0, 0.0
@@ -144,12 +161,21 @@ def judge(
         probability, confidence, earliest, latest, cost = score(
             timed, worth, chosen, low, high, table, found, stand, simple, room
         )
-        return probability * exist, confidence * exist, earliest, latest, cost
+        return probability * exist, confidence * exist, earliest, latest, max(cost, 0.0)
     if simple > 0.0 and len(found.keys) == 0:
         return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
+    if alike and not decided:
+        size = shape_with_rivals(timed, memory, chosen, low, high, found.keys)
+        known, confidence, earliest, latest = recalled(worth, memory, size, low[0])
+        if known:
+            return 1.0, confidence * exist, earliest, latest, 0.0
+    effort = Effort(worth.budget, worth.tolerance, worth.least[0] / exist, ordered if holes == 0 else 1.0)
     confidence, earliest, latest, cost = alternatives(
-        timed, chosen, low, high, worth.window, found, stand, unweighed(), worth.budget
+        timed, chosen, low, high, worth.window, found, stand, unweighed(), effort
     )
-    if size > 0 and cost == 0.0:
-        remember(memory, slot, size, low[0], confidence, earliest, latest)
-    return 1.0, confidence * exist, earliest, latest, cost
+    if cost == WITHIN and confidence * exist >= worth.least[0]:
+        memory.bounded[0] += 1
+    if size > 0 and cost <= 0.0 and confidence > 0.0:
+        slot = place_in_memory(memory, size)
+        remember(memory, slot, size, low[0], confidence, earliest, latest, cost == WITHIN)
+    return 1.0, confidence * exist, earliest, latest, max(cost, 0.0)

@@ -22,6 +22,7 @@ from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS
 from cepheid.engine.worth.spans import SPANS, Spans, edges_in_instants
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
+from cepheid.plan.options import TOLERANCE
 from cepheid.plan.physical import Plan
 
 Float64s = npt.NDArray[np.float64]
@@ -39,6 +40,7 @@ class Worth(NamedTuple):
     least: Float64s  # [0]: the smallest confidence to report, which TOP k raises; [1]: where it begins
     best: Float64s  # for TOP k room for the k best confidences of a partition, see `top`
     budget: float  # how many steps the judgement of one match may take
+    tolerance: float  # by how much a confidence may be off
     scored: bool  # may events be missing?
     score: float  # the smallest probability to report...
     threshold: float  # ... and its logarithm
@@ -56,6 +58,7 @@ WORTH = types.NamedTuple(
         types.boolean,
         FLOAT64S,
         FLOAT64S,
+        types.float64,
         types.float64,
         types.boolean,
         types.float64,
@@ -94,6 +97,7 @@ def worth_of(plan: Plan, step: int, compared: int) -> Worth:
         np.full(2, float(given or 0.0) - ROUNDING),
         np.zeros(competing(plan, compared)),
         float(plan.options.get("max_cost", MAX_COST)),
+        float(plan.options.get("tolerance", TOLERANCE)),
         scored,
         score,
         float(np.log(score)) if score > 0 else -np.inf,

@@ -32,7 +32,7 @@ VERSION = 4  # of the format of the state
 ALONE = ""  # the name of a query that has none
 _log = logging.getLogger("cepheid.stream")
 # Options that decide what is found.
-_DECIDING = ("missing_last", "confidence", "probabilities", "unit", "max_width", "max_cost")
+_DECIDING = ("missing_last", "confidence", "probabilities", "unit", "max_width", "max_cost", "tolerance")
 
 
 @dataclass(frozen=True)

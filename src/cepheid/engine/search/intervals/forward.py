@@ -34,14 +34,20 @@ from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
 from cepheid.engine.search.intervals.results import (
+    ASKED,
+    BOUNDED,
     COUNTERS,
+    DONE,
     EVALUATED,
+    FULL,
     JUDGED,
     OVERFLOW,
     PARTIAL,
     PEAK,
     REPORTED,
     RESULTS,
+    STOPPED,
+    Asked,
     Results,
     grown_numbers,
     is_full,
@@ -50,7 +56,7 @@ from cepheid.engine.search.intervals.results import (
     with_room,
 )
 from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.confidence.order import ordered_within, precedes, workspace
+from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within, precedes, workspace
 from cepheid.engine.worth.edges import CERTAIN, CLOSED
 from cepheid.engine.worth.judge import judge
 from cepheid.engine.worth.spans import best_of
@@ -76,10 +82,11 @@ class Path(NamedTuple):
     cursor: Int64s
     stop: Int64s
     nearest: Int64s  # the latest time of the next event, as far as it is known
+    depth: Int64s  # one number: how many events are chosen
 
 
 PATH = types.NamedTuple(
-    (INT64_ROWS, INT64_ROWS, *(INT64S,) * 4, FLOAT64S, FLOAT64S, *(INT64S,) * 4),
+    (INT64_ROWS, INT64_ROWS, *(INT64S,) * 4, FLOAT64S, FLOAT64S, *(INT64S,) * 5),
     Path,
 )
 
@@ -100,6 +107,7 @@ def new_path(size: int) -> Path:
         np.zeros(size + 1, np.int64),
         np.zeros(size + 1, np.int64),
         np.zeros(size + 1, np.int64),
+        np.zeros(1, np.int64),
     )
 
 
@@ -122,6 +130,7 @@ def longer_path(path: Path) -> Path:
         grown(path.cursor),
         grown(path.stop),
         grown(path.nearest),
+        path.depth,
     )
 
 
@@ -220,10 +229,161 @@ def may_end(worth: Worth, path: Path, depth: int) -> bool:
     return bool(bound > -np.inf and bound >= worth.threshold)
 
 
+class Forward(NamedTuple):
+    """What the search reads, and room for what is growing; kernels put it together, since it holds functions."""
+
+    timed: Timed
+    worth: Worth
+    stacks: Stacks
+    program: Program
+    columns: Columns
+    predicate: Any
+    nodes: Nodes
+    room: Workspace
+    steps: Int64s  # 0, 1, 2 and so on
+    counters: Int64s
+    cost: Float64s  # one number: above 0, what a confidence costs that is too expensive
+
+
+FORWARD = types.NamedTuple(
+    (TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, WORKSPACE, INT64S, INT64S, FLOAT64S), Forward
+)
+NOBODY = -1
+
+
+@borrowing(types.int64(FORWARD, PATH, types.int64))
+def next_event(search: Forward, path: Path, part: int) -> int:
+    """The next event to try at the end of the path; NOBODY, where all were tried: then the path is shorter, or aims on.
+
+    One that cannot come there is passed over: it is in the path, or too late.
+    """
+    depth, nodes = path.depth[0], search.nodes
+    source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
+    if path.cursor[depth] >= path.stop[depth]:
+        # All that could fill this place has been tried; now the next one that may come behind.
+        left = source >= 0 and nodes.closed[depth - 1] == 0  # an open group that may not be left
+        timed, worth, stacks, program = search.timed, search.worth, search.stacks, search.program
+        if left or not aim(timed, worth, stacks, program, path, part, depth, goal + 1, False):
+            path.depth[0] -= 1
+        return NOBODY
+    event = search.stacks.member[path.cursor[depth]]
+    path.cursor[depth] += 1
+    if search.timed.lower[event] > path.nearest[depth]:
+        path.cursor[depth] = path.stop[depth]
+        return NOBODY
+    if holds_event(path.event, depth, event):
+        return NOBODY
+    if goal == source and search.program.place[source, KLEENE] == 0:
+        return NOBODY
+    return event  # type: ignore[no-any-return]
+
+
+@borrowing(types.boolean(FORWARD, PATH, types.int64, types.int64))
+def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
+    """May the event come at the end of the path, and is some world left that is worth it? Then it is put there."""
+    timed, worth, program, nodes = search.timed, search.worth, search.program, search.nodes
+    depth, columns, predicate = path.depth[0], search.columns, search.predicate
+    source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
+    begins = goal != source
+    search.counters[EVALUATED] += 1
+    if not joins(
+        timed.begins, timed.compared, program, columns, predicate, nodes, depth - 1, event, goal, begins, skipped
+    ):
+        return False
+    if program.strategy == SKIP_NEXT and not worth.scored and depth > 0 and timed.exists[event] >= 1.0:
+        # It would be selected for certain by then; an open group is only held up by what it could take.
+        holds_up = not begins or program.place[source, KLEENE] == 0
+        if holds_up and timed.lower[event] > path.high[depth - 1, depth - 1]:
+            path.nearest[depth] = min(path.nearest[depth], timed.upper[event])
+    if not extends(timed, worth, program, path, search.steps, depth, event, goal):
+        return False
+    if worth.least[0] > 0.0 and not worth.scored:
+        low, high = path.low[depth], path.high[depth]
+        if ordered_within(timed, path.event, low, high, depth + 1, worth.window, search.room) < worth.least[0]:
+            return False
+    add_node(timed.compared, program, columns, predicate, nodes, depth - 1, depth, event, goal, begins, skipped)
+    search.counters[PARTIAL] += 1
+    search.counters[PEAK] = max(search.counters[PEAK], depth + 1)
+    return True
+
+
+@borrowing(types.boolean(FORWARD, PATH, ASKED, types.int64, types.int64, RESULTS))
+def report_path(search: Forward, path: Path, asked: Asked, part: int, skipped: int, results: Results) -> bool:
+    """Judges the path if it is a match, and puts it to the results if it is worth it; False: the search must end."""
+    timed, worth, program, nodes = search.timed, search.worth, search.program, search.nodes
+    depth, places, counters = path.depth[0], search.program.places, search.counters
+    event, goal = path.event[depth], path.goal[depth]
+    ends_here, behind = goal == places - 1, worth.number[goal + 1, places]
+    known = completion_of(timed, worth, path.event[0], event, ends_here)
+    # With an open end, the first component must have been seen.
+    complete = behind != CLOSED and nodes.closed[depth] == 1 and (ends_here or path.place[0] == 0)
+    if not complete or known <= asked.after or known > asked.until or not may_end(worth, path, depth):
+        return True
+    missing = skipped | ((1 << places) - (1 << (goal + 1)))
+    if missing != 0 and not complete_holds(program, search.columns, search.predicate, nodes, depth, missing):
+        return True
+    counters[JUDGED] += 1
+    path.table[depth + 1] = behind
+    probability, confidence, earliest, latest, cost = judge(
+        timed,
+        worth,
+        search.stacks,
+        program,
+        search.columns,
+        search.predicate,
+        nodes,
+        part,
+        search.steps[: depth + 1],
+        path.low[depth, : depth + 1],
+        path.high[depth, : depth + 1],
+        path.table[: depth + 2],
+        missing,
+        search.room,
+    )
+    if cost > 0.0:
+        search.cost[0] = cost
+        return False
+    if confidence <= 0.0 or confidence < worth.least[0] or probability < worth.score:
+        return True
+    if counters[REPORTED] == asked.limit:
+        counters[OVERFLOW] = 1
+        return False
+    put(results, path.event, path.place, depth + 1, known, probability, confidence, earliest, latest)
+    raise_bar(worth, confidence)
+    counters[REPORTED] += 1
+    return True
+
+
+@borrowing(types.int64(FORWARD, PATH, ASKED, types.int64, RESULTS))
+def search_paths(search: Forward, path: Path, asked: Asked, part: int, results: Results) -> int:
+    """Follows all paths of a partition from where the path stands. DONE, FULL or STOPPED."""
+    program = search.program
+    while path.depth[0] >= 0:
+        if stop_flag() != 0:
+            return STOPPED
+        depth = path.depth[0]
+        if depth == len(path.event) or depth == len(search.nodes.closed) or is_full(results, depth + 1):
+            return FULL
+        goal = path.goal[depth]
+        event = next_event(search, path, part)
+        if event == NOBODY:
+            continue
+        source = path.place[depth - 1] if depth > 0 else -1
+        skipped = path.missing[depth - 1] if depth > 0 else 0
+        if goal != source:
+            skipped |= ((1 << goal) - 1) & ~((1 << (source + 1)) - 1)
+        if not joins_path(search, path, event, skipped):
+            continue
+        if not report_path(search, path, asked, part, skipped, results):
+            return STOPPED
+        onwards = goal if program.place[goal, KLEENE] == 1 else goal + 1
+        if aim(search.timed, search.worth, search.stacks, program, path, part, depth + 1, onwards, True):
+            path.depth[0] += 1
+    return DONE
+
+
 @search_kernel(
-    types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64
-    ),
+    types.Tuple((RESULTS, INT64S, types.float64))(TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED),
 )
 def search_forward(
     timed: Timed,
@@ -233,127 +393,32 @@ def search_forward(
     columns: Columns,
     predicate: Any,
     nodes: Nodes,
-    after: int,
-    until: int,
-    limit: int,
+    asked: Asked,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, counters, and the cost of a match that was too expensive to judge (0: none)."""
-    places = program.places
-    counters, results = np.zeros(COUNTERS, np.int64), no_results(places)
-    width, size = widest(timed), max(8, places)
-    room, steps, path = workspace(width, size), np.arange(size), new_path(size)
+    counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(program.places), np.zeros(1)
+    size = max(8, program.places)
+    room, path = workspace(widest(timed), size), new_path(size)
     nodes = more_nodes(nodes)
     for part in range(stacks.begin.shape[1] - 1):
         begin_partition(worth)
-        depth = 0  # how many events are chosen
+        path.depth[0] = 0
         if not aim(timed, worth, stacks, program, path, part, 0, 0, True):
             continue
-        while depth >= 0:
-            if stop_flag() != 0:
-                return results, counters, 0.0
-            source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
-            if path.cursor[depth] >= path.stop[depth]:
-                # All that could fill this place has been tried; now the next one that may come behind.
-                left = source >= 0 and nodes.closed[depth - 1] == 0  # an open group that may not be left
-                if left or not aim(timed, worth, stacks, program, path, part, depth, goal + 1, False):
-                    depth -= 1
-                continue
-            event = stacks.member[path.cursor[depth]]
-            path.cursor[depth] += 1
-            if timed.lower[event] > path.nearest[depth]:
-                path.cursor[depth] = path.stop[depth]
-                continue
-            if holds_event(path.event, depth, event):
-                continue
-            begins = goal != source
-            if not begins and program.place[source, KLEENE] == 0:
-                continue
-            counters[EVALUATED] += 1
-            skipped = path.missing[depth - 1] if depth > 0 else 0
-            if begins:
-                skipped |= ((1 << goal) - 1) & ~((1 << (source + 1)) - 1)
-            if not joins(
-                timed.begins,
-                timed.compared,
-                program,
-                columns,
-                predicate,
-                nodes,
-                depth - 1,
-                event,
-                goal,
-                begins,
-                skipped,
-            ):
-                continue
-            if program.strategy == SKIP_NEXT and not worth.scored and depth > 0 and timed.exists[event] >= 1.0:
-                # It would be selected for certain by then; an open group is only held up by what it could take.
-                holds_up = not begins or program.place[source, KLEENE] == 0
-                if holds_up and timed.lower[event] > path.high[depth - 1, depth - 1]:
-                    path.nearest[depth] = min(path.nearest[depth], timed.upper[event])
-            if depth == size:
-                size *= 2
-                room, steps, path = workspace(width, size), np.arange(size), longer_path(path)
-            if not extends(timed, worth, program, path, steps, depth, event, goal):
-                continue
-            low, high = path.low[depth], path.high[depth]
-            if worth.least[0] > 0.0 and not worth.scored:
-                ordered = ordered_within(timed, path.event, low, high, depth + 1, worth.window, room)
-                if ordered < worth.least[0]:
-                    continue
+        ended = FULL
+        while ended == FULL:
+            depth = path.depth[0]
+            if depth == len(path.event):
+                counters[BOUNDED] += room.memory.bounded[0]
+                room, path = workspace(widest(timed), 2 * depth), longer_path(path)
             if depth == len(nodes.closed):
                 nodes = more_nodes(nodes)
-            add_node(timed.compared, program, columns, predicate, nodes, depth - 1, depth, event, goal, begins, skipped)
-            counters[PARTIAL] += 1
-            counters[PEAK] = max(counters[PEAK], depth + 1)
-            ends_here = goal == places - 1
-            behind = worth.number[goal + 1, places]
-            known = completion_of(timed, worth, path.event[0], event, ends_here)
-            # With an open end, the first component must have been seen.
-            complete = behind != CLOSED and nodes.closed[depth] == 1 and (ends_here or path.place[0] == 0)
-            if complete and after < known <= until and may_end(worth, path, depth):
-                missing = skipped | ((1 << places) - (1 << (goal + 1)))
-                if missing == 0 or complete_holds(program, columns, predicate, nodes, depth, missing):
-                    counters[JUDGED] += 1
-                    path.table[depth + 1] = behind
-                    probability, confidence, earliest, latest, cost = judge(
-                        timed,
-                        worth,
-                        stacks,
-                        program,
-                        columns,
-                        predicate,
-                        nodes,
-                        part,
-                        steps[: depth + 1],
-                        low[: depth + 1],
-                        high[: depth + 1],
-                        path.table[: depth + 2],
-                        missing,
-                        room,
-                    )
-                    if cost > 0.0:
-                        return results, counters, cost
-                    if confidence > 0.0 and confidence >= worth.least[0] and probability >= worth.score:
-                        if counters[REPORTED] == limit:
-                            counters[OVERFLOW] = 1
-                            return results, counters, 0.0
-                        if is_full(results, depth + 1):
-                            results = with_room(results, depth + 1)
-                        put(
-                            results,
-                            path.event,
-                            path.place,
-                            depth + 1,
-                            known,
-                            probability,
-                            confidence,
-                            earliest,
-                            latest,
-                        )
-                        raise_bar(worth, confidence)
-                        counters[REPORTED] += 1
-            kleene = program.place[goal, KLEENE] == 1
-            if aim(timed, worth, stacks, program, path, part, depth + 1, goal if kleene else goal + 1, True):
-                depth += 1
-    return results, counters, 0.0
+            if is_full(results, depth + 1):
+                results = with_room(results, depth + 1)
+            steps = np.arange(len(path.event))
+            search = Forward(timed, worth, stacks, program, columns, predicate, nodes, room, steps, counters, cost)
+            ended = search_paths(search, path, asked, part, results)
+        if ended == STOPPED:
+            break
+    counters[BOUNDED] += room.memory.bounded[0]
+    return results, counters, cost[0]

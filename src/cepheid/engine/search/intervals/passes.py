@@ -8,43 +8,75 @@ seen, so that runs begin at the first place and grow place by place.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, first_beyond
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.compile import borrowing, called_by_address, search_kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.output.top import begin_partition, raise_bar
+from cepheid.engine.output.top import begin_partition
 from cepheid.engine.program.tables import PROGRAM, Program
-from cepheid.engine.search.intervals.joining import REFUSED, joins, likely_among, new_run
+from cepheid.engine.search.intervals.joining import REFUSED, RUN, Run, joins, likely_among, new_run
 from cepheid.engine.search.intervals.results import (
+    ASKED,
     COUNTERS,
-    JUDGED,
+    DONE,
+    FULL,
     OVERFLOW,
     PARTIAL,
     PEAK,
-    REPORTED,
     RESULTS,
+    STOPPED,
     TOO_MANY_RUNS,
+    Asked,
     Results,
     is_full,
     no_results,
-    put,
     with_room,
 )
-from cepheid.engine.search.intervals.sequences import judge_sequence, new_judging
-from cepheid.engine.worth.worth import WORTH, Worth, completion_of
+from cepheid.engine.search.intervals.sequences import JUDGING, Complete, Judging, new_judging, report
+from cepheid.engine.worth.worth import WORTH, Worth
 
 Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
 Int64Rows = npt.NDArray[np.int64]
+
+
+class Pass(NamedTuple):
+    """What one pass reads, and the run that an event is offered to; kernels put it together."""
+
+    timed: Timed
+    worth: Worth
+    stacks: Stacks
+    columns: Columns  # with the predicate: the conditions as they are tested whatever the order
+    predicate: Any
+    judging: Judging
+    run: Run
+    cost: Float64s
+
+
+PASS = types.NamedTuple((TIMED, WORTH, STACKS, COLUMNS, FUNCTION, JUDGING, RUN, FLOAT64S), Pass)
+
+
+class Pool(NamedTuple):
+    """Runs that wait for more, whatever places they hold."""
+
+    events: Int64Rows  # a row for each, by place
+    filled: Int64s  # the places that are filled, as bits
+    alive: Int64s  # the last instant at which an event may begin that it can use
+    state: Int64s  # SIZE and where an event that is offered has come: the runs before it, the run, the place
+
+
+SIZE, OLD, AT, PLACE = range(4)
+POOL = types.NamedTuple((INT64_ROWS, INT64S, INT64S, INT64S), Pool)
 
 
 @borrowing(types.int64(WORTH, INT64S, INT64S, types.int64))
@@ -59,12 +91,12 @@ def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
     return last
 
 
-@borrowing(types.void(INT64_ROWS, INT64S, INT64S, types.int64, types.int64))
-def move_run(runs: Int64Rows, filled: Int64s, alive: Int64s, source: int, target: int) -> None:
+@borrowing(types.void(POOL, types.int64, types.int64))
+def move_run(pool: Pool, source: int, target: int) -> None:
     """Puts a run into the row of another one."""
-    for place in range(runs.shape[1]):
-        runs[target, place] = runs[source, place]
-    filled[target], alive[target] = filled[source], alive[source]
+    for place in range(pool.events.shape[1]):
+        pool.events[target, place] = pool.events[source, place]
+    pool.filled[target], pool.alive[target] = pool.filled[source], pool.alive[source]
 
 
 @borrowing(types.int64(types.int64))
@@ -77,23 +109,81 @@ def ones(bits: int) -> int:
     return count
 
 
+@kernel(POOL(POOL))
+def larger_pool(pool: Pool) -> Pool:
+    """The same runs with room for as many again."""
+    return Pool(grown_rows(pool.events), grown(pool.filled), grown(pool.alive), pool.state)
+
+
+@borrowing(types.boolean(PASS, POOL, ASKED, types.int64, types.int64, types.int64, types.int64, RESULTS))
+def take_place(
+    search: Pass, pool: Pool, asked: Asked, part: int, event: int, place: int, held: int, results: Results
+) -> bool:
+    """Puts the event into a place of a run that holds others, if it may join: a longer run, or a match.
+
+    False: the search must end. There must be room for either.
+    """
+    timed, worth, joined, state = search.timed, search.worth, search.run, pool.state
+    length, counters, at = len(joined.places), joined.counters, joined.at
+    for other in range(length):
+        at[other] = pool.events[state[AT], other] if held & (1 << other) != 0 else 0
+    slot = joins(joined, search.stacks, search.columns, search.predicate, part, held, place, event)
+    if slot == REFUSED:
+        return True
+    grown_to = held | (1 << place)
+    count = ones(grown_to)
+    if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, count):
+        return True
+    if count == length:
+        match = Complete(at, joined.low, joined.high, counters, search.cost)
+        return report(timed, worth, search.stacks, search.judging, part, match, asked, results)
+    last = lives_until(worth, joined.places, joined.high, count)
+    if last < timed.lower[event]:
+        return True
+    if state[SIZE] == asked.runs:
+        counters[OVERFLOW] = TOO_MANY_RUNS
+        return False
+    for other in range(length):
+        pool.events[state[SIZE], other] = at[other]
+    pool.filled[state[SIZE]], pool.alive[state[SIZE]] = grown_to, last
+    state[SIZE] += 1
+    counters[PARTIAL] += 1
+    return True
+
+
+@borrowing(types.int64(PASS, POOL, ASKED, types.int64, types.int64, RESULTS))
+def offer(search: Pass, pool: Pool, asked: Asked, part: int, event: int, results: Results) -> int:
+    """Offers an event to all runs and to a new one. DONE, FULL or STOPPED."""
+    state, length = pool.state, len(search.run.places)
+    bits, now = search.timed.mask[event], search.timed.lower[event]
+    while state[AT] <= state[OLD]:
+        run, old = state[AT], state[OLD]  # runs before `old` are from before this event
+        if run < old and state[PLACE] == 0 and pool.alive[run] < now:
+            # Over: the last run from before takes its place, and the last of the new ones takes that one's.
+            move_run(pool, old - 1, run)
+            move_run(pool, state[SIZE] - 1, old - 1)
+            state[OLD] -= 1
+            state[SIZE] -= 1
+            continue
+        held = pool.filled[run] if run < old else 0  # after all runs, a new one
+        while state[PLACE] < length:
+            if stop_flag() != 0:
+                return STOPPED
+            if state[SIZE] == len(pool.filled) or is_full(results, length):
+                return FULL
+            place = state[PLACE]
+            state[PLACE] += 1
+            if bits & (1 << place) == 0 or held & (1 << place) != 0:
+                continue
+            if not take_place(search, pool, asked, part, event, place, held, results):
+                return STOPPED
+        state[AT], state[PLACE] = run + 1, 0
+    return DONE
+
+
 @search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED,
-        WORTH,
-        STACKS,
-        INT64S,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
+        TIMED, WORTH, STACKS, INT64S, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
     ),
 )
 def any_state(
@@ -108,87 +198,34 @@ def any_state(
     placed: Program,
     placed_columns: Columns,
     placed_predicate: Any,
-    after: int,
-    until: int,
-    limit: int,
-    run_limit: int,
+    asked: Asked,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions; partition k is starts[k]:starts[k + 1]."""
     length = program.places
-    everything = (1 << length) - 1
-    counters = np.zeros(COUNTERS, np.int64)
-    results = no_results(length)
+    counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
     judging = new_judging(timed, program, columns, predicate, nodes)
     joined = new_run(timed, worth, program, placed, counters)
-    at, places, low, high = joined.at, joined.places, joined.low, joined.high
-    runs, filled, alive = np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64)
+    search = Pass(timed, worth, stacks, placed_columns, placed_predicate, judging, joined, cost)
+    pool = Pool(
+        np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64), np.zeros(4, np.int64)
+    )
+    state = pool.state
     for part in range(len(starts) - 1):
         begin_partition(worth)
-        size = 0
+        state[SIZE] = 0
         for event in range(starts[part], starts[part + 1]):
-            bits = timed.mask[event] & everything
-            now = timed.lower[event]
-            run, old = 0, size  # runs before `old` are from before this event
-            while run <= old:
-                if stop_flag() != 0:
-                    return results, counters, 0.0
-                if run < old and alive[run] < now:
-                    # Over: the last run from before takes its place, and the last of the new ones takes that one's.
-                    move_run(runs, filled, alive, old - 1, run)
-                    move_run(runs, filled, alive, size - 1, old - 1)
-                    old -= 1
-                    size -= 1
-                    continue
-                held = filled[run] if run < old else 0  # after all runs, a new one
-                for place in range(length):
-                    if bits & (1 << place) == 0 or held & (1 << place) != 0:
-                        continue
-                    for other in range(length):
-                        at[other] = runs[run, other] if held & (1 << other) != 0 else 0
-                    slot = joins(joined, stacks, placed_columns, placed_predicate, part, held, place, event)
-                    if slot == REFUSED:
-                        continue
-                    grown_to = held | (1 << place)
-                    count = ones(grown_to)
-                    if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, count):
-                        continue
-                    if grown_to == everything:
-                        known = completion_of(timed, worth, at[0], at[length - 1], True)
-                        if known <= after or known > until:
-                            continue
-                        counters[JUDGED] += 1
-                        confidence, earliest, latest, cost = judge_sequence(
-                            timed, worth, stacks, judging, part, at, low, high
-                        )
-                        if cost > 0.0:
-                            return results, counters, cost
-                        if confidence <= 0.0 or confidence < worth.least[0]:
-                            continue
-                        if counters[REPORTED] == limit:
-                            counters[OVERFLOW] = 1
-                            return results, counters, 0.0
-                        if is_full(results, length):
-                            results = with_room(results, length)
-                        put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
-                        raise_bar(worth, confidence)
-                        counters[REPORTED] += 1
-                        continue
-                    last = lives_until(worth, places, high, count)
-                    if last < now:
-                        continue
-                    if size == run_limit:
-                        counters[OVERFLOW] = TOO_MANY_RUNS
-                        return results, counters, 0.0
-                    if size == len(filled):
-                        runs, filled, alive = grown_rows(runs), grown(filled), grown(alive)
-                    for other in range(length):
-                        runs[size, other] = at[other]
-                    filled[size], alive[size] = grown_to, last
-                    size += 1
-                    counters[PARTIAL] += 1
-                run += 1
-            counters[PEAK] = max(counters[PEAK], size)
-    return results, counters, 0.0
+            state[OLD], state[AT], state[PLACE] = state[SIZE], 0, 0
+            ended = offer(search, pool, asked, part, event, results)
+            while ended == FULL:
+                if is_full(results, length):
+                    results = with_room(results, length)
+                else:
+                    pool = larger_pool(pool)
+                ended = offer(search, pool, asked, part, event, results)
+            if ended == STOPPED:
+                return results, counters, cost[0]
+            counters[PEAK] = max(counters[PEAK], state[SIZE])
+    return results, counters, cost[0]
 
 
 @called_by_address(types.Tuple((INT64S, INT64S, INT64S))(TIMED, STACKS, types.int64, types.int64))
@@ -230,22 +267,110 @@ def query_order(timed: Timed, stacks: Stacks, length: int, part: int) -> tuple[I
     return events, places, least
 
 
+class Candidate(NamedTuple):
+    """An event that goes for a place, and the least lower bound of those to come for it."""
+
+    event: int
+    place: int
+    least: int
+
+
+CANDIDATE = types.NamedUniTuple(types.int64, 3, Candidate)
+
+
+class Queue(NamedTuple):
+    """Runs by the place that they wait for: those that wait for place p are the rows p * room + 0, 1 and so on."""
+
+    events: Int64Rows
+    alive: Int64s
+    sizes: Int64s
+    state: Int64s  # one number: the run that an event is offered to
+
+
+QUEUE = types.NamedTuple((INT64_ROWS, INT64S, INT64S, INT64S), Queue)
+
+
+@kernel(QUEUE(types.int64, types.int64))
+def new_queue(length: int, room: int) -> Queue:
+    """Room for so many runs for each place."""
+    return Queue(
+        np.empty((length * room, length), np.int64),
+        np.empty(length * room, np.int64),
+        np.zeros(length, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@kernel(QUEUE(QUEUE))
+def longer_queue(queue: Queue) -> Queue:
+    """The same runs with room for as many again."""
+    length, room = queue.events.shape[1], len(queue.alive) // queue.events.shape[1]
+    larger = new_queue(length, 2 * room)
+    for place in range(length):
+        for run in range(queue.sizes[place]):
+            larger.events[2 * place * room + run] = queue.events[place * room + run]
+            larger.alive[2 * place * room + run] = queue.alive[place * room + run]
+    larger.sizes[:] = queue.sizes
+    larger.state[:] = queue.state
+    return larger
+
+
+@borrowing(types.boolean(PASS, QUEUE, ASKED, types.int64, CANDIDATE, RESULTS))
+def join_run(search: Pass, queue: Queue, asked: Asked, part: int, candidate: Candidate, results: Results) -> bool:
+    """Lets a candidate join the run at hand, if it may; False: the search must end. There must be room."""
+    timed, worth, joined, place = search.timed, search.worth, search.run, candidate.place
+    length, counters, at, sizes = len(joined.places), joined.counters, joined.at, queue.sizes
+    filled = (1 << place) - 1
+    slot = joins(joined, search.stacks, search.columns, search.predicate, part, filled, place, candidate.event)
+    if slot == REFUSED:
+        return True
+    if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, place + 1):
+        return True
+    if place == length - 1:
+        match = Complete(at, joined.low, joined.high, counters, search.cost)
+        return report(timed, worth, search.stacks, search.judging, part, match, asked, results)
+    if sizes.sum() >= asked.runs:
+        counters[OVERFLOW] = TOO_MANY_RUNS
+        return False
+    row = (place + 1) * (len(queue.alive) // length) + sizes[place + 1]
+    for other in range(place + 1):
+        queue.events[row, other] = at[other]
+    queue.alive[row] = joined.high[0] + worth.window - 1
+    sizes[place + 1] += 1
+    counters[PARTIAL] += 1
+    return True
+
+
+@borrowing(types.int64(PASS, QUEUE, ASKED, types.int64, CANDIDATE, RESULTS))
+def offer_in_order(search: Pass, queue: Queue, asked: Asked, part: int, candidate: Candidate, results: Results) -> int:
+    """Offers a candidate to all runs that wait for its place. DONE, FULL or STOPPED."""
+    place, state, sizes, at = candidate.place, queue.state, queue.sizes, search.run.at
+    length = len(search.run.places)
+    room = len(queue.alive) // length
+    while state[0] < (sizes[place] if place > 0 else 1):
+        if stop_flag() != 0:
+            return STOPPED
+        row = place * room + state[0]
+        if place > 0 and queue.alive[row] < candidate.least:  # nothing to come is early enough
+            sizes[place] -= 1
+            last = place * room + sizes[place]
+            for other in range(place):
+                queue.events[row, other] = queue.events[last, other]
+            queue.alive[row] = queue.alive[last]
+            continue
+        if is_full(results, length) or (place < length - 1 and sizes[place + 1] == room):
+            return FULL
+        for other in range(place):
+            at[other] = queue.events[row, other]
+        state[0] += 1
+        if not join_run(search, queue, asked, part, candidate, results):
+            return STOPPED
+    return DONE
+
+
 @search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED,
-        WORTH,
-        STACKS,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        NODES,
-        PROGRAM,
-        COLUMNS,
-        FUNCTION,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
+        TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
     ),
 )
 def sorted_pass(
@@ -259,78 +384,30 @@ def sorted_pass(
     placed: Program,
     placed_columns: Columns,
     placed_predicate: Any,
-    after: int,
-    until: int,
-    limit: int,
-    run_limit: int,
+    asked: Asked,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, with events in query order."""
     length = program.places
-    counters = np.zeros(COUNTERS, np.int64)
-    results = no_results(length)
+    counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
     judging = new_judging(timed, program, columns, predicate, nodes)
     joined = new_run(timed, worth, program, placed, counters)
-    at, low, high = joined.at, joined.low, joined.high
-    # Runs that wait for place p: their events, and the last instant at which an event may begin that they can use.
-    waiting = [np.empty((64, length), np.int64) for _ in range(length)]
-    alive = [np.empty(64, np.int64) for _ in range(length)]
-    sizes = np.zeros(length, np.int64)
+    search = Pass(timed, worth, stacks, placed_columns, placed_predicate, judging, joined, cost)
+    queue = new_queue(length, 64)
     for part in range(stacks.begin.shape[1] - 1):
         events, goals, least = query_order(timed, stacks, length, part)
-        sizes[:] = 0
+        queue.sizes[:] = 0
         begin_partition(worth)
         for index in range(len(events)):
-            event, place = events[index], goals[index]
-            run = 0
-            while run < (sizes[place] if place > 0 else 1):
-                if stop_flag() != 0:
-                    return results, counters, 0.0
-                if place > 0:
-                    pool, until_when = waiting[place], alive[place]
-                    if until_when[run] < least[index]:  # nothing to come is early enough
-                        final = sizes[place] - 1
-                        for other in range(place):
-                            pool[run, other] = pool[final, other]
-                        until_when[run] = until_when[final]
-                        sizes[place] = final
-                        continue
-                    for other in range(place):
-                        at[other] = pool[run, other]
-                run += 1
-                slot = joins(joined, stacks, placed_columns, placed_predicate, part, (1 << place) - 1, place, event)
-                if slot == REFUSED:
-                    continue
-                if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, place + 1):
-                    continue
-                if place < length - 1:
-                    size = sizes[place + 1]
-                    if sizes.sum() >= run_limit:
-                        counters[OVERFLOW] = TOO_MANY_RUNS
-                        return results, counters, 0.0
-                    if size == len(alive[place + 1]):
-                        waiting[place + 1], alive[place + 1] = grown_rows(waiting[place + 1]), grown(alive[place + 1])
-                    for other in range(place + 1):
-                        waiting[place + 1][size, other] = at[other]
-                    alive[place + 1][size] = high[0] + worth.window - 1
-                    sizes[place + 1] = size + 1
-                    counters[PARTIAL] += 1
-                    continue
-                known = completion_of(timed, worth, at[0], at[length - 1], True)
-                if known <= after or known > until:
-                    continue
-                counters[JUDGED] += 1
-                confidence, earliest, latest, cost = judge_sequence(timed, worth, stacks, judging, part, at, low, high)
-                if cost > 0.0:
-                    return results, counters, cost
-                if confidence <= 0.0 or confidence < worth.least[0]:
-                    continue
-                if counters[REPORTED] == limit:
-                    counters[OVERFLOW] = 1
-                    return results, counters, 0.0
+            candidate = Candidate(events[index], goals[index], least[index])
+            queue.state[0] = 0
+            ended = offer_in_order(search, queue, asked, part, candidate, results)
+            while ended == FULL:
                 if is_full(results, length):
                     results = with_room(results, length)
-                put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
-                raise_bar(worth, confidence)
-                counters[REPORTED] += 1
-            counters[PEAK] = max(counters[PEAK], sizes.sum())
-    return results, counters, 0.0
+                else:
+                    queue = longer_queue(queue)
+                ended = offer_in_order(search, queue, asked, part, candidate, results)
+            if ended == STOPPED:
+                return results, counters, cost[0]
+            counters[PEAK] = max(counters[PEAK], queue.sizes.sum())
+    return results, counters, cost[0]

@@ -12,7 +12,16 @@ from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Matches, sortabl
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import Prepared
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.intervals.results import EVALUATED, JUDGED, OVERFLOW, PARTIAL, PEAK, TOO_MANY_RUNS, Results
+from cepheid.engine.search.intervals.results import (
+    BOUNDED,
+    EVALUATED,
+    JUDGED,
+    OVERFLOW,
+    PARTIAL,
+    PEAK,
+    TOO_MANY_RUNS,
+    Results,
+)
 from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
@@ -27,7 +36,8 @@ def check_cost(cost: float) -> None:
         raise EngineError(
             f"the exact confidence of a match needs about {cost:.0e} steps: several of its neighbours could disturb it "
             "in several places, and all their orders count",
-            hint="count time in larger steps (unit), ask for CONFIDENCE c, tighten the conditions, or raise max_cost",
+            hint="count time in larger steps (unit), ask for CONFIDENCE c, tighten the conditions, "
+            "or raise tolerance or max_cost",
         )
 
 
@@ -62,6 +72,7 @@ def matches_of(plan: Plan, prepared: Prepared, results: Results, counters: Any, 
 
 def _counted(prepared: Prepared, counters: Any) -> dict[str, int]:
     names = {"evaluations": EVALUATED, "partial": PARTIAL, "peak": PEAK, "judged": JUDGED}
+    names["within_tolerance"] = BOUNDED  # matches whose confidence came of bounds; all others are exact
     found = {"scanned": prepared.scanned, "candidates": len(prepared.rows), "late": prepared.late}
     return found | {name: int(counters[index]) for name, index in names.items()}
 

@@ -15,9 +15,22 @@ from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
 
-EVALUATED, JUDGED, REPORTED, OVERFLOW, PARTIAL, PEAK = range(6)  # counters
-COUNTERS = 6
+EVALUATED, JUDGED, REPORTED, OVERFLOW, PARTIAL, PEAK, BOUNDED = range(7)  # counters
+COUNTERS = 7
+DONE, FULL, STOPPED = range(3)  # how a part of a search ended; FULL: it goes on where it was once there is more room
 TOO_MANY_RUNS = 2  # what counters[OVERFLOW] says then; 1: too many matches
+
+
+class Asked(NamedTuple):
+    """Which matches are asked for, and how many of them and of runs there may be at most."""
+
+    after: int
+    until: int
+    limit: int
+    runs: int
+
+
+ASKED = types.NamedUniTuple(types.int64, 4, Asked)
 
 
 class Results(NamedTuple):

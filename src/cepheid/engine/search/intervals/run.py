@@ -15,7 +15,8 @@ from cepheid.engine.search.intervals.forward import search_forward
 from cepheid.engine.search.intervals.passes import any_state, sorted_pass
 from cepheid.engine.search.intervals.query import Query, compile_conditions, compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
-from cepheid.engine.search.intervals.search import Asked, search
+from cepheid.engine.search.intervals.results import Asked
+from cepheid.engine.search.intervals.search import search
 from cepheid.engine.search.intervals.steps import steps_of
 from cepheid.errors import EngineError, closest
 from cepheid.plan.physical import Plan
@@ -49,9 +50,7 @@ def run_forward(plan: Plan, prepared: Prepared, query: Query, after: int, until:
         query.columns,
         query.predicate,
         query.nodes,
-        after,
-        until,
-        plan.limits.max_matches,
+        Asked(after, until, plan.limits.max_matches, plan.limits.max_partial_matches),
     )
 
 
@@ -66,35 +65,18 @@ def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Que
     events_and_query: Any = (prepared.timed, query.worth, prepared.stacks)
     judged: Any = (query.program, query.columns, query.predicate, query.nodes)
     searching: Any = (placed.program, placed.columns, placed.predicate)
+    asked_for = Asked(after, until, limits.max_matches, limits.max_partial_matches)
     kernel: Any
     match method:
         case "any-state":
             kernel = any_state
-            return kernel(
-                *events_and_query,
-                prepared.starts,
-                *judged,
-                *searching,
-                after,
-                until,
-                limits.max_matches,
-                limits.max_partial_matches,
-            )
+            return kernel(*events_and_query, prepared.starts, *judged, *searching, asked_for)
         case "sorted":
             kernel = sorted_pass
-            return kernel(
-                *events_and_query,
-                *judged,
-                *searching,
-                after,
-                until,
-                limits.max_matches,
-                limits.max_partial_matches,
-            )
+            return kernel(*events_and_query, *judged, *searching, asked_for)
     compared = prepared.timed.compared.shape[0]
     steps = steps_of(query.program, placed.program, order, shares_events(prepared, positives), compared)
     kernel = search
-    asked_for = Asked(after, until, limits.max_matches)
     return kernel(*events_and_query, *judged, steps, placed.columns, placed.predicate, asked_for)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
 from cepheid.engine.kernels.compile import borrowing, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
@@ -23,24 +23,30 @@ from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.engine.search.intervals.results import (
+    ASKED,
     COUNTERS,
+    DONE,
+    FULL,
     JUDGED,
     OVERFLOW,
     REPORTED,
     RESULTS,
+    STOPPED,
+    Asked,
     Results,
     is_full,
     no_results,
     put,
     with_room,
 )
-from cepheid.engine.search.intervals.sequences import JUDGING, Judging, judge_sequence, new_judging
+from cepheid.engine.search.intervals.sequences import JUDGING, Complete, Judging, new_judging, report
 from cepheid.engine.search.intervals.steps import STEPS, Steps, begin_search, next_match
 from cepheid.engine.worth.confidence.order import counted
 from cepheid.engine.worth.confidence.rivals import has_rivals
 from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
 
 
 class Search(NamedTuple):
@@ -54,61 +60,48 @@ class Search(NamedTuple):
     predicate: Any
     judging: Judging
     counters: Int64s
+    cost: Float64s
 
 
-SEARCH = types.NamedTuple((TIMED, WORTH, STACKS, STEPS, COLUMNS, FUNCTION, JUDGING, INT64S), Search)
+SEARCH = types.NamedTuple((TIMED, WORTH, STACKS, STEPS, COLUMNS, FUNCTION, JUDGING, INT64S, FLOAT64S), Search)
 
 
-class Asked(NamedTuple):
-    """Which matches are asked for, and how many at most."""
-
-    after: int
-    until: int
-    limit: int
-
-
-ASKED = types.NamedUniTuple(types.int64, 3, Asked)
-
-
-@borrowing(types.float64(SEARCH, ASKED, types.boolean, types.int64, RESULTS))
-def search_partition(search: Search, asked: Asked, plain: bool, part: int, results: Results) -> float:
+@borrowing(types.int64(SEARCH, ASKED, types.boolean, types.int64, RESULTS))
+def search_partition(search: Search, asked: Asked, plain: bool, part: int, results: Results) -> int:
     """Reports matches of a partition until there is no room for more, and goes on there when called again.
 
-    It makes no arrays, so that numba counts no references for each match. Says what a confidence costs that is too
-    expensive (0: none was).
+    It makes no arrays, so that numba counts no references for each match. DONE, FULL or STOPPED.
     """
     timed, worth, stacks, steps = search.timed, search.worth, search.stacks, search.steps
     judging, counters = search.judging, search.counters
     at, low, high = steps.at, steps.low, steps.high
     length, final = len(steps.order), len(steps.order) - 1
-    while not is_full(results, length) and next_match(
-        timed, worth, stacks, steps, search.columns, search.predicate, part, counters
-    ):
+    match = Complete(at, low[final], high[final], counters, search.cost)
+    while not is_full(results, length):
+        if not next_match(timed, worth, stacks, steps, search.columns, search.predicate, part, counters):
+            return STOPPED if stop_flag() != 0 else DONE
+        confidence = -1.0
+        if plain:
+            confidence = counted(timed.lower, timed.upper, timed.share, timed.base, at, low, high, length, worth.window)
+        if confidence < 0.0:
+            if not report(timed, worth, stacks, judging, part, match, asked, results):
+                return STOPPED
+            continue
         known = completion_of(timed, worth, at[0], at[final], True)
         if known <= asked.after or known > asked.until:
             continue
         counters[JUDGED] += 1
-        earliest, latest = low[final, 0], high[final, final]
-        confidence = -1.0
-        if plain:
-            confidence = counted(timed.lower, timed.upper, timed.share, timed.base, at, low, high, length, worth.window)
-            for index in range(length):
-                confidence *= timed.exists[at[index]]
-        if confidence < 0.0:
-            confidence, earliest, latest, cost = judge_sequence(
-                timed, worth, stacks, judging, part, at, low[final], high[final]
-            )
-            if cost > 0.0:
-                return cost
+        for index in range(length):
+            confidence *= timed.exists[at[index]]
         if confidence <= 0.0 or confidence < worth.least[0]:
             continue
         if counters[REPORTED] == asked.limit:
             counters[OVERFLOW] = 1
-            return 0.0
-        put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
+            return STOPPED
+        put(results, at, judging.chain, length, known, 1.0, confidence, low[final, 0], high[final, final])
         raise_bar(worth, confidence)
         counters[REPORTED] += 1
-    return 0.0
+    return FULL
 
 
 @search_kernel(
@@ -134,17 +127,16 @@ def search(
     `placed_columns` and `placed_predicate` are for the conditions as they are tested in the order of the steps.
     """
     length, plain = program.places, not has_rivals(program)
-    counters, results = np.zeros(COUNTERS, np.int64), no_results(length)
+    counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
     judging = new_judging(timed, program, columns, predicate, nodes)
-    searching = Search(timed, worth, stacks, steps, placed_columns, placed_predicate, judging, counters)
+    searching = Search(timed, worth, stacks, steps, placed_columns, placed_predicate, judging, counters, cost)
     for part in range(stacks.begin.shape[1] - 1):
         begin_partition(worth)
         begin_search(stacks, steps, part)
-        while True:
-            cost = search_partition(searching, asked, plain, part, results)
-            if cost > 0.0 or counters[OVERFLOW] != 0 or stop_flag() != 0:
-                return results, counters, cost
-            if not is_full(results, length):
-                break
+        ended = search_partition(searching, asked, plain, part, results)
+        while ended == FULL:
             results = with_room(results, length)
-    return results, counters, 0.0
+            ended = search_partition(searching, asked, plain, part, results)
+        if ended == STOPPED:
+            break
+    return results, counters, cost[0]

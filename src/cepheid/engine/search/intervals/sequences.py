@@ -9,18 +9,32 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.candidates import WILD
-from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, widest
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
+from cepheid.engine.output.top import raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.search.intervals.results import (
+    ASKED,
+    BOUNDED,
+    JUDGED,
+    OVERFLOW,
+    REPORTED,
+    RESULTS,
+    Asked,
+    Results,
+    put,
+)
+from cepheid.engine.worth.confidence.memory import fits_decide, shape_of
 from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, workspace
 from cepheid.engine.worth.edges import CERTAIN
-from cepheid.engine.worth.judge import judge
-from cepheid.engine.worth.worth import WORTH, Worth
+from cepheid.engine.worth.judge import judge, recalled
+from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
 
 
 class Judging(NamedTuple):
@@ -33,9 +47,10 @@ class Judging(NamedTuple):
     chain: Int64s  # the nodes of a match, one after the other
     table: Int64s  # of each gap the table of its scores: all are certain
     room: Workspace
+    remembers: bool  # is the shape of a match known before its rivals are?
 
 
-JUDGING = types.NamedTuple((PROGRAM, COLUMNS, FUNCTION, NODES, INT64S, INT64S, WORKSPACE), Judging)
+JUDGING = types.NamedTuple((PROGRAM, COLUMNS, FUNCTION, NODES, INT64S, INT64S, WORKSPACE, types.boolean), Judging)
 
 
 @kernel(JUDGING(TIMED, PROGRAM, COLUMNS, FUNCTION, NODES))
@@ -43,7 +58,16 @@ def new_judging(timed: Timed, program: Program, columns: Columns, predicate: Any
     """All that matches are judged by, with room for the widest interval."""
     length = program.places
     room = workspace(widest(timed), length)
-    return Judging(program, columns, predicate, nodes, np.arange(length), np.full(length + 1, CERTAIN), room)
+    return Judging(
+        program,
+        columns,
+        predicate,
+        nodes,
+        np.arange(length),
+        np.full(length + 1, CERTAIN),
+        room,
+        fits_decide(program, timed.compared),
+    )
 
 
 @borrowing(types.void(PROGRAM, NODES, TIMED, INT64S), inline=True)
@@ -65,20 +89,75 @@ def as_nodes(program: Program, nodes: Nodes, timed: Timed, at: Int64s) -> None:
             nodes.codes[place, row] = timed.compared[row, at[place]] if code == WILD else code
 
 
-@borrowing(
-    types.Tuple((types.float64, types.int64, types.int64, types.float64))(
-        TIMED, WORTH, STACKS, JUDGING, types.int64, INT64S, INT64S, INT64S
-    ),
-    inline=True,
-)
-def judge_sequence(
-    timed: Timed, worth: Worth, stacks: Stacks, judging: Judging, part: int, at: Int64s, low: Int64s, high: Int64s
-) -> tuple[float, int, int, float]:
-    """Confidence and tightest range of a match whose events have the valid bounds low .. high; above 0: the cost of
-    what was too expensive."""
-    program, columns, predicate, nodes, chain, table, room = judging
-    as_nodes(program, nodes, timed, at)
-    _, confidence, earliest, latest, cost = judge(
-        timed, worth, stacks, program, columns, predicate, nodes, part, chain, low, high, table, 0, room
-    )
-    return confidence, earliest, latest, cost
+class Complete(NamedTuple):
+    """A complete match: its events with their valid bounds, and what is counted."""
+
+    at: Int64s
+    low: Int64s
+    high: Int64s
+    counters: Int64s
+    cost: Float64s  # one number: above 0, what a confidence costs that is too expensive
+
+
+COMPLETE = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, FLOAT64S), Complete)
+
+
+@called_by_address(types.boolean(TIMED, WORTH, STACKS, JUDGING, types.int64, COMPLETE, ASKED, RESULTS), borrows=True)
+def report(
+    timed: Timed,
+    worth: Worth,
+    stacks: Stacks,
+    judging: Judging,
+    part: int,
+    match: Complete,
+    asked: Asked,
+    results: Results,
+) -> bool:
+    """Judges a complete match, and puts it to the results if it is worth it; False: the search must end.
+
+    There must be room for it.
+    """
+    at, low, high, counters = match.at, match.low, match.high, match.counters
+    length = len(judging.chain)
+    known = completion_of(timed, worth, at[0], at[length - 1], True)
+    if known <= asked.after or known > asked.until:
+        return True
+    counters[JUDGED] += 1
+    remembered, confidence, earliest, latest = False, 0.0, 0, 0
+    if judging.remembers:  # most matches are known by their shape; to judge others takes far longer
+        memory = judging.room.memory
+        size = shape_of(timed, stacks, memory, part, at, low, high)
+        remembered, confidence, earliest, latest = recalled(worth, memory, size, low[0])
+        for place in range(length):
+            confidence *= timed.exists[at[place]]
+    if not remembered:
+        as_nodes(judging.program, judging.nodes, timed, at)
+        _, confidence, earliest, latest, cost = judge(
+            timed,
+            worth,
+            stacks,
+            judging.program,
+            judging.columns,
+            judging.predicate,
+            judging.nodes,
+            part,
+            judging.chain,
+            low,
+            high,
+            judging.table,
+            0,
+            judging.room,
+        )
+        if cost > 0.0:
+            match.cost[0] = cost
+            return False
+    counters[BOUNDED] = judging.room.memory.bounded[0]
+    if confidence <= 0.0 or confidence < worth.least[0]:
+        return True
+    if counters[REPORTED] == asked.limit:
+        counters[OVERFLOW] = 1
+        return False
+    put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
+    raise_bar(worth, confidence)
+    counters[REPORTED] += 1
+    return True

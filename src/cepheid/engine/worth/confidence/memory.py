@@ -22,10 +22,11 @@ from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program
 Int64s = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int64]
 
-SHAPES = 4096  # that are remembered; a new one takes the place of one that hashes alike
-LONGEST = 192  # numbers that describe a shape; what needs more is judged every time
+SHAPES = 4096  # that are remembered; a new one may take the place of one that hashes alike...
+WAYS = 4  # ... and has so many places to choose from
+LONGEST = 320  # numbers that describe a shape; what needs more is judged every time
 UNKNOWN = -1
-CONFIDENCE, EARLIEST, LATEST = range(3)  # the last two are counted from the first valid instant
+CONFIDENCE, EARLIEST, LATEST, BOUNDED = range(4)  # two are counted from the first valid instant; the last is a flag
 
 
 class Memory(NamedTuple):
@@ -35,9 +36,10 @@ class Memory(NamedTuple):
     sizes: Int64s  # how many numbers; 0: nothing is remembered here
     values: npt.NDArray[np.float64]
     shape: Int64s  # room for the shape at hand
+    bounded: Int64s  # one number: how many confidences that are asked for came of bounds, remembered ones included
 
 
-MEMORY = types.NamedTuple((INT64_ROWS, INT64S, FLOAT64_ROWS, INT64S), Memory)
+MEMORY = types.NamedTuple((INT64_ROWS, INT64S, FLOAT64_ROWS, INT64S, INT64S), Memory)
 
 
 @kernel(MEMORY())
@@ -46,8 +48,9 @@ def new_memory() -> Memory:
     return Memory(
         np.empty((SHAPES, LONGEST), np.int64),
         np.zeros(SHAPES, np.int64),
-        np.empty((SHAPES, 3)),
+        np.empty((SHAPES, 4)),
         np.empty(LONGEST, np.int64),
+        np.zeros(1, np.int64),
     )
 
 
@@ -62,11 +65,11 @@ def fits_decide(program: Program, compared: Rows) -> bool:
     return True
 
 
-@borrowing(types.int64(TIMED, STACKS, MEMORY, types.int64, INT64S, INT64S, INT64S))
-def shape_of(timed: Timed, stacks: Stacks, memory: Memory, part: int, chosen: Int64s, low: Int64s, high: Int64s) -> int:
-    """Writes down how a match and all that fits its places lie to each other; how many numbers that are, 0: too many.
+@borrowing(types.int64(TIMED, MEMORY, INT64S, INT64S, INT64S))
+def shape_of_match(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s) -> int:
+    """Writes down how the events of a match lie to each other; how many numbers that are, 0: too many.
 
-    Only for times that are uniform in their intervals, and events that surely happened.
+    Only for times that are uniform in their intervals.
     """
     shape, start, size = memory.shape, low[0], 0
     if len(timed.point) > 0 or 6 * len(chosen) > LONGEST:
@@ -76,6 +79,32 @@ def shape_of(timed: Timed, stacks: Stacks, memory: Memory, part: int, chosen: In
         shape[size], shape[size + 1] = timed.lower[event] - start, timed.upper[event] - start
         shape[size + 2], shape[size + 3] = low[place] - start, high[place] - start
         size += 4
+    return size
+
+
+@borrowing(types.int64(TIMED, MEMORY, INT64S, INT64S, INT64S, INT64S))
+def shape_with_rivals(timed: Timed, memory: Memory, chosen: Int64s, low: Int64s, high: Int64s, keys: Int64s) -> int:
+    """The same with its rivals, who surely happened; their keys as `Rivals` has them."""
+    size, gaps, start = shape_of_match(timed, memory, chosen, low, high), len(chosen) + 1, low[0]
+    if size == 0 or size + 3 * len(keys) > LONGEST:
+        return 0
+    for key in keys:
+        event = key // gaps
+        if timed.exists[event] < 1.0:
+            return 0
+        # Who can disturb one gap only and who several is told apart by the event's number.
+        memory.shape[size], memory.shape[size + 1] = timed.lower[event] - start, timed.upper[event] - start
+        memory.shape[size + 2] = key - chosen[0] * gaps
+        size += 3
+    return size
+
+
+@borrowing(types.int64(TIMED, STACKS, MEMORY, types.int64, INT64S, INT64S, INT64S))
+def shape_of(timed: Timed, stacks: Stacks, memory: Memory, part: int, chosen: Int64s, low: Int64s, high: Int64s) -> int:
+    """The same with all that fits its places, for queries where these are its rivals."""
+    shape, start, size = memory.shape, low[0], shape_of_match(timed, memory, chosen, low, high)
+    if size == 0:
+        return 0
     for place in range(1, len(chosen)):
         after, before = low[place - 1] + 1, high[place] - 1
         end = first_beyond(stacks, timed.lower, stacks.begin[place, part], stacks.begin[place, part + 1], before)
@@ -107,7 +136,11 @@ def place_in_memory(memory: Memory, size: int) -> int:
     for index in range(size):
         mixed = (mixed * 31 + memory.shape[index]) & 0x3FFFFFFFFFFFFF
         mixed ^= mixed >> 17
-    return int(mixed & (SHAPES - 1))
+    first = int(mixed & (SHAPES - 1))
+    for way in range(WAYS):
+        if memory.sizes[first ^ way] == 0 or is_known(memory, first ^ way, size):
+            return first ^ way
+    return first ^ int((mixed >> 20) & (WAYS - 1))
 
 
 @borrowing(types.boolean(MEMORY, types.int64, types.int64))
@@ -121,11 +154,13 @@ def is_known(memory: Memory, slot: int, size: int) -> bool:
     return True
 
 
-@borrowing(types.void(MEMORY, *(types.int64,) * 3, types.float64, types.int64, types.int64))
-def remember(memory: Memory, slot: int, size: int, start: int, confidence: float, earliest: int, latest: int) -> None:
+@borrowing(types.void(MEMORY, *(types.int64,) * 3, types.float64, types.int64, types.int64, types.boolean))
+def remember(
+    memory: Memory, slot: int, size: int, start: int, confidence: float, earliest: int, latest: int, bounded: bool
+) -> None:
     """Remembers what the shape at hand is worth."""
     memory.sizes[slot] = size
     for index in range(size):
         memory.shapes[slot, index] = memory.shape[index]
-    memory.values[slot, CONFIDENCE] = confidence
+    memory.values[slot, CONFIDENCE], memory.values[slot, BOUNDED] = confidence, bounded
     memory.values[slot, EARLIEST], memory.values[slot, LATEST] = earliest - start, latest - start

@@ -11,7 +11,7 @@ from numba import types
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -148,13 +148,41 @@ def by_gap(keys: Int64s, gaps: int) -> tuple[Int64s, Int64s, npt.NDArray[np.int6
 @kernel(RIVAL_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
 def task(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> RivalTables:
     """The match and its rivals; `keys` holds rival * (number of gaps) + gap, sorted, each once."""
+    rivals, singles, disturbs = by_gap(keys, len(chosen) + 1)
+    return tables(timed, chosen, low, high, window, rivals, singles, disturbs)
+
+
+@kernel(RIVAL_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S))
+def independent(timed: Timed, chosen: Int64s, low: Int64s, high: Int64s, window: int, keys: Int64s) -> RivalTables:
+    """The same as if a rival of several gaps were as many rivals that know nothing of each other."""
+    gaps = len(chosen) + 1
+    singles, rivals, count = np.zeros(gaps + 1, np.int64), np.empty(len(keys), np.int64), 0
+    for gap in range(gaps):
+        for key in keys:
+            if key % gaps == gap:
+                rivals[count] = key // gaps
+                count += 1
+        singles[gap + 1] = count
+    return tables(timed, chosen, low, high, window, rivals, singles, np.zeros((0, gaps), np.int64))
+
+
+@called_by_address(RIVAL_TABLES(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, INT64_ROWS))
+def tables(
+    timed: Timed,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    window: int,
+    rivals: Int64s,
+    singles: Int64s,
+    disturbs: npt.NDArray[np.int64],
+) -> RivalTables:
+    """All the probabilities for a match and its rivals, which are in the order that `RivalTables` wants."""
     length = len(chosen)
     final = length - 1
-    rivals, singles, disturbs = by_gap(keys, length + 1)
-    edged = False
-    for key in keys:
-        gap = key % (length + 1)
-        edged = edged or gap == 0 or gap == length
+    edged = singles[1] > 0 or singles[length] < singles[length + 1]
+    for which in range(disturbs.shape[0]):
+        edged = edged or disturbs[which, 0] != 0 or disturbs[which, length] != 0
     offset = np.empty(length, np.int64)
     size = 0
     for step in range(length):
@@ -206,9 +234,9 @@ def undisturbed(
     for index in range(size):
         shares[index] = 1.0
     for rival in range(rival_from, rival_to):
-        happened = before[rival, start]
-        for index in range(size):
-            shares[index] *= happened + after[rival, stop + index]
+        happened, later = before[rival, start], after[rival, stop : stop + size]
+        for index in range(size):  # over a slice: then several steps are done at a time
+            shares[index] *= happened + later[index]
 
 
 @borrowing(types.float64(RIVAL_TABLES, types.int64, types.int64))

@@ -176,18 +176,25 @@ def forget(job: RivalTables, step: int, slots: Int64s, count: int, now: Rows) ->
     return now, count
 
 
-@kernel(
-    types.Tuple((types.float64, types.int64))(RIVAL_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
-)
-def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
-    """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
+class Swept(NamedTuple):
+    """One event of the match: for each of its instants from `low` on, and for each choice of rivals that have happened
+    (a bit for each slot), the probability that the match has come so far unharmed."""
 
-    If the first event is tied to the last, it must have one instant only.
-    """
-    length, ambiguous = len(job.low), job.disturbs.shape[0]
+    low: int
+    high: int
+    slots: Int64s  # the ambiguous rivals that may or may not have happened
+    held: int  # how many these are
+    chances: Rows
+
+
+SWEPT = types.NamedTuple((types.int64, types.int64, INT64S, types.int64, FLOAT64_ROWS), Swept)
+
+
+@kernel(SWEPT(RIVAL_TABLES, types.int64, types.int64))
+def begin_sweep(job: RivalTables, low: int, high: int) -> Swept:
+    """The first event of the match, somewhere in low .. high."""
+    ambiguous, base = job.disturbs.shape[0], job.singles[len(job.low) + 1]
     slots, moved = np.empty(ambiguous, np.int64), np.empty(ambiguous)
-    base = job.singles[length + 1]
-    low, high = first_from, first_to
     count = admit(job, 0, slots, 0) if ambiguous else 0
     now = np.zeros((high - low + 1, 1 << count))
     for instant in range(low, high + 1):
@@ -199,79 +206,117 @@ def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, fir
                 now[instant - low, state | (1 << slot)] = now[instant - low, state] * moved[slots[slot]]
     if ambiguous:
         now, count = forget(job, 0, slots, count, now)
-    for step in range(1, length):
-        before, before_low, before_high, known = now, low, high, 1 << count
-        low, high = max(job.low[step], before_low + 1), job.high[step]
-        if tied:
-            high = min(high, first_from + job.window - 1)
-        if low > high:
-            return 0.0, 0
-        count = admit(job, step, slots, count) if ambiguous else 0
-        states = 1 << count
-        now = np.zeros((high - low + 1, states))
-        weighed = len(weighing.table) > 0 and weighing.table[step] >= 0
-        if count == 0 and job.singles[step] == job.singles[step + 1] and not weighed:
-            total, reached = 0.0, before_low - 1
-            for instant in range(low, high + 1):  # nobody disturbs this gap: a running sum does it
-                while reached < min(instant - 1, before_high):
-                    reached += 1
-                    total += before[reached - before_low, 0]
-                now[instant - low, 0] = total * job.weight[job.offset[step] + instant]
-            continue
-        shares, scratch, scores = np.empty(high - low + 1), np.empty(states), weighing.score
-        for previous in range(before_low, min(before_high, high - 1) + 1):
-            start = max(low, previous + 1)
-            undisturbed(
-                job.before,
-                job.after,
-                job.singles[step],
-                job.singles[step + 1],
-                job.offset[step - 1] + previous,
-                job.offset[step] + start,
-                high - start + 1,
-                shares,
-            )
-            if weighed:
-                shift = weighing.first[weighing.table[step]] - previous
-                for instant in range(start, high + 1):
-                    shares[instant - start] *= scores[shift + instant]
-            if count == 0:
-                weight = before[previous - before_low, 0]
-                for instant in range(start, high + 1):
-                    now[instant - low, 0] += weight * shares[instant - start]
-                continue
-            for instant in range(start, high + 1):
-                share = shares[instant - start]
-                if share == 0.0:
-                    continue
-                for state in range(states):
-                    scratch[state] = before[previous - before_low, state] * share if state < known else 0.0
-                came = job.offset[step - 1] + previous
-                happening(job.point, job.before, job.disturbs, base, step, came, job.offset[step] + instant, moved)
-                for slot in range(count):
-                    bit, likely = 1 << slot, moved[slots[slot]]
-                    if likely == 0.0:
-                        continue
-                    for state in range(states):
-                        if state & bit == 0:
-                            scratch[state | bit] += scratch[state] * likely
-                for state in range(states):
-                    now[instant - low, state] += scratch[state]
-        for instant in range(low, high + 1):
-            for state in range(states):
-                now[instant - low, state] *= job.weight[job.offset[step] + instant]
-        if ambiguous:
-            now, count = forget(job, step, slots, count, now)
-    total, latest = 0.0, 0
+    return Swept(low, high, slots, count, now)
+
+
+@borrowing(types.void(RIVAL_TABLES, types.int64, SWEPT, types.int64, types.int64, FLOAT64_ROWS))
+def run_on(job: RivalTables, step: int, before: Swept, low: int, high: int, now: Rows) -> None:
+    """One event further where nobody disturbs the gap: a running sum does it."""
+    total, reached = 0.0, before.low - 1
     for instant in range(low, high + 1):
+        while reached < min(instant - 1, before.high):
+            reached += 1
+            total += before.chances[reached - before.low, 0]
+        now[instant - low, 0] = total * job.weight[job.offset[step] + instant]
+
+
+@kernel(types.void(RIVAL_TABLES, WEIGHING, types.int64, types.int64, types.int64, types.int64, FLOAT64S))
+def gap_shares(
+    job: RivalTables, weighing: Weighing, step: int, previous: int, start: int, stop: int, shares: Float64s
+) -> None:
+    """What the gap after `previous` counts for, for the instants start .. stop: undisturbed by its own rivals."""
+    size, place = stop - start + 1, job.offset[step] + start
+    came = job.offset[step - 1] + previous
+    undisturbed(job.before, job.after, job.singles[step], job.singles[step + 1], came, place, size, shares)
+    if len(weighing.table) > 0 and weighing.table[step] >= 0:
+        shift = weighing.first[weighing.table[step]] + start - previous
+        for index in range(size):
+            shares[index] *= weighing.score[shift + index]
+
+
+@kernel(types.void(RIVAL_TABLES, types.int64, types.int64, types.int64, FLOAT64S, INT64S, FLOAT64S, FLOAT64S))
+def spread_states(
+    job: RivalTables,
+    step: int,
+    previous: int,
+    instant: int,
+    states: Float64s,
+    slots: Int64s,
+    moved: Float64s,
+    target: Float64s,
+) -> None:
+    """Adds to `target` the states at `previous`, with the rivals that happen harmlessly from then until `instant`."""
+    base, came = job.singles[len(job.low) + 1], job.offset[step - 1] + previous
+    happening(job.point, job.before, job.disturbs, base, step, came, job.offset[step] + instant, moved)
+    for slot in range(len(slots)):
+        bit, likely = 1 << slot, moved[slots[slot]]
+        if likely == 0.0:
+            continue
+        for state in range(len(states)):
+            if state & bit == 0:
+                states[state | bit] += states[state] * likely
+    for state in range(len(states)):
+        target[state] += states[state]
+
+
+@kernel(SWEPT(RIVAL_TABLES, WEIGHING, types.int64, SWEPT, types.int64))
+def sweep_on(job: RivalTables, weighing: Weighing, step: int, before: Swept, limit: int) -> Swept:
+    """One event further, by `limit` at the latest; without instants, if there is no time for it."""
+    ambiguous, slots, known = job.disturbs.shape[0], before.slots, 1 << before.held
+    low, high = max(job.low[step], before.low + 1), min(job.high[step], limit)
+    count = admit(job, step, slots, before.held) if ambiguous else 0
+    now = np.zeros((max(high - low + 1, 0), 1 << count))
+    if low > high:
+        return Swept(low, high, slots, count, now)
+    weighed = len(weighing.table) > 0 and weighing.table[step] >= 0
+    if count == 0 and job.singles[step] == job.singles[step + 1] and not weighed:
+        run_on(job, step, before, low, high, now)
+        return Swept(low, high, slots, 0, now)
+    shares, states, moved = np.empty(high - low + 1), np.zeros(1 << count), np.empty(ambiguous)
+    for previous in range(before.low, min(before.high, high - 1) + 1):
+        start, chances = max(low, previous + 1), before.chances[previous - before.low]
+        gap_shares(job, weighing, step, previous, start, high, shares)
+        for instant in range(start, high + 1):
+            share = shares[instant - start]
+            if count == 0:
+                now[instant - low, 0] += chances[0] * share
+            elif share > 0.0:
+                states[:] = 0.0
+                for state in range(known):
+                    states[state] = chances[state] * share
+                spread_states(job, step, previous, instant, states, slots[:count], moved, now[instant - low])
+    for instant in range(low, high + 1):
+        now[instant - low] *= job.weight[job.offset[step] + instant]
+    if ambiguous:
+        now, count = forget(job, step, slots, count, now)
+    return Swept(low, high, slots, count, now)
+
+
+@kernel(
+    types.Tuple((types.float64, types.int64))(RIVAL_TABLES, WEIGHING, types.boolean, types.int64, types.int64),
+)
+def sweep(job: RivalTables, weighing: Weighing, tied: bool, first_from: int, first_to: int) -> tuple[float, int]:
+    """The probability, with the first event somewhere in first_from .. first_to, and the last possible instant.
+
+    If the first event is tied to the last, it must have one instant only.
+    """
+    length, ambiguous, base = len(job.low), job.disturbs.shape[0], job.singles[len(job.low) + 1]
+    limit = first_from + job.window - 1 if tied else job.high[length - 1]
+    now = begin_sweep(job, first_from, first_to)
+    for step in range(1, length):
+        now = sweep_on(job, weighing, step, now, limit)
+        if now.low > now.high:
+            return 0.0, 0
+    moved, total, latest = np.empty(ambiguous), 0.0, 0
+    for instant in range(now.low, now.high + 1):
         part = 0.0
         if ambiguous > 0:
             later(job, first_from, instant, moved)
-        for state in range(1 << count):
-            share = now[instant - low, state]
-            for slot in range(count):
+        for state in range(1 << now.held):
+            share = now.chances[instant - now.low, state]
+            for slot in range(now.held):
                 if state & (1 << slot) == 0:
-                    share *= moved[slots[slot]]
+                    share *= moved[now.slots[slot]]
             part += share
         for which in range(ambiguous):
             if job.first[base + which] > job.high[length - 1]:  # it comes too late to have had a slot

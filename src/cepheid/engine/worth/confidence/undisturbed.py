@@ -9,22 +9,18 @@ Everything is a sum over harmless worlds, so that 0 means impossible. Where even
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
-from cepheid.engine.kernels.compile import called_by_address
-from cepheid.engine.worth.confidence.either_gap import (
-    as_either_gap,
-    by_stretches,
-    either_gap_cost,
-    in_either_gap,
-    stretches,
-)
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.worth.confidence.chain_bounds import at_most, bounds_cost, bounds_of, without_holes
 from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants, pairs_cost
-from cepheid.engine.worth.confidence.rival_tables import task
+from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, task
 from cepheid.engine.worth.confidence.shared_rivals import (
     WEIGHING,
     Weighing,
@@ -34,54 +30,57 @@ from cepheid.engine.worth.confidence.shared_rivals import (
     sweep_cost,
     swept,
 )
+from cepheid.engine.worth.confidence.stretches import by_stretches, has_stretches, stretches, stretches_cost, widened
 
 Int64s = npt.NDArray[np.int64]
-Float64s = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.float64]
 
 SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
+CHEAP = 1e5  # steps of stretches, below which nobody asks whether there is a cheaper way
+VECTOR = 4.0  # so many steps of stretches take as long as one of the sweep
+PAY = 20.0  # bounds are tried where the sum takes so many times as long...
+PAY_FOR_LEAST = 2.0  # ... or so many, where a confidence is asked for that they may show to be out of reach
+WITHIN = -1.0  # what stands for the cost of a confidence that bounds gave
 
 
-@called_by_address(
-    types.Tuple((types.float64, types.int64, types.int64, types.float64))(
-        TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, types.float64
-    )
-)
-def exclusive(
-    timed: Timed,
-    chosen: Int64s,
-    low: Int64s,
-    high: Int64s,
-    window: int,
-    keys: Int64s,
-    weighing: Weighing,
-    budget: float,
-) -> tuple[float, int, int, float]:
-    """P(the chosen events come in order and within the window, and nobody disturbs them), with the tightest range.
+class Effort(NamedTuple):
+    """How well a confidence must be known."""
 
-    The last number is above 0 if that would take more steps than the budget allows: about so many.
-    """
-    gaps = len(chosen) + 1
+    budget: float  # how many steps it may take
+    tolerance: float  # by how much it may be off
+    least: float  # nobody asks for one below
+    ordered: float  # it is not above
+
+
+EFFORT = types.NamedUniTuple(types.float64, 4, Effort)
+
+Exclusive = tuple[float, int, int, float]  # probability, earliest, latest; above 0: steps, too many; WITHIN: by bounds
+EXCLUSIVE = types.Tuple((types.float64, types.int64, types.int64, types.float64))
+
+
+@borrowing(types.boolean(TIMED, INT64S, INT64S, INT64S))
+def surely_disturbed(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> bool:
+    """Is somebody in the way in all worlds?"""
+    gaps = len(low) + 1
     for key in keys:
         event, gap = key // gaps, key % gaps
         sure = timed.exists[event] >= 1.0 and 0 < gap < gaps - 1
         if sure and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
-            return 0.0, 0, 0, 0.0  # always in the way
-    if len(chosen) == 3 and len(weighing.table) == 0:
-        keys = as_either_gap(timed.lower, timed.upper, low[1], high[1], keys)
-    job = task(timed, chosen, low, high, window, keys)
-    if job.disturbs.shape[0] == 0 and len(weighing.table) == 0:
-        cost = pairs_cost(job)
-        if cost > budget:
-            return 0.0, 0, 0, cost
-        total, earliest, latest = by_pairs_of_instants(job)
-        return total, earliest, latest, 0.0
-    if len(weighing.table) == 0 and in_either_gap(job):
-        begins = stretches(job)
-        cost = either_gap_cost(job, begins)
-        if cost <= budget:
-            total, earliest, latest = by_stretches(job, begins)
-            return total, earliest, latest, 0.0
+            return True
+    return False
+
+
+@borrowing(types.boolean(TIMED, types.int64, INT64S))
+def are_uniform(timed: Timed, gaps: int, keys: Int64s) -> bool:
+    """Have the rivals all their instants alike?"""
+    for key in keys:
+        if timed.base[key // gaps] >= 0:
+            return False
+    return True
+
+
+@kernel(EXCLUSIVE(RIVAL_TABLES, WEIGHING, types.float64))
+def by_instants(job: RivalTables, weighing: Weighing, budget: float) -> Exclusive:
+    """The sum by sweeping or by going through instants, whichever is cheaper."""
     sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
     if min(sweeping, enumerating) > budget:
         return 0.0, 0, 0, min(sweeping, enumerating)
@@ -90,3 +89,49 @@ def exclusive(
     else:
         total, earliest, latest = enumerate_instants(job, weighing)
     return total, earliest, latest, 0.0
+
+
+@called_by_address(EXCLUSIVE(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, EFFORT))
+def exclusive(
+    timed: Timed,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    window: int,
+    keys: Int64s,
+    weighing: Weighing,
+    effort: Effort,
+) -> Exclusive:
+    """P(the chosen events come in order and within the window, and nobody disturbs them), with the tightest range."""
+    if surely_disturbed(timed, low, high, keys):
+        return 0.0, 0, 0, 0.0
+    if len(weighing.table) > 0:
+        return by_instants(task(timed, chosen, low, high, window, keys), weighing, effort.budget)
+    bound = effort.ordered * at_most(timed, low, high, keys)
+    if bound < effort.least:
+        return 0.0, 0, 0, 0.0
+    keys = widened(timed.lower, timed.upper, low, high, keys)
+    job = task(timed, chosen, low, high, window, keys)
+    if job.disturbs.shape[0] == 0:
+        cost = pairs_cost(job)
+        if cost > effort.budget:
+            return 0.0, 0, 0, cost
+        total, earliest, latest = by_pairs_of_instants(job)
+        return total, earliest, latest, 0.0
+    stretched, parts = has_stretches(job, are_uniform(timed, len(chosen) + 1, keys)), stretches(job)
+    by_stretch = stretches_cost(job, parts) / VECTOR if stretched else np.inf
+    cost = by_stretch
+    if by_stretch > CHEAP:
+        cost = min(sweep_cost(job, job.coupled), SLOWER * enumeration_cost(job))
+    cheaper = bounds_cost(low, high, window, keys) / VECTOR
+    pays = min(cost, by_stretch) > (PAY_FOR_LEAST if effort.least > 0.0 else PAY) * cheaper
+    if (pays or bound <= effort.tolerance) and cheaper <= effort.budget and without_holes(timed, chosen, keys):
+        least, most, earliest, latest = bounds_of(timed, chosen, low, high, window, keys)
+        if most == 0.0 or most < effort.least:
+            return 0.0, 0, 0, 0.0
+        if most - least <= effort.tolerance:
+            return 0.5 * (least + most), earliest, latest, WITHIN if least < most else 0.0
+    if by_stretch <= cost and by_stretch <= effort.budget:
+        total, earliest, latest = by_stretches(job, parts)
+        return total, earliest, latest, 0.0
+    return by_instants(job, weighing, effort.budget)
