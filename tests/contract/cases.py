@@ -49,6 +49,8 @@ FEATURES = {
     "tied_negations": "PATTERN SEQ(A a, !(B b), !(B c), B d) WHERE b.x = c.x WITHIN 5",
     "event_window": "PATTERN SEQ(A a, B b) WITHIN 5 EVENTS",
     "output": "PATTERN SEQ(A a, B b) WITHIN 5 OUTPUT NON-OVERLAP",
+    "until": "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 2) WITHIN 5",
+    "steps": "PATTERN SEQ(A a, B b, C c) WHERE strict_contiguity(c) WITHIN 5",
 }
 MOST_LINEAR = 16  # of a drawn expression: each of them is planned and run
 EXPANDED = tuple(s.Strategy)
@@ -171,6 +173,8 @@ def _queries(engine: Engine, kind: str, window: bool | None) -> st.SearchStrateg
     known = dict(features_of(engine, kind) or {})
     tied = known.pop("tied_negations")
     features: dict[str, Any] = {**known, "returns": False, "window": window}
+    if is_lossy(kind) or is_imprecise(kind) or may_be_untrue(kind):
+        features |= {"until": False, "steps": False}
     if is_lossy(kind):
         strategies = [each for each in known["strategy"] if each not in s.CONTIGUOUS]
         features |= {"threshold": True, "missing_groups": known["kleene"], "strategy": tuple(strategies)}

@@ -26,6 +26,9 @@ CERTAIN = (
     "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 8 OUTPUT NON-OVERLAP",
     "PATTERN SEQ(A a, !(B m), !(A n), B b) WHERE m.x = n.x AND m.y > a.y WITHIN 8",
     "PATTERN SEQ(!(B m), A a, !(B n)) WHERE [id] AND m.x < n.x WITHIN 5",
+    "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1 OR b.type = 'E', C c) WHERE skip_till_next_match { [id] } WITHIN 9",
+    "PATTERN SEQ(A a, B+ b[], A c) WHERE skip_till_next_match { [id] } AND strict_contiguity(c) WITHIN 9",
+    "PATTERN SEQ(A a, A+ b[], B c) WHERE { [id] } AND partition_contiguity(b) AND skip_till_next_match(b[i]) WITHIN 9",
 )
 MISSING = (
     "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 8 THRESHOLD 0.001",

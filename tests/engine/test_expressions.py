@@ -56,8 +56,76 @@ def test_what_is_printed_reads_back(query: s.QuerySyntax) -> None:
     assert check(parse(to_text(query))) == query
 
 
-def test_what_is_not_built_is_refused() -> None:
-    with pytest.raises(cepheid.errors.CepheidError, match="plain sequence"):
-        cepheid.match(events("a1"), "PATTERN SEQ(A a, B? b) WITHIN 5 THRESHOLD 0.5")
-    with pytest.raises(cepheid.errors.CepheidError, match="plain sequences"):
-        cepheid.why(events("a1"), "PATTERN SEQ(A a, B? b) WITHIN 5")
+@pytest.mark.parametrize(
+    ("query", "options", "told"),
+    [
+        ("PATTERN SEQ(A a, (B b, C c)+) WITHIN 5 THRESHOLD 0.5", {}, "repeated without end"),
+        ("PATTERN SEQ(A a, B? b) WHERE skip_till_next_match { } WITHIN 5 THRESHOLD 0.5", {}, "skip_till_next_match"),
+        ("PATTERN SEQ(A a, B? b, !(C c)) WITHIN 5", {"lower": "ts", "upper": "ts"}, "negation at the end"),
+        ("PATTERN SEQ(A a, B? b WITHIN 3) WITHIN 5", {"lower": "ts", "upper": "ts"}, "compare times"),
+        ("PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1) WITHIN 5 THRESHOLD 0.5", {}, "which event came first"),
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity(b) WITHIN 5", {"lower": "ts", "upper": "ts"}, "single steps"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(query: str, options: dict[str, str], told: str) -> None:
+    with pytest.raises(cepheid.errors.CepheidError, match=told):
+        cepheid.match(events("a1"), query, **options)
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_orders_of_imprecise_events_add_up(engine: str) -> None:
+    table = pa.table({"lo": [1, 1], "hi": [3, 3], "type": ["A", "B"]})
+    found = cepheid.match(table, "PATTERN SEQ(AND(A a, B b)) WITHIN 9", lower="lo", upper="hi", engine=engine)
+    assert found["confidence"].to_pylist() == pytest.approx([2 / 3])  # both orders, but not the same instant
+
+
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_the_most_probable_pattern_counts(engine: str) -> None:
+    loss = {"b": 0.5, "c": 0.5, "*": 0.0}
+    model = cepheid.Model(loss=loss, gaps={name: cepheid.Exponential(mean=1.0) for name in "abcd"})
+    query = "PATTERN SEQ(A a, (B b | C c), D d) WITHIN 9 THRESHOLD 0.01"
+    (row,) = cepheid.match(events("a1 e1 d1"), query, model=model, engine=engine).to_pylist()
+    plain = cepheid.match(events("a1 e1 d1"), query.replace("(B b | C c)", "B b"), model=model).to_pylist()
+    assert row["probability"] == pytest.approx(plain[0]["probability"])
+    surely = cepheid.match(events("a1 e1 d1"), query.replace("(B b | C c)", "B? b"), model=model, engine=engine)
+    assert surely["probability"].to_pylist() == [1.0]  # b may be left out
+
+
+def test_why_tells_of_the_sequence_that_came_furthest() -> None:
+    query = "PATTERN SEQ(A a, (B b | C c), D d) WHERE b.x > 3 AND c.x > 5 WITHIN 9"
+    told = cepheid.why(events("a1 b1 a2 d1"), query)
+    assert told.matches.number == 0
+    assert told.hints[0].code == "one-of-several"
+    assert "SEQ(A a, B b, D d)" in told.hints[0].text
+    ended = cepheid.why(events("a1 b1 b2 d1"), "PATTERN SEQ(A a, B+ b[] UNTIL b.x > 1, D d) WHERE b.LEN > 1 WITHIN 9")
+    assert [(item.kind, item.matches.number) for item in ended.without if item.kind == "until" and item.matches] == [
+        ("until", 1)
+    ]
+
+
+def test_totals_over_expressions_count_each_assignment_once() -> None:
+    query = "PATTERN SEQ(AND(A a, B b), C? c) WITHIN 9 SUMMARISE count(*) AS n, sum(a.x) AS s"
+    found = cepheid.match(events("a1 b1 c1 a5"), query).to_pylist()
+    listed = cepheid.match(events("a1 b1 c1 a5"), query.partition(" SUMMARISE")[0]).to_pylist()
+    assert found == [{"n": len(listed), "s": sum(row["a"]["x"] for row in listed)}]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("PATTERN SEQ(A a, B+ b[] UNTIL b.x > 3, C c) WHERE skip_till_next_match { }", [(1, (2, 3), 6)]),
+        (
+            "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match { } AND skip_till_any_match(c)",
+            [(1, (2,), 6), (1, (2, 3), 6), (1, (2, 3, 5), 6)],
+        ),
+        (
+            "PATTERN SEQ(A a, B+ b[], C c) WHERE { } AND strict_contiguity(b[i]) AND strict_contiguity(c)",
+            [(1, (5,), 6)],
+        ),
+    ],
+)
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+def test_until_and_strategies_for_steps(engine: str, query: str, found: list[tuple[object, ...]]) -> None:
+    rows = cepheid.match(events("a1 b1 b2 d9 b3 c1"), query, engine=engine).to_pylist()
+    told = [(row["a"]["ts"], tuple(e["ts"] for e in row["b"]), row["c"]["ts"]) for row in rows]
+    assert sorted(told) == sorted(found)

@@ -325,7 +325,7 @@ def test_conditions(condition: Expr, text: str) -> None:
         (seq(a, b).within(np.int64(3)), "PATTERN SEQ(A a, B b) WITHIN 3"),
         (seq(a, b).within(3).within(4), "PATTERN SEQ(A a, B b) WITHIN 4"),
         (seq(a, b).strict_contiguity(), "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { }"),
-        (seq(a, b).skip_till_next_match(a), "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a) { }"),
+        (seq(a, b).skip_till_next_match(a), "PATTERN SEQ(A a, B b) WHERE { } AND skip_till_next_match(a)"),
         (seq(a, b).confidence(1), "PATTERN SEQ(A a, B b) CONFIDENCE 100%"),
         (seq(a, b).non_overlap(), "PATTERN SEQ(A a, B b) OUTPUT NON-OVERLAP"),
         (seq(a, b).maximal(), "PATTERN SEQ(A a, B b) OUTPUT MAXIMAL"),

@@ -27,6 +27,7 @@ def expression_queries(
     window: bool | None = None,
     output: bool = True,
     unbounded: bool = True,
+    steps: bool = True,
 ) -> s.QuerySyntax:
     """A checked query; `unbounded`: may parts of a group that is repeated be repeated without end themselves?"""
     used: list[tuple[str, bool, bool]] = []  # variable, is it a list, is it negative
@@ -43,7 +44,9 @@ def expression_queries(
         many = quantifier not in ("", "?")
         used.append((variable, listed or many, False))
         gap = draw(st.sampled_from(("", "", "", "", " WITHIN 4", " AFTER 2", " AFTER 1 WITHIN 5")))
-        return f"{kind}{quantifier} {variable}{'[]' if many else ''}{gap}"
+        ends = many and not listed and draw(st.integers(0, 3)) == 0
+        until = f" UNTIL {variable}.{draw(st.sampled_from(('x > 1', 'y <= -2', 'z IS NULL')))}" if ends else ""
+        return f"{kind}{quantifier} {variable}{'[]' if many else ''}{gap}{until}"
 
     def part(depth: int, listed: bool, negation: bool = True) -> str:
         shape = draw(st.sampled_from(("leaf", "leaf", "group", "choice", "any"))) if depth else "leaf"
@@ -61,6 +64,10 @@ def expression_queries(
     conditions = [_condition(draw, used) for _ in range(draw(st.integers(0, 2)))]
     conditions += draw(st.sampled_from(([], [], ["[id]"])))
     text = f"PATTERN SEQ({', '.join(parts)}) WHERE {strategy.value} {{ {' AND '.join(conditions)} }}"
+    if steps and draw(st.integers(0, 2)) == 0:
+        chosen = [one for one in used if not one[2] and draw(st.booleans())]
+        named = [f"{name}{draw(st.sampled_from(('', '[i]', '[]'))) if many else ''}" for name, many, _ in chosen]
+        text += f" AND {draw(st.sampled_from(list(strategies))).value}({', '.join(named)})" if named else ""
     if window or (window is None and draw(st.booleans())):
         text += f" WITHIN {draw(st.integers(2, 9))}{draw(st.sampled_from(('', '', ' EVENTS')))}"
     if output and draw(st.integers(0, 3)) == 0:

@@ -11,6 +11,7 @@ several places, NULLs and NaNs, windows that end exactly at an event.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from cepheid.language import syntax as s
 from cepheid.language.check import check
 from cepheid.language.schema import Schema
+from cepheid.language.step_strategies import with_own_strategy
 
 ARROW_SCHEMA = pa.schema(
     [
@@ -131,6 +133,8 @@ def queries(
     missing_next: bool = False,
     tied_negations: bool = False,
     confidence: bool = False,
+    until: bool = False,
+    steps: bool = False,
 ) -> s.QuerySyntax:
     """A small, sound query over `SCHEMA`.
 
@@ -153,6 +157,7 @@ def queries(
       `missing_next` skip_till_next_match.
     - `tied_negations`: at least two negated components, with a condition between two of them.
     - `confidence`: a CONFIDENCE clause, for imprecise time.
+    - `until`: groups that UNTIL ends; `steps`: strategies for single steps.
     """
     kleene = kleene and (not threshold or missing_groups)
     edge_negation = edge_negation and negation and window is not False
@@ -168,6 +173,8 @@ def queries(
         untyped,
         least_negated=2 if tied_negations else 0,
     )
+    if until:
+        components = tuple(_ended(draw, component) for component in components)
     conditions = _Conditions(draw, components, disjunction, arithmetic, functions, aggregates, defaults=threshold)
     parts: list[s.Expression] = []
     if equivalence:
@@ -201,8 +208,42 @@ def queries(
         confidence=draw(st.sampled_from((0.0, 0.1, 0.5, 1.0))) if confidence else None,
         returns=conditions.returned() if returns and draw(st.integers(0, 3)) == 0 else None,
         output=s.Output(s.OutputMode.NON_OVERLAP) if output and draw(st.integers(0, 5)) == 0 else s.Output(),
+        step_selections=step_selections(draw, components) if steps and draw(st.integers(0, 2)) == 2 else (),
     )
-    return check(query)
+    return check(with_own_strategy(query))
+
+
+def _ended(draw: Draw[Any], component: s.Component) -> s.Component:
+    """A group that UNTIL ends, sometimes."""
+    if not component.kleene or draw(st.integers(0, 2)) < 2:
+        return component
+    event = s.Reference(component.variable)
+    value = s.Attribute(event, draw(st.sampled_from(("x", "y", "z", "f"))))
+    ends: list[s.Expression] = [s.Comparison(draw(st.sampled_from(_SIGNS)), value, s.Literal(draw(st.integers(-2, 3))))]
+    ends.append(s.Comparison("=", s.Attribute(event, "type"), s.Literal(draw(st.sampled_from((*TYPES, "E"))))))
+    ends += [s.IsNull(s.Attribute(event, "z")), s.And((ends[0], ends[1])), s.Not(s.Or((ends[0], ends[1])))]
+    return replace(component, until=draw(st.sampled_from(ends)))
+
+
+def _is_own(steps: Sequence[s.Reference], positives: Sequence[s.Component]) -> bool:
+    """Would a strategy over these be the query's own?"""
+    whole = {s.Element.SINGLE, s.Element.ALL}
+    names = {component.variable for component in positives}
+    return {step.variable for step in steps} == names and {step.element for step in steps} <= whole
+
+
+def step_selections(draw: Draw[Any], components: Sequence[s.Component]) -> tuple[s.StepSelection, ...]:
+    """Strategies for some of the steps."""
+    named: dict[s.Strategy, list[s.Reference]] = {}
+    positives = [component for component in components if not component.negative]
+    for component in positives:
+        elements = [(), (), (s.Element.SINGLE,)]
+        if component.kleene:
+            elements += [(s.Element.CURRENT,), (s.Element.ALL,), (s.Element.FIRST, s.Element.CURRENT)]
+        for element in draw(st.sampled_from(elements)):
+            by = draw(st.sampled_from(list(s.Strategy)))
+            named.setdefault(by, []).append(s.Reference(component.variable, element))
+    return tuple(s.StepSelection(by, tuple(steps)) for by, steps in named.items() if not _is_own(steps, positives))
 
 
 def _same(*names: str) -> s.Expression:

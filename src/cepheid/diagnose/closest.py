@@ -129,12 +129,12 @@ def _closest_pair(subject: Subject, failed: Stage, affordable: Affordable) -> Cl
             name = key.expression.tests[0][0]
             differ = ", ".join(f"{variable}.{name} = {event.get(name)!r}" for variable, event in events)
             return Closest(events, f"[{name}]", differ)
-    if subject.bound.strategy is not s.Strategy.SKIP_TILL_ANY:
+    if subject.bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
         query = subject.relaxed(components=kept, without=failed.pending, any_strategy=True)
         found = subject.matches(query, 1)
         if len(found):
             detail = "other events lie in between"
-            return Closest(chosen_events(subject, found, 0), subject.bound.strategy.value, detail)
+            return Closest(chosen_events(subject, found, 0), subject.bound.strategy_text, detail)
     lone = subject.matches(subject.relaxed(components=chosen[:-1], without=failed.pending), 1)
     if not len(lone):
         return None

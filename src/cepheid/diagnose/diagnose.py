@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.diagnose.closest import closest_to_a_match
-from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Without
+from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount, Count, Diagnosis, Hint, Without
 from cepheid.diagnose.hints import Findings, find_hints
-from cepheid.diagnose.relax import MOST_COMBINATIONS, MOST_MATCHES, Part, Subject, combinations, thinned
+from cepheid.diagnose.relax import (
+    MOST_COMBINATIONS,
+    MOST_MATCHES,
+    Part,
+    Subject,
+    combinations,
+    linear_sequences,
+    thinned,
+)
 from cepheid.diagnose.stages import about_negation, count, find_stages
 from cepheid.diagnose.window import needed_window
 from cepheid.engine.choose import make_plan
@@ -25,7 +34,7 @@ from cepheid.errors import CepheidError, DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.checked import CheckedQuery
-from cepheid.language.printing import component_text, to_text
+from cepheid.language.printing import component_text, expression_text, to_text
 from cepheid.language.schema import Schema
 from cepheid.plan.options import PlanOptions
 from cepheid.runners.options import Options
@@ -50,9 +59,41 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
     arrow = read_records(query, local.arrow, given).table
     bound = query.bind(Schema.from_arrow(arrow.schema, **given.roles()))
     if bound.pattern is not None:
-        hint = "ask about one of the sequences that it stands for"
-        raise CepheidError("why() explains patterns that are plain sequences", hint=hint)
-    keys = () if bound.strategy is s.Strategy.STRICT_CONTIGUITY else bound.equivalence
+        return _of_expression(query, bound, arrow, most_events, given)
+    return _of_sequence(to_text(query.syntax), bound, arrow, most_events, given)
+
+
+def _of_expression(
+    query: CheckedQuery, bound: BoundQuery, arrow: pa.Table, most_events: int, given: Options
+) -> Diagnosis:
+    """Of the sequences that a pattern stands for, the one that came furthest; together they say if it matched."""
+    queries = linear_sequences(bound)
+    if not queries:
+        raise CepheidError("the conditions of this pattern cannot hold, whatever is chosen")
+    options = replace(given, model=None) if given.model is not None else given
+    told = [_of_sequence("", sequence, arrow, most_events, options) for sequence in queries]
+    furthest = max(range(len(told)), key=lambda number: _how_far(told[number]))
+    subject = Subject(bound, ordered(arrow, bound.schema), given.model, given.scoring)
+    chosen = to_text(queries[furthest].syntax).splitlines()[0].removeprefix("PATTERN ")
+    hint = Hint("one-of-several", f"of the sequences that the pattern stands for, this is told of {chosen}")
+    return replace(
+        told[furthest],
+        query=to_text(query.syntax),
+        matches=count(_original(subject)),
+        hints=(hint, *told[furthest].hints),
+    )
+
+
+def _how_far(diagnosis: Diagnosis) -> tuple[bool, int, float]:
+    """Did it match, how many components have no event at all, and what share of its steps had something left?"""
+    empty = sum(component.passed == 0 for component in diagnosis.components if not component.negative)
+    survived = sum(step.count.number > 0 for step in diagnosis.steps)
+    return diagnosis.matches.number > 0, -empty, survived / max(2 * len(diagnosis.components), 1)
+
+
+def _of_sequence(text: str, bound: BoundQuery, arrow: pa.Table, most_events: int, given: Options) -> Diagnosis:
+    """The diagnosis of a plain sequence."""
+    keys = () if bound.strict else bound.equivalence
     table, sample = thinned(arrow, keys, most_events)
     subject = Subject(bound, ordered(table, bound.schema), given.model, given.scoring)
     components = tuple(_component_count(subject, component) for component in bound.components)
@@ -78,7 +119,7 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
     types = _types(table, bound.schema.type)
     hints = find_hints(Findings(subject, components, tuple(stages), without, window, types, matches))
     return Diagnosis(
-        to_text(query.syntax),
+        text,
         arrow.num_rows,
         sample,
         types[:_MOST_TYPES],
@@ -214,11 +255,14 @@ def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Wit
     for part in subject.parts:
         if not about_negation(subject, part):
             counted("key" if part.is_equivalence else "condition", part.text, subject.relaxed(without=[part]))
+    for variable, ends in subject.bound.untils:
+        endless = [replace(c, until=None) if c.variable == variable else c for c in subject.bound.components]
+        counted("until", f"UNTIL {expression_text(ends)}", subject.relaxed(components=endless))
     for negation in subject.bound.negations:
         kept = [c for c in subject.bound.components if c is not negation.component]
         counted("negation", component_text(negation.component), subject.relaxed(components=kept))
-    if subject.bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        counted("strategy", subject.bound.strategy.value, subject.relaxed(any_strategy=True))
+    if subject.bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
+        counted("strategy", subject.bound.strategy_text, subject.relaxed(any_strategy=True))
     output = subject.bound.syntax.output
     if output.mode is not s.OutputMode.ALL:
         counted("output", f"OUTPUT {output.mode.value}", subject.relaxed())

@@ -14,14 +14,17 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
+from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
+from cepheid.language.linear import TooManyError, linear_patterns, linear_query
 from cepheid.language.printing import expression_text
 from cepheid.plan.options import PlanOptions
 
 _FEWEST_EVENTS = 1_000
+MOST_SEQUENCES = 12  # of those that a pattern stands for, so many are looked at
 MOST_MATCHES = 100_000  # counting stops here
 MOST_COMBINATIONS = 2e8  # a query that may have to look at more is run over fewer events
 
@@ -55,6 +58,26 @@ class Part:
             if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
                 return None
         return next(iter(self.variables))
+
+
+def linear_sequences(bound: BoundQuery) -> list[BoundQuery]:
+    """The sequences that a pattern stands for, with one round of what is repeated without end; some of very many."""
+    try:
+        patterns = linear_patterns(bound, 1)
+    except TooManyError:
+        hint = "ask about one of the sequences that it stands for"
+        raise CepheidError("the pattern stands for too many sequences to explain", hint=hint) from None
+    found = (linear_query(bound, linear) for linear in patterns)
+    return [_as_written(bound, query.bound) for query in found if query is not None][:MOST_SEQUENCES]
+
+
+def _as_written(bound: BoundQuery, linear: BoundQuery) -> BoundQuery:
+    """A sequence with the window, the strategy and the threshold of the whole, so that parts can be left out."""
+    selection = s.Selection(bound.strategy, tuple(component.variable for component in linear.components))
+    where = linear.syntax.where
+    changed = replace(linear.syntax, within=bound.syntax.within, selection=selection, where=where)
+    again = bind(changed, bound.schema)
+    return replace(again, window=bound.window)
 
 
 @dataclass(frozen=True)
@@ -110,12 +133,17 @@ class Subject:
         if selection is not None:
             names = tuple(name for name in selection.variables if name in variables)
             selection = None if any_strategy else replace(selection, variables=names)
+        steps = [
+            replace(each, steps=tuple(step for step in each.steps if step.variable in variables))
+            for each in (() if any_strategy else syntax.step_selections)
+        ]
         changed = replace(
             syntax,
             components=kept,
             sequence=syntax.sequence or len(kept) > 1,
             where=_joined(conditions),
             selection=selection,
+            step_selections=tuple(each for each in steps if each.steps),
             within=syntax.within if isinstance(window, str) else window,
             threshold=None,
             confidence=None,

@@ -90,7 +90,7 @@ def about_negation(subject: Subject, part: Part) -> bool:
 def _join_text(subject: Subject, place: int) -> str:
     bound = subject.bound
     before, after = subject.positives[place - 1].variable, subject.positives[place].variable
-    text = f"{after} {'right ' if bound.contiguous else ''}after {before}"
+    text = f"{after} {'right ' if bound.reached_by(after, False) in s.CONTIGUOUS else ''}after {before}"
     if bound.equivalence:
         text += f", same {', '.join(bound.equivalence)}"
     if bound.syntax.within is not None:

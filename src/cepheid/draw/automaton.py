@@ -152,6 +152,7 @@ def _notes(query: s.QuerySyntax, positives: list[s.Component], place: int) -> li
             new = bool(variables) and variables <= known and not variables <= earlier
             if new or (isinstance(part, s.Equivalence) and place > 0):
                 lines.append((expression_text(part), False))
+        lines += [(note, False) for note in step_notes(query, positives[place])]
     position = 0
     for component in query.components:
         if not component.negative:
@@ -161,6 +162,21 @@ def _notes(query: s.QuerySyntax, positives: list[s.Component], place: int) -> li
             text = component_text(component, {component.variable}).removeprefix("!(").removesuffix(")")
             lines.append((f"no {text}" + (f" with {' AND '.join(own)}" if own else ""), True))
     return lines
+
+
+def step_notes(query: s.QuerySyntax, component: s.Component) -> list[str]:
+    """What ends its group, and strategies that reach its events by another way than the rest.
+
+    >>> from cepheid.language.sase.parse import parse
+    >>> query = parse("PATTERN SEQ(A a, B+ b[] UNTIL b.x > 3) WHERE strict_contiguity(b[i])")
+    >>> step_notes(query, query.components[1])
+    ['until b.x > 3', 'b[i] by strict_contiguity']
+    """
+    notes = [f"until {expression_text(component.until)}"] if component.until is not None else []
+    for selection in query.step_selections:
+        own = [expression_text(step) for step in selection.steps if step.variable == component.variable]
+        notes += [f"{', '.join(own)} by {selection.strategy.value}"] if own else []
+    return notes
 
 
 def conditions_of(query: s.QuerySyntax) -> list[s.Expression]:

@@ -8,7 +8,7 @@ from html import escape
 
 from cepheid.language import syntax as s
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, may_be_empty, without
-from cepheid.language.printing import component_text, pattern_text, window_text
+from cepheid.language.printing import component_text, expression_text, pattern_text, window_text
 
 _STEP, _RADIUS, _LEFT = 110, 20, 50
 Edge = tuple[str, str]
@@ -67,6 +67,11 @@ def expression_svg(query: s.QuerySyntax) -> str:
     deepest = max((source - target + 1 for source, target in ways if target <= source), default=0)
     middle, width = 30 + 18 * highest + _RADIUS, 2 * _LEFT + _STEP * len(positives)
     notes = [f"no {component_text(component, (), '')[2:-1]}" for component in negative]
+    for component in positives:
+        if component.until is not None:
+            notes.append(f"{component.variable}[] until {expression_text(component.until)}")
+    for selection in query.step_selections:
+        notes.append(f"{', '.join(map(expression_text, selection.steps))} by {selection.strategy.value}")
     notes += [f"all within {window_text(query.within)}"] if query.within is not None else []
     below = middle + _RADIUS + 24 + 18 * deepest + 15 * len(notes)
     parts = [

@@ -48,6 +48,8 @@ def anything(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The run engines: every strategy and Kleene plus, over streams that are exact."""
+    if _ends_across_partitions(bound):
+        return "UNTIL looks at the events of a partition, and some are of every partition"
     if bound.pattern is not None:
         return "its patterns are plain sequences"
     if imprecise:
@@ -55,12 +57,17 @@ def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     return "it takes every event as seen" if lossy else None
 
 
+def _ends_across_partitions(bound: BoundQuery) -> bool:
+    """Has it UNTIL, and may an event that ends a group lack the attribute that parts events?"""
+    return bool(bound.untils) and any(bound.schema.types_lacking(name) for name in bound.equivalence)
+
+
 def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The sequence engine and the lazy ones: single events, in any combination."""
     if bound.has_kleene:
         return "it does not know Kleene plus"
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return f"it selects events by skip_till_any_match, not {bound.strategy.value}"
+    if bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
+        return f"it selects events by skip_till_any_match, not {bound.strategy_text}"
     return precise(bound, lossy, imprecise)
 
 
@@ -68,7 +75,10 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """Patterns with optional parts, alternatives, groups and any order, by the linear ones they stand for."""
     if bound.pattern is None:
         return "it is for patterns that are more than a sequence"
-    return refusal(bound)
+    if _ends_across_partitions(bound):
+        return "UNTIL looks at the events of a partition, and some are of every partition"
+    unsure = _imprecise(bound, lossy) if imprecise else _unseen(bound) if lossy else None
+    return unsure or refusal(bound)
 
 
 def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
@@ -97,6 +107,11 @@ def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         return "its patterns are plain sequences"
     if not imprecise:
         return "it is for imprecise times; pass lower='...' and upper='...'"
+    return _imprecise(bound, lossy)
+
+
+def _imprecise(bound: BoundQuery, lossy: bool) -> str | None:
+    """What imprecise times ask of a query."""
     unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
     if bound.window is not None and bound.window.events:
         return f"WITHIN n EVENTS counts events in order, and {unsure} do not say which"
@@ -249,7 +264,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("backtrack", NoOptions, precise, Backwards(100.0), "search.runs:run_backtracking", "automaton_text"),
         Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
         Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
-        Engine("expansion", NoOptions, expressions, Expanded(2, 1.0), "expansion:run"),
+        Engine("expansion", ImpreciseOptions, expressions, Expanded(2, 1.0), "expansion:run"),
         Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run_states", "states_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),

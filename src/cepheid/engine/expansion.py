@@ -7,19 +7,22 @@ without end is run with one round more at a time, until nothing in the events be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
+from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
-from cepheid.engine.data.table import EventTable
+from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.worth.losses import linear_model
+from cepheid.engine.worth.worth import ROUNDING
 from cepheid.errors import LimitError
-from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.competing import Competition
 from cepheid.language.linear import (
@@ -33,6 +36,7 @@ from cepheid.language.linear import (
     linear_patterns,
     linear_query,
 )
+from cepheid.model.loss_model import Model
 from cepheid.plan.options import Limits, PlanOptions
 from cepheid.plan.physical import Plan
 from cepheid.plan.rules.scan_every_event import looks_at_all_events
@@ -45,6 +49,9 @@ EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_match
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The matches with after < completion <= until."""
+    if plan.score.lossy or plan.score.imprecise:
+        return _run_unsure(plan, events, after, until)
+    plan, events = with_endings(plan, events)
     events, rows = _of_its_types(plan.bound, events)
     queries = _queries(plan, events)
     # An assignment that one pattern knows at once and another one only at the end of its window is known at once.
@@ -58,6 +65,85 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     if rows is not None:
         matches = replace(matches, chosen=tuple(_at_rows(group, rows) for group in matches.chosen))
     return matches.take(np.flatnonzero(matches.completion > after)) if mixed else matches
+
+
+def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
+    """The same where events may be missing or times are imprecise: what each linear pattern says, put together.
+
+    With imprecise times the orders of an AND exclude each other: their confidences add up, and the sum is known when
+    the last of the events has surely passed. Where events may be missing, the most probable pattern counts.
+    """
+    bound, imprecise = plan.bound, plan.score.imprecise
+    patterns = _patterns(bound, 1)
+    competition = Competition(bound, patterns) if bound.competes else None
+    found: list[tuple[LinearQuery, Matches]] = []
+    for linear in patterns:
+        query = linear_query(bound, linear, tuple(competition.rivals(linear)) if competition is not None else ())
+        if query is None:
+            continue
+        query = replace(query, bound=_judged(bound, query.bound))
+        part = find(_unsure_plan(plan, query), events, BEGINNING if imprecise else after, until)
+        found.append((query, part))
+    matches = _together(bound, found)
+    values = {name: _values(found, name) for name in ("probability", "confidence", "earliest", "latest")}
+    if not imprecise:
+        values = {"probability": values["probability"]}
+    matches = replace(matches, **values)
+    if imprecise:
+        matches = _added_up(matches, times_of(events.table, bound.schema.upper or bound.schema.time))
+        asked = plan.options.confidence if plan.options.confidence is not None else plan.score.confidence
+        sure = matches.confidence is not None and matches.confidence >= (asked or 0.0) - ROUNDING
+        return matches.take(np.flatnonzero(sure & (matches.completion > after) & (matches.completion <= until)))
+    assert matches.probability is not None
+    order = np.argsort(-matches.probability, kind="stable")
+    first: dict[object, int] = {}
+    for row, groups in zip(order, matches.take(order).groups(), strict=True):
+        first.setdefault(groups, int(row))
+    return matches.take(np.array(sorted(first.values()), np.int64))
+
+
+def _judged(bound: BoundQuery, linear: BoundQuery) -> BoundQuery:
+    return replace(linear, syntax=replace(linear.syntax, threshold=bound.syntax.threshold))
+
+
+def _unsure_plan(plan: Plan, query: LinearQuery) -> Plan:
+    model = linear_model(plan.model, query.bound) if isinstance(plan.model, Model) else plan.model
+    given = {name: getattr(plan.options, name) for name in ("probabilities", "unit", "max_width", "max_cost")}
+    limits = {each.name: getattr(plan.limits, each.name) for each in fields(plan.limits)}
+    return make_plan(query.bound, None, PlanOptions(model=model, scoring=plan.scoring, **given, **limits))[0]
+
+
+def _values(found: Sequence[tuple[LinearQuery, Matches]], name: str) -> Any:
+    kind = np.float64 if name in ("probability", "confidence") else np.int64
+    parts = [getattr(matches, name) for _, matches in found]
+    if any(part is None for part in parts):
+        return None
+    return np.concatenate([np.zeros(0, kind), *parts])
+
+
+def _added_up(matches: Matches, upper: Int64s) -> Matches:
+    """Each assignment once: the sum of its confidences, the widest range, known when its last event has passed."""
+    first: dict[object, int] = {}
+    own = np.empty(len(matches), np.int64)
+    groups = matches.groups()
+    for row, each in enumerate(groups):
+        own[row] = first.setdefault(each, row)
+    kept = np.array(list(first.values()), np.int64)
+    assert matches.confidence is not None
+    assert matches.earliest is not None
+    assert matches.latest is not None
+    confidence = np.bincount(own, matches.confidence, len(matches)) if len(matches) else matches.confidence
+    earliest, latest = matches.earliest.copy(), matches.latest.copy()
+    np.minimum.at(earliest, own, matches.earliest)
+    np.maximum.at(latest, own, matches.latest)
+    known = [max(int(upper[event]) for part in each for event in part) for each in groups]
+    return replace(
+        matches,
+        confidence=np.minimum(confidence, 1.0),
+        earliest=earliest,
+        latest=latest,
+        completion=np.array(known, np.int64),
+    ).take(kept)
 
 
 def _of_its_types(bound: BoundQuery, events: EventTable) -> tuple[EventTable, Int64s | None]:
@@ -89,7 +175,7 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     assert bound.pattern is not None
     patterns = _patterns(bound, 1)
     rounds = 1
-    competes = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    competes = bound.competes
     # A pattern competes with those of one round more, too.
     competition = Competition(bound, _patterns(bound, 2)) if competes else None
     while grows(bound):

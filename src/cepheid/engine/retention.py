@@ -13,7 +13,6 @@ import pyarrow as pa
 from cepheid.engine.data.candidates import candidates, rank_within
 from cepheid.engine.data.candidates import partitions as by_equivalence
 from cepheid.engine.data.table import EventTable, times_of
-from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 
 Mask = npt.NDArray[np.bool_]
@@ -68,7 +67,7 @@ def _within_positions(plan: Plan, events: EventTable, until: int) -> Mask:
     newest = np.full(len(starts) - 1, -1, np.int64)  # the position that each partition has reached by `until`
     np.maximum.at(newest, part[~later], position[~later])
     keep: Mask = later | (position > newest[part] - length)
-    if bound.strategy is s.Strategy.STRICT_CONTIGUITY and bool(keep.any()):
+    if bound.strict and bool(keep.any()):
         # Contiguity looks at the instants of all partitions.
         keep |= events.instant >= events.instant[keep].min()
     return keep

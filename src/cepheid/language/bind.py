@@ -20,6 +20,7 @@ from cepheid.language.durations import LengthError, UnitError, in_unit, parse_le
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
 from cepheid.language.schema import DataType, Schema
+from cepheid.language.step_strategies import step_strategies
 from cepheid.language.totals import bind_summary
 from cepheid.language.typing import check_condition, type_of
 from cepheid.language.whole import within_64_bits
@@ -57,6 +58,7 @@ class _Binder:
         query = self.query
         self.positives = [component for component in query.components if not component.negative]
         self.by_name = {component.variable: component for component in query.components}
+        self.about: str | None = None  # the group whose end is at hand
 
     def fail(self, message: str, node: s.Node, code: str, hint: str | None = None) -> NoReturn:
         start, end = node.span
@@ -83,6 +85,8 @@ class _Binder:
             returns=returns,
             summary=self.summary(equivalence),
             gaps=tuple(self.gaps()),
+            steps=tuple(step_strategies(self.query)),
+            untils=tuple(self.untils()),
             text=self.text,
         )
 
@@ -148,7 +152,7 @@ class _Binder:
         if self.schema.type_of(name) is not None:
             if len(self.query.components) == 1:
                 return s.Attribute(s.Reference(self.query.components[0].variable, span=node.span), name, span=node.span)
-            hint = f"say of which event, for example {self.query.components[0].variable}.{name}"
+            hint = f"say of which event, for example {self.about or self.query.components[0].variable}.{name}"
             self.fail(f"'{name}' alone is not clear", node, "bare-attribute", hint)
         return self.literal(self.parameter(name, node), node)
 
@@ -242,6 +246,14 @@ class _Binder:
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return (moment - _EPOCH) // timedelta(microseconds=1)
+
+    def untils(self) -> Iterator[tuple[str, s.Expression]]:
+        """The conditions that end groups."""
+        for component in self.query.components:
+            if component.until is not None:
+                self.about = component.variable
+                yield component.variable, negation_normal_form(self.condition(component.until))
+        self.about = None
 
     # the window
 

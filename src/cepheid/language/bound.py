@@ -130,6 +130,8 @@ class BoundQuery:
     returns: tuple[tuple[str, s.Expression], ...] | None
     summary: BoundSummary | None = None
     gaps: tuple[tuple[str, BoundGap], ...] = ()
+    steps: tuple[tuple[str, bool, s.Strategy], ...] = ()  # what does not follow it: variable, further events?, by which
+    untils: tuple[tuple[str, s.Expression], ...] = ()  # of groups: the condition that ends them, on the group's name
     text: str | None = field(default=None, compare=False)
 
     @property
@@ -205,9 +207,43 @@ class BoundQuery:
         return bool(self.schema.lacks) or any(component.any for component in self.components)
 
     @property
+    def mixed(self) -> bool:
+        """Are some steps reached by another strategy than the rest?"""
+        return bool(self.steps)
+
+    @cached_property
+    def strategies(self) -> frozenset[s.Strategy]:
+        """By which events are reached: the query's own strategy, and those of single steps."""
+        return frozenset({self.strategy, *(strategy for _, _, strategy in self.steps)})
+
+    def reached_by(self, variable: str, further: bool) -> s.Strategy:
+        """How the first event of a variable, or the further ones of its group, are reached from the one before."""
+        return next((by for name, later, by in self.steps if (name, later) == (variable, further)), self.strategy)
+
+    @property
+    def strategy_text(self) -> str:
+        """By which strategies events are selected."""
+        named: dict[s.Strategy, list[str]] = {}
+        for name, further, by in self.steps:
+            many = any(component.kleene and component.variable == name for component in self.components)
+            named.setdefault(by, []).append(name + ("" if not many else "[i]" if further else "[1]"))
+        parts = [f"{', '.join(names)} by {by.value}" for by, names in named.items()]
+        return "; ".join([self.strategy.value, *parts])
+
+    @property
     def contiguous(self) -> bool:
-        """Does the strategy look at events that no component could take?"""
-        return self.strategy in s.CONTIGUOUS
+        """Does a strategy look at events that no component could take?"""
+        return bool(self.strategies & s.CONTIGUOUS)
+
+    @property
+    def strict(self) -> bool:
+        """Does a strategy look at the events of every partition?"""
+        return s.Strategy.STRICT_CONTIGUITY in self.strategies
+
+    @property
+    def competes(self) -> bool:
+        """May some event not be passed, since a step could take it?"""
+        return s.Strategy.SKIP_TILL_NEXT in self.strategies
 
     def attributes(self) -> frozenset[str]:
         """The columns that conditions, equivalence tests and RETURN mention."""
@@ -215,7 +251,7 @@ class BoundQuery:
         expressions = [conjunct.expression for conjunct in self.conjuncts]
         for branch in self.branches:
             expressions += [*branch.positive, *(part for _, parts in branch.negative for part in parts)]
-        expressions += [expression for _, expression in self.returns or ()]
+        expressions += [expression for _, expression in (*self.untils, *(self.returns or ()))]
         if self.summary is not None:
             found |= set(self.summary.by)
             expressions += [total.argument for total in self.summary.totals if total.argument is not None]

@@ -45,6 +45,7 @@ from cepheid.language.printing import component_text, quantifier_text, to_text
 from cepheid.language.sase.parse_pattern import PLUS, Part, finished, in_sequence, repeated, single
 from cepheid.language.sase.parse_pattern import all_of as any_order
 from cepheid.language.sase.parse_pattern import one_of as alternatives
+from cepheid.language.step_strategies import with_own_strategy
 from cepheid.language.units import UNITS
 
 __all__ = [
@@ -93,6 +94,7 @@ class Event(Elements):
     kleene: bool = False
     often: tuple[int, int | None] | None = None  # how many events, where it is not one, or one or more
     gap: s.Gap | None = None
+    end: s.Expression | None = None  # the condition that ends a group
 
     def as_(self, variable: str) -> Event:
         """The same place under a name."""
@@ -121,6 +123,21 @@ class Event(Elements):
     def times_or_more(self, least: int) -> Event:
         """At least so many events."""
         return replace(self, kleene=True, often=_rounds(least, None, open_ended=True))
+
+    def until(self, condition: Expr) -> Event:
+        """Where the group ends: it takes no event at or after the first later one, of any type, that passes this.
+
+        >>> b = event("B").one_or_more().as_("b")
+        >>> print(seq(event("A").as_("a"), b.until(b["x"] > 3)))
+        PATTERN SEQ(A a, B+ b[] UNTIL b.x > 3)
+        """
+        if not self.kleene:
+            hint = "write one_or_more(), zero_or_more() or times() in front of it"
+            raise QueryError("until() ends a group of events", hint=hint, code="until-of-one")
+        if not isinstance(condition, Expr):
+            hint = 'a condition is made of attributes of the event that ends it, such as b["x"] > 1'
+            raise QueryError(f"{condition!r} is no condition", hint=hint, code="bad-condition")
+        return replace(self, end=node_of(condition))
 
     def within_gap(self, within: int | timedelta | None = None, *, after: int | timedelta | None = None) -> Event:
         """How long after the event selected before it: less than `within`, at least `after`.
@@ -165,7 +182,7 @@ class Event(Elements):
     def part(self) -> Part:
         """This place as a part of a pattern."""
         often = self.often or (PLUS if self.kleene else None)
-        return single(replace(self.component(), gap=self.gap), often)
+        return single(replace(self.component(), gap=self.gap, until=self.end), often)
 
     def component(self, *, alone: bool = False) -> s.Component:
         """The syntax of this place; without a variable, the name of its type stands in for one."""
@@ -300,26 +317,38 @@ class Pattern:
 
     # event selection strategies
 
-    def strict_contiguity(self, *variables: Event | str) -> Pattern:
+    def strict_contiguity(self, *variables: Event | EventExpr | str) -> Pattern:
         """No event of any kind lies between two selected ones."""
         return self._selecting(s.Strategy.STRICT_CONTIGUITY, variables)
 
-    def partition_contiguity(self, *variables: Event | str) -> Pattern:
+    def partition_contiguity(self, *variables: Event | EventExpr | str) -> Pattern:
         """No event with the same equivalence-test values lies between two selected ones."""
         return self._selecting(s.Strategy.PARTITION_CONTIGUITY, variables)
 
-    def skip_till_next_match(self, *variables: Event | str) -> Pattern:
+    def skip_till_next_match(self, *variables: Event | EventExpr | str) -> Pattern:
         """Only events that do not fit may be skipped."""
         return self._selecting(s.Strategy.SKIP_TILL_NEXT, variables)
 
-    def skip_till_any_match(self, *variables: Event | str) -> Pattern:
+    def skip_till_any_match(self, *variables: Event | EventExpr | str) -> Pattern:
         """Any event may be skipped: every combination that fits is a match. This is the default."""
         return self._selecting(s.Strategy.SKIP_TILL_ANY, variables)
 
-    def _selecting(self, strategy: s.Strategy, variables: tuple[Event | str, ...]) -> Pattern:
-        names = [one if isinstance(one, str) else _event(one).name() for one in variables]
-        names = names or [component.variable for component in self.query.components]
-        return self._with(selection=s.Selection(strategy, tuple(names)))
+    def _selecting(self, strategy: s.Strategy, variables: tuple[Event | EventExpr | str, ...]) -> Pattern:
+        """All variables, or none, name the query's own strategy; some of them, one for these steps.
+
+        >>> a, b, c = event("A").as_("a"), event("B").one_or_more().as_("b"), event("C").as_("c")
+        >>> print(seq(a, b, c).skip_till_next_match().strict_contiguity(c).skip_till_any_match(b.current))
+        PATTERN SEQ(A a, B+ b[], C c)
+        WHERE skip_till_next_match(a, b[], c) { } AND strict_contiguity(c) AND skip_till_any_match(b[i])
+        """
+        if not variables:
+            names = tuple(component.variable for component in self.query.components)
+            return self._with(selection=s.Selection(strategy, names))
+        written = s.StepSelection(strategy, tuple(_step(one) for one in variables))
+        alone = with_own_strategy(replace(self.query, selection=None, step_selections=(written,)))
+        if alone.selection is not None:
+            return self._with(selection=alone.selection)
+        return self._with(step_selections=(*self.query.step_selections, written))
 
     # window and probabilities
 
@@ -439,6 +468,15 @@ def _gap_length(given: int | timedelta | None) -> s.Window | None:
     if given is None:
         return None
     return _window(given) if isinstance(given, timedelta) else s.Window(given)
+
+
+def _step(one: Event | EventExpr | str) -> s.Reference:
+    """A variable, or an element of its group, that a strategy names."""
+    if isinstance(one, str):
+        return s.Reference(one)
+    node = node_of(one) if isinstance(one, EventExpr) else s.Reference(_event(one).name())
+    assert isinstance(node, s.Reference)
+    return node
 
 
 def _event(one: object) -> Event:

@@ -15,8 +15,9 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.partial import partial_problems
-from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, exposed, walk
+from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, children, exposed, is_list, labels_of, walk
 from cepheid.language.printing import expression_text
+from cepheid.language.step_strategies import step_problems
 from cepheid.language.totals import total_problems
 
 RESULT_COLUMNS = frozenset({"match_start", "match_end", "probability", "confidence", "earliest", "latest"})
@@ -47,7 +48,7 @@ def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
         return s.rebuild(node, change)
 
     where = change(query.where) if query.where is not None else None
-    return replace(query.with_values(change), where=where)
+    return replace(query.with_values(change).with_ends(change), where=where)
 
 
 def _definition_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
@@ -95,6 +96,7 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
     yield from (error(*found) for found in _definition_problems(query))
     yield from (error(*found) for found in _selection_problems(query))
     yield from (error(*found) for found in _text_problems(query))
+    yield from (error(*found) for found in _until_problems(query))
     if query.where is not None:
         yield from (error(*found) for found in _expression_problems(query, query.where, returned=False))
     for item in query.returns or ():
@@ -201,14 +203,52 @@ def _expression_pattern_problems(query: s.QuerySyntax, pattern: Pattern) -> Iter
             yield message, by_name[name], "negation-without-within", hint
 
 
+def _until_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
+    """What is wrong with the conditions that end groups: each is on the one event that ends it, by the group's name."""
+    groups = [node for node in walk(query.pattern) if is_list(node)] if query.pattern is not None else []
+    within = {
+        label for node in groups for part in children(node) if not isinstance(part, Single) for label in labels_of(part)
+    }
+    known = [component.variable for component in query.components]
+    for component in query.components:
+        if component.until is None:
+            continue
+        name = component.variable
+        if name in within:
+            hint = "write it where the group is not part of another one"
+            yield "UNTIL inside a group that is repeated itself", component.until, "until-in-group", hint
+        for node in s.walk(component.until):
+            match node:
+                case s.Reference(variable=variable) if variable not in known:
+                    yield _unknown_variable(variable, known, node)
+                case s.Reference(variable=variable) | s.Length(variable=variable) if variable != name:
+                    hint = f"compare {name} with constants, and other events in WHERE"
+                    yield f"'{variable}' in what ends '{name}'", node, "until-of-several", hint
+                case s.Length() | s.Equivalence():
+                    hint = f"{name} is that event: write {name}.x"
+                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
+                case s.Reference(element=element) if element is not s.Element.SINGLE:
+                    hint = f"{name} is that event: write {name}.x"
+                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
+                case s.Call(function=function) if function.lower() in AGGREGATES:
+                    hint = f"{name} is that event: write {name}.x"
+                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
+                case s.Call(function=function, arguments=arguments):
+                    yield from _call_problems(node, function, arguments, {}, False)
+
+
 def _type(component: s.Component) -> str:
     return component.types[0] if component.types else ""
 
 
 def _selection_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
+    known = [component.variable for component in query.components]
+    for step in (step for selection in query.step_selections for step in selection.steps):
+        if step.variable not in known:
+            yield _unknown_variable(step.variable, known, step)
+    yield from step_problems(query)
     if query.selection is None:
         return
-    known = [component.variable for component in query.components]
     for name in query.selection.variables:
         if name not in known:
             yield _unknown_variable(name, known, query.selection)
@@ -398,6 +438,9 @@ def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     if selection is not None and selection.strategy in s.CONTIGUOUS:
         message = f"{selection.strategy.value} asks for events without gaps, and a missing event is a gap"
         yield message, selection, "threshold-strategy", "write skip_till_next_match or skip_till_any_match"
+    for steps in query.step_selections:
+        message = "strategies for single steps, and where events may be missing it is not known from which one"
+        yield message, steps, "threshold-strategy", "let one strategy govern all"
     if query.within is None:
         hint = "add WITHIN, for example WITHIN 12 hours"
         yield "a query with THRESHOLD needs a window", query.components[-1], "threshold-without-within", hint

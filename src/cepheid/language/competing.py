@@ -16,6 +16,8 @@ from cepheid.language.linear import Linear, Rival, Step, Writer
 from cepheid.language.normal import disjuncts
 from cepheid.language.unchosen import FALSE, TRUE
 
+NEXT = s.Strategy.SKIP_TILL_NEXT
+
 
 class Competition:
     """The linear patterns of a query, and what each of them tests at its steps."""
@@ -53,6 +55,8 @@ class Competition:
         seen: set[object] = set()
         for place in range(1, len(own)):
             variables = [step.variable for step in own[:place]]
+            if self.bound.reached_by(own[place].variable, own[place].variable in variables) is not NEXT:
+                continue
             agreeing = [
                 (other, tests)
                 for other, tests in self.known

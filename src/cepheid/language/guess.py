@@ -16,7 +16,8 @@ def guessed_schema(query: s.QuerySyntax) -> Schema:
     """
     where = [query.where] if query.where is not None else []
     defined = [_of_an_event(definition.condition) for definition in query.definitions]
-    expressions = [*where, *defined, *query.values()]
+    ends = [component.until for component in query.components if component.until is not None]
+    expressions = [*where, *defined, *ends, *query.values()]
     nodes = [node for expression in expressions for node in s.walk(expression)]
     known: dict[str, DataType] = {}
     pairs: list[tuple[str, str]] = []

@@ -66,7 +66,7 @@ class LinearQuery:
 def grows(bound: BoundQuery) -> bool:
     """Has its pattern a part that may be repeated without end, and is not one component of a linear one?"""
     assert bound.pattern is not None
-    competing = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    competing = bound.competes
     endless = [node for node in walk(bound.pattern) if isinstance(node, Repeat) and node.most is None]
     return any(competing or not _is_kleene(node) for node in endless)
 
@@ -74,7 +74,9 @@ def grows(bound: BoundQuery) -> bool:
 def refusal(bound: BoundQuery) -> str | None:
     """Why a pattern is not run as linear queries, or None."""
     assert bound.pattern is not None
-    competing = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+    competing = bound.competes
+    if competing and bound.contiguous:
+        return "contiguity beside skip_till_next_match in a pattern that is more than a sequence"
     if competing and any(component.any for component in bound.components):
         return "under skip_till_next_match ANY(...) in a pattern that is more than a sequence"
     grouped: set[str] = set()
@@ -109,7 +111,7 @@ def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
     Under skip_till_next_match each event of a Kleene component is a step of its own, since they compete with others.
     """
     assert bound.pattern is not None
-    groups = bound.strategy is not s.Strategy.SKIP_TILL_NEXT
+    groups = not bound.competes
     negative = frozenset(component.variable for component in bound.components if component.negative)
 
     def takes(linear: Linear) -> bool:
@@ -222,13 +224,25 @@ class Writer:
         for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
             components += [rival.component for rival in self.rivals if rival.before == number]
             own = self.by_name[step.variable]
-            components.append(replace(own, variable=name, kleene=step.many, named=True, gap=None))
-        strategy = self.bound.strategy
-        if strategy is s.Strategy.SKIP_TILL_NEXT:  # what must not be skipped are the rivals
-            strategy = s.Strategy.SKIP_TILL_ANY
+            components.append(
+                replace(
+                    own, variable=name, kleene=step.many, named=True, gap=None, until=own.until if step.many else None
+                )
+            )
+        strategy = _without_rivals(self.bound.strategy)
         selection = s.Selection(strategy, tuple(component.variable for component in components))
         syntax = s.QuerySyntax(tuple(components), where=None if where == TRUE else where, selection=selection)
-        return replace(bind(syntax, self.bound.schema), window=self.bound.window)
+        steps = tuple(each for each in self.step_strategies() if each[2] is not strategy) if self.bound.mixed else ()
+        return replace(bind(syntax, self.bound.schema), window=self.bound.window, steps=steps)
+
+    def step_strategies(self) -> Iterator[tuple[str, bool, s.Strategy]]:
+        """By which strategy each step is reached, and the further events of a Kleene component."""
+        for number, (step, name) in enumerate(zip(self.steps, self.names, strict=True)):
+            if step.variable not in self.negated:
+                further = self.elements[step.variable][0] != number
+                yield name, False, _without_rivals(self.bound.reached_by(step.variable, further))
+                if step.many:
+                    yield name, True, _without_rivals(self.bound.reached_by(step.variable, True))
 
     def where(self, *, partial: bool = False) -> s.Expression | None:
         """All conditions of the linear pattern; None if they cannot hold. `partial`: those on these steps alone."""
@@ -264,7 +278,7 @@ class Writer:
         unchosen = frozenset(self.by_name) - set(self.elements)
         if partial and s.variables_of(clause) & unchosen:
             return
-        expression = without_unchosen(clause, unchosen)
+        expression = without_unchosen(_without_defaults(clause, unchosen), unchosen)
         if expression == TRUE or (partial and self.waits(expression)):
             return
         conjunct = place_conjunct(expression, list(self.bound.components))
@@ -371,6 +385,18 @@ class Writer:
             yield s.Comparison(">=", passed, s.Literal(gap.after))
         if gap.within is not None:
             yield s.Comparison("<", passed, s.Literal(gap.within))
+
+
+def _without_defaults(node: s.Expression, unchosen: frozenset[str]) -> s.Expression:
+    """Without defaults for missing events that mention a variable which was not chosen."""
+    if isinstance(node, s.Attribute) and node.default is not None and s.variables_of(node.default) & unchosen:
+        return replace(node, default=None)
+    return s.rebuild(node, lambda inner: _without_defaults(inner, unchosen)) if unchosen else node
+
+
+def _without_rivals(strategy: s.Strategy) -> s.Strategy:
+    """What must not be skipped are the rivals, so that any event may be skipped without them."""
+    return s.Strategy.SKIP_TILL_ANY if strategy is s.Strategy.SKIP_TILL_NEXT else strategy
 
 
 def _index(element: s.Element, at: int) -> int:

@@ -14,6 +14,13 @@ from typing import Any
 
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.partial_expressions import (
+    MOST_LINEAR,
+    beginnings,
+    endless_groups,
+    linear_variables,
+    partial_query,
+)
 
 COMPLETE = "complete"
 WAITING = "waiting for "
@@ -34,11 +41,40 @@ def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
     WITHIN 9
     """
     found = {COMPLETE: replace(query, output=s.Output())}
+    if query.pattern is not None:
+        by_name = {component.variable: component for component in query.components}
+
+        def about(part: s.Expression, variable: str) -> s.Expression | None:
+            awaited = by_name[variable]
+            if not awaited.kleene:
+                return part
+            return None if _is_later(part, awaited) else _of_one(part, variable)
+
+        for beginning in beginnings(query):
+            group = by_name[beginning.taken[-1]]
+            kept = [
+                part
+                for part in _conjuncts(query.where)
+                if not (group.kleene and _speaks_of_closed(part, group.variable))
+            ]
+            where = None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept))
+            name = f"{WAITING}{' or '.join(beginning.awaited)} after {', '.join(beginning.taken)}"
+            found[name] = partial_query(replace(query, where=where), beginning, about)
+        return found
     places = [place for place, component in enumerate(query.components) if not component.negative]
     for before, place in pairwise(places):
         awaited = query.components[place]
         found[WAITING + awaited.variable] = _waiting(query, before, place)
     return found
+
+
+def waited_for(name: str) -> str:
+    """What the runs of one of the queries waited for.
+
+    >>> waited_for("waiting for b or c after a"), waited_for("waiting for b")
+    ('b or c', 'b')
+    """
+    return name.removeprefix(WAITING).partition(" after ")[0]
 
 
 def with_length(query: s.QuerySyntax, parameters: Mapping[str, Any]) -> s.QuerySyntax:
@@ -57,16 +93,26 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
     if query.within is None or query.within.unit == "events":
         hint = "add WITHIN 1 hour, for example: a run is given up when that has passed"
         yield "OUTPUT PARTIAL needs a window of time", output, "bad-partial", hint
-    if query.pattern is not None:
-        hint = "write one query for each alternative, or use cepheid.flink"
-        yield "OUTPUT PARTIAL is for sequences", output, "bad-partial", hint
+    if query.pattern is not None and any(endless_groups(query.pattern)):
+        hint = "only +, * and ? of single events can be given up halfway; or use cepheid.flink"
+        yield "OUTPUT PARTIAL with a group that has rounds, or a number of events", output, "bad-partial", hint
+    elif query.pattern is not None and len(linear_variables(query.pattern)) > MOST_LINEAR:
+        hint = "write one query for each alternative"
+        yield "OUTPUT PARTIAL of a pattern that stands for very many sequences", output, "bad-partial", hint
+    elif query.pattern is not None and _twice(query):
+        hint = "write one query for each alternative"
+        yield "OUTPUT PARTIAL of a pattern that holds in two ways for the same events", output, "bad-partial", hint
+    if query.step_selections:
+        hint = "let one strategy govern all steps, or use cepheid.flink"
+        yield "OUTPUT PARTIAL with strategies for single steps", output, "bad-partial", hint
     if query.threshold is not None or query.confidence is not None:
         hint = "leave THRESHOLD and CONFIDENCE out"
         yield "OUTPUT PARTIAL is for events that are certain", output, "bad-partial", hint
     if query.returns is not None or query.summary is not None:
         hint = "leave RETURN and SUMMARISE out, and compute with the rows"
         yield "OUTPUT PARTIAL returns events", output, "bad-partial", hint
-    if query.selection is not None and query.selection.strategy in s.CONTIGUOUS:
+    own = [query.selection.strategy] if query.selection is not None else []
+    if any(strategy in s.CONTIGUOUS for strategy in (*own, *(each.strategy for each in query.step_selections))):
         hint = "use skip_till_next_match, or cepheid.flink"
         yield "under contiguity a run ends at the next event, not with its window", output, "bad-partial", hint
     for component in query.components:
@@ -78,10 +124,17 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
             yield "OUTPUT PARTIAL with a gap between two steps", component, "bad-partial", hint
 
 
+def _twice(query: s.QuerySyntax) -> bool:
+    """Can two linear patterns begin with the same events, with something else that must not happen between them?"""
+    negated = {component.variable for component in query.components if component.negative}
+    taken = [tuple(name for name in each.taken if name not in negated) for each in beginnings(query)]
+    return len(set(taken)) < len(taken)
+
+
 def _waiting(query: s.QuerySyntax, before: int, place: int) -> s.QuerySyntax:
     """The runs that took everything up to one place, and waited for the next until the window had passed."""
     awaited = query.components[place]
-    absent = replace(awaited, negative=True, kleene=False)
+    absent = replace(awaited, negative=True, kleene=False, until=None)
     components = (*query.components[:place], absent)
     open_group = query.components[before].variable if query.components[before].kleene else None
     known = frozenset(component.variable for component in components)

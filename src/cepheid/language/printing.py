@@ -17,7 +17,7 @@ _PLAIN_TYPE = re.compile(r"[^\W\d]\w*(-\w+)*\Z")
 _RESERVED = frozenset({"and", "or", "not", "in", "between", "is", "null", "true", "false", "where", "within"})
 _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq", "sequence", "event", "pattern"}
 _RESERVED |= {"summarise", "summarize", "by", "every", "define", "when", "then", "else", "end"}
-_RESERVED |= {"like", "ilike", "rlike", "regexp", "case"}
+_RESERVED |= {"like", "ilike", "rlike", "regexp", "case", "until"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
 
 
@@ -65,14 +65,15 @@ def pattern_text(query: s.QuerySyntax, mentioned: Collection[str] = ()) -> str:
     'SEQ(A a, (B{2,} b[], C? c | AND(D d, E e))*)'
     """
     if query.pattern is None:
-        components = ", ".join(component_text(component, mentioned) for component in query.components)
+        components = ", ".join(component_text(c, mentioned) + _until_text(c) for c in query.components)
         return f"SEQ({components})" if query.sequence else components
     by_name = {component.variable: component for component in query.components}
 
     def text(node: Pattern, quantifier: str = "") -> str:
         match node:
             case Single(label=label):
-                return component_text(by_name[label], mentioned, quantifier) + _gap_text(by_name[label].gap)
+                own = by_name[label]
+                return component_text(own, mentioned, quantifier) + _gap_text(own.gap) + _until_text(own)
             case Repeat(part=Single() as part):
                 return text(part, quantifier_text(node))
             case Repeat(part=part):
@@ -110,6 +111,10 @@ def quantifier_text(repeat: Repeat) -> str:
     if (least, most) in signs:
         return signs[least, most]
     return f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
+
+
+def _until_text(component: s.Component) -> str:
+    return f" UNTIL {expression_text(component.until)}" if component.until is not None else ""
 
 
 def _gap_text(gap: s.Gap | None) -> str:
@@ -197,12 +202,17 @@ def _quoted(name: str) -> str:
 
 def _where_text(query: s.QuerySyntax) -> str:
     condition = expression_text(query.where) if query.where is not None else ""
+    steps = "".join(f" AND {_steps_text(selection)}" for selection in query.step_selections)
+    block = f"{{ {condition} }}" if condition else "{ }"
     if query.selection is None:
-        return condition
+        return f"{block}{steps}" if steps else condition
     kleene = {component.variable for component in query.components if component.kleene}
     variables = ", ".join(name_text(name) + ("[]" if name in kleene else "") for name in query.selection.variables)
-    block = f"{{ {condition} }}" if condition else "{ }"
-    return f"{query.selection.strategy.value}{f'({variables})' if variables else ''} {block}"
+    return f"{query.selection.strategy.value}{f'({variables})' if variables else ''} {block}{steps}"
+
+
+def _steps_text(selection: s.StepSelection) -> str:
+    return f"{selection.strategy.value}({', '.join(_reference_text(step) for step in selection.steps)})"
 
 
 def _without_needless_names(query: s.QuerySyntax) -> s.QuerySyntax:

@@ -225,6 +225,7 @@ class Component(Node):
     named: bool = True  # False: the text gave no variable, so the name was made up
     gap: Gap | None = None
     defined: tuple[str, ...] = ()  # once bound: the definitions that stand for its types
+    until: Expression | None = None  # a group takes nothing at or after the first later event that passes this
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,17 @@ class Selection(Node):
 
     strategy: Strategy
     variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepSelection(Node):
+    """A strategy for single steps: how the named events are reached from the event selected before them.
+
+    `b` and `b[1]` are the first event of a group, `b[i]` the further ones, `b[]` both.
+    """
+
+    strategy: Strategy
+    steps: tuple[Reference, ...]
 
 
 @dataclass(frozen=True)
@@ -317,17 +329,26 @@ class QuerySyntax(Node):
     pattern: Pattern | None = None
     definitions: tuple[Definition, ...] = ()
     sources: tuple[str, ...] = ()  # FROM: queries whose matches are the events of this one
+    step_selections: tuple[StepSelection, ...] = ()  # beside the query's own strategy
 
     def conditions(self) -> tuple[Expression, ...]:
-        """WHERE, and what DEFINE says."""
+        """WHERE, what DEFINE says, and where groups end."""
         where = () if self.where is None else (self.where,)
-        return (*where, *(definition.condition for definition in self.definitions))
+        ends = (component.until for component in self.components if component.until is not None)
+        return (*where, *(definition.condition for definition in self.definitions), *ends)
 
     def values(self) -> tuple[Expression, ...]:
         """What RETURN and SUMMARISE compute."""
         totals = self.summary.totals if self.summary is not None else ()
         summed = (total.argument for total in totals if total.argument is not None)
         return (*(item.expression for item in self.returns or ()), *summed)
+
+    def with_ends(self, change: Callable[[Expression], Expression]) -> QuerySyntax:
+        """The same with the conditions changed that end groups."""
+        if not any(component.until is not None for component in self.components):
+            return self
+        changed = (c if c.until is None else dataclasses.replace(c, until=change(c.until)) for c in self.components)
+        return dataclasses.replace(self, components=tuple(changed))
 
     def with_values(self, change: Callable[[Expression], Expression]) -> QuerySyntax:
         """The same with what RETURN and SUMMARISE compute changed."""
@@ -347,6 +368,18 @@ class QuerySyntax(Node):
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
+_known_parts: dict[type, tuple[str, ...]] = {}
+
+
+def _parts(node: Expression) -> tuple[str, ...]:
+    """The fields that can hold other expressions. Kept by kind, since every call of `match` walks its query."""
+    found = _known_parts.get(type(node))
+    if found is None:
+        found = tuple(item.name for item in dataclasses.fields(node) if item.name != "span")
+        _known_parts[type(node)] = found
+    return found
+
+
 def children(node: Expression) -> tuple[Expression, ...]:
     """The expressions directly inside one, in the order of the text.
 
@@ -354,8 +387,8 @@ def children(node: Expression) -> tuple[Expression, ...]:
     (Name(name='x'), Literal(value=3))
     """
     found: list[Expression] = []
-    for item in dataclasses.fields(node):
-        value = getattr(node, item.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, Expression):
             found.append(value)
         elif isinstance(value, tuple):
@@ -398,12 +431,16 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
     Not(operand=Name(name='X'))
     """
     updates: dict[str, object] = {}
-    for item in dataclasses.fields(node):
-        value = getattr(node, item.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, Expression):
-            updates[item.name] = change(value)
+            changed: object = change(value)
         elif isinstance(value, tuple):
-            updates[item.name] = tuple(_rebuild_part(part, change) for part in value)
+            changed = tuple(_rebuild_part(part, change) for part in value)
+        else:
+            continue
+        if changed is not value:
+            updates[name] = changed
     return dataclasses.replace(node, **updates) if updates else node  # type: ignore[arg-type]
 
 
@@ -436,7 +473,9 @@ def mentioned_words(query: QuerySyntax) -> frozenset[str]:
     In a filter query a word alone is an attribute: `EVENT price WHERE price > 3` is about events of type price.
     """
     found = set(query.selection.variables) if query.selection else set()
+    found |= {step.variable for selection in query.step_selections for step in selection.steps}
     expressions = [query.where] if query.where is not None else []
+    expressions += [component.until for component in query.components if component.until is not None]
     expressions += query.values()
     for expression in expressions:
         for node in walk(expression):

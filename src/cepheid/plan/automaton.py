@@ -91,13 +91,13 @@ def compile_automaton(bound: BoundQuery) -> Automaton:
         if place == 0 and _window_formula(bound):
             formula = formula[:-1]  # the window opens here
         waiting = [Edge("begin", inner if component.kleene else target, formula)]
-        waiting += _ignore(bound, name, "begin") if place > 0 else []
+        waiting += _ignore(bound, name, "begin", component.variable) if place > 0 else []
         held = pending_reads(bound, place - 1, branches, closed=True) if place else frozenset()
         states.append(State(name, place, tuple(waiting), held))
         if component.kleene:
             take = Edge("take", inner, _formula(bound, place, "take"))
             proceed = Edge("proceed", target, _proceed_formula(bound, place))
-            looping = take, *_ignore(bound, inner, "take"), proceed
+            looping = take, *_ignore(bound, inner, "take", component.variable), proceed
             states.append(State(inner, place, looping, pending_reads(bound, place, branches)))
     return Automaton(bound, (*states, State(FINAL, len(bound.positives), ())), branches)
 
@@ -123,6 +123,9 @@ def _formula(bound: BoundQuery, place: int, kind: str) -> tuple[str, ...]:
         parts.append(f"same {', '.join(bound.equivalence)}")
     chosen = begin_conjuncts(bound, place) if kind == "begin" else take_conjuncts(bound, place)
     parts += [expression_text(conjunct.expression) for conjunct in chosen]
+    ends = dict(bound.untils).get(component.variable)
+    if ends is not None and kind == "take":
+        parts.append(f"not since {component.variable}[1]: {expression_text(ends)}")
     return (*parts, *_window_formula(bound))
 
 
@@ -131,9 +134,9 @@ def _window_formula(bound: BoundQuery) -> tuple[str, ...]:
     return () if bound.window is None or within is None else (f"within {window_text(within)}",)
 
 
-def _ignore(bound: BoundQuery, state: str, relevant: str) -> list[Edge]:
+def _ignore(bound: BoundQuery, state: str, relevant: str, variable: str) -> list[Edge]:
     """Step 3: what a run may pass over."""
-    match bound.strategy:
+    match bound.reached_by(variable, relevant == "take"):
         case s.Strategy.STRICT_CONTIGUITY:
             return []
         case s.Strategy.PARTITION_CONTIGUITY:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from cepheid.errors import CepheidError, QueryError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.linear import TooManyError, grows, linear_patterns
 from cepheid.plan.options import ImpreciseOptions, PlanOptions, given_options, options_of
 
 FOR_INTERVALS = (*options_of(ImpreciseOptions), "method")
@@ -15,7 +18,15 @@ GIVE_BOUNDS = "pass lower='...' and upper='...', or uncertainty=..."
 def check_meaning(bound: BoundQuery) -> None:
     """Some clauses say nothing where every match is certain, others where times are not."""
     if bound.pattern is not None:
-        _check_expression(bound)
+        _check_expression(bound, bound.syntax.threshold is not None)
+    if bound.mixed and (bound.schema.lower is not None or bound.syntax.threshold is not None):
+        unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
+        message = f"a strategy for single steps needs to know the event before them, and {unsure}"
+        raise QueryError(message, hint="let one strategy govern all steps", code="steps-unsure")
+    if bound.untils and (bound.schema.lower is not None or bound.syntax.threshold is not None):
+        unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
+        hint = "leave UNTIL out, or put its condition into WHERE for every event of the group"
+        raise QueryError(f"UNTIL needs to know which event came first, and {unsure}", hint=hint, code="until-unsure")
     if bound.schema.lower is not None:
         if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
             unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
@@ -33,15 +44,43 @@ def check_meaning(bound: BoundQuery) -> None:
         )
 
 
-def _check_expression(bound: BoundQuery) -> None:
-    """What is not yet said of patterns that are expressions."""
-    hint = "write the alternatives as queries of their own, and run them together"
-    if bound.schema.lower is not None:
-        raise QueryError(
-            "imprecise times need a pattern that is a plain sequence", hint=hint, code="expression-imprecise"
-        )
-    if bound.syntax.threshold is not None:
-        raise QueryError("THRESHOLD needs a pattern that is a plain sequence", hint=hint, code="expression-threshold")
+def _check_expression(bound: BoundQuery, lossy: bool) -> None:
+    """What a pattern that is an expression can mean where events may be missing or times are imprecise.
+
+    It stands for its linear patterns. Missing events: an assignment is as probable as by the pattern by which it is
+    most. Imprecise times: different orders of the same events exclude each other, so that their confidences add up.
+    """
+    imprecise = bound.schema.lower is not None
+    if not lossy and not imprecise:
+        return
+    unsure = "events may be missing" if lossy else "times are imprecise"
+
+    def fail(message: str, hint: str) -> NoReturn:
+        raise QueryError(f"{message}, where {unsure}", hint=hint, code="expression-unsure")
+
+    apart = "write the alternatives as queries of their own, and run them together"
+    if lossy and imprecise:
+        fail("times are imprecise, too, in a pattern that is more than a sequence", apart)
+    mode = bound.syntax.output.mode
+    if mode is not s.OutputMode.ALL:
+        fail(f"OUTPUT {mode.value} of a pattern that is more than a sequence", "leave OUTPUT out")
+    if grows(bound):
+        fail("a part that is repeated without end", "say how often at most, for example {1,3}")
+    if lossy and bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
+        fail(f"{bound.strategy_text} with a pattern that is more than a sequence", "write skip_till_any_match")
+    if imprecise and bound.gaps:
+        fail("AFTER and WITHIN behind a component compare times", "leave them out, and use the query's WITHIN")
+    try:
+        patterns = linear_patterns(bound, 1)
+    except TooManyError:
+        fail("the pattern stands for too many linear ones", apart)
+    negated = frozenset(component.variable for component in bound.components if component.negative)
+    late = {linear[-1].variable in negated for linear in patterns}
+    if len(late) > 1 or (imprecise and True in late):
+        fail("negation at the end of a pattern that is more than a sequence", "put an event behind it")
+    orders = [tuple(step.variable for step in linear if step.variable not in negated) for linear in patterns]
+    if imprecise and len(set(orders)) < len(orders):
+        fail("the pattern holds for the same events in the same order in two ways", apart)
 
 
 def check_options(bound: BoundQuery, options: PlanOptions) -> None:
@@ -52,7 +91,13 @@ def check_options(bound: BoundQuery, options: PlanOptions) -> None:
             if name in given:
                 raise CepheidError(f"{name} is for imprecise times", hint=GIVE_BOUNDS)
     if bound.pattern is not None and options.model is not None:
-        raise CepheidError("a loss model needs a pattern that is a plain sequence", hint="leave model out")
+        _check_expression(bound, True)
+    if bound.pattern is not None and options.missing_last:
+        hint = "write the alternatives as queries of their own, and run them together"
+        raise CepheidError("missing_last needs a pattern that is a plain sequence", hint=hint)
+    if options.model is not None and (bound.untils or bound.mixed):
+        what = "UNTIL" if bound.untils else "a strategy for single steps"
+        raise CepheidError(f"{what} needs every event, and a loss model says that some are missing", hint="omit one")
     if not is_lossy(bound, options.model):
         for name in FOR_MISSING:
             if name in given:

@@ -69,6 +69,8 @@ def _operators(plan: Plan) -> Iterator[tuple[str, str]]:
     for negation in bound.negations:
         where = _where_negated(bound, negation.after, negation.before)
         yield "negate", f"{component_text(negation.component)} {where}"
+    for variable, ends in bound.untils:
+        yield "until", f"{variable}[] ends before the first event after {variable}[1] with {expression_text(ends)}"
     if bound.window is not None and not match.window_pushed:
         yield "within", window_of(bound)
     if match.compared_at_the_end or match.conditions_at_the_end:
@@ -98,7 +100,7 @@ def _judged(plan: Plan) -> Iterator[str]:
 def _matched(plan: Plan) -> Iterator[str]:
     bound, match = plan.bound, plan.match
     engine = {"": "", AUTO: f"engine {DECIDED_LATER}, "}.get(match.engine, f"{match.engine}, ")
-    yield f"{engine}by {bound.strategy.value}{'' if bound.syntax.selection or not match.engine else ' (the default)'}"
+    yield f"{engine}by {bound.strategy_text}{'' if bound.syntax.selection or not match.engine else ' (the default)'}"
     if match.partition:
         yield f"partitioned by [{', '.join(match.partition)}]"
     if match.hashed is not None:

@@ -309,6 +309,10 @@ class _Builder:
         bound = self.bound
         if len(bound.components) > MOST_BITS:
             raise UnsuitableError(f"the pattern has more than {MOST_BITS} components")
+        if bound.untils:
+            raise UnsuitableError("UNTIL ends a group")
+        if bound.mixed:
+            raise UnsuitableError("steps are reached by different strategies")
         if bound.may_lack:
             raise UnsuitableError("events may lack attributes that conditions compare")
         if judged_by_branch(decisive_branches(bound)):

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from cepheid.engine.data.table import times_of
 from cepheid.language.durations import whole_steps
-from cepheid.language.partial import COMPLETE, WAITING
+from cepheid.language.partial import COMPLETE, WAITING, waited_for
 from cepheid.language.schema import Schema
 from cepheid.language.syntax import QuerySyntax
 from cepheid.runners.dispatch import is_spark, run
@@ -50,7 +50,7 @@ def finished(found: pa.Table, query: QuerySyntax, columns: pa.Schema, keywords: 
             made[variable] = pc.struct_field(rows.column(name), variable) if has else pa.nulls(len(rows), kind)
         waited = name != COMPLETE
         made["timed_out"] = pa.array([waited] * len(rows), pa.bool_())
-        made["waiting_for"] = pa.array([name.removeprefix(WAITING) if waited else None] * len(rows), pa.string())
+        made["waiting_for"] = pa.array([waited_for(name) if waited else None] * len(rows), pa.string())
         made["given_up"] = _later(rows.column("match_start"), length, columns.field(time).type, waited)
         parts.append(pa.table(made))
     return pa.concat_tables(parts).combine_chunks()
@@ -72,7 +72,7 @@ def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, keywords:
         ]
         made.append(F.coalesce(*having).alias(variable))
     made.append(waited.alias("timed_out"))
-    made.append(F.when(waited, F.substring(F.col(QUERY), len(WAITING) + 1, 10_000)).alias("waiting_for"))
+    made.append(F.when(waited, F.regexp_extract(F.col(QUERY), f"^{WAITING}(.*?)( after .*)?$", 1)).alias("waiting_for"))
     later = F.col("match_start") + length
     if pa.types.is_timestamp(columns.field(time).type):
         later = F.timestamp_add("MICROSECOND", F.lit(length), F.col("match_start"))

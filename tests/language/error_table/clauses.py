@@ -142,6 +142,11 @@ PROBABILITIES = Section(
                 "line 1, column 39: strict_contiguity asks for events without gaps, and a missing event is a gap",
                 "                                      ^^^^^^^^^^^^^^^^^^^^^^^ write skip_till_next_match or skip_till_any_match",
             ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WHERE skip_till_next_match(b) WITHIN 1 hour THRESHOLD 5%",
+                "line 1, column 39: strategies for single steps, and where events may be missing it is not known from which one",
+                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ let one strategy govern all",
+            ),
         ),
         Kind(
             "no-own-predicate",
@@ -188,7 +193,7 @@ RETURN_AND_OUTPUT = Section(
         ),
         Kind(
             "bad-partial",
-            "OUTPUT PARTIAL reports runs whose window has passed, and so needs a window of time and a plain sequence.",
+            "OUTPUT PARTIAL reports runs whose window has passed, and so needs a window of time; some patterns have none.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) OUTPUT PARTIAL",
                 "line 1, column 33: OUTPUT PARTIAL needs a window of time",

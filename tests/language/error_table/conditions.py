@@ -84,11 +84,16 @@ EVENT_SELECTION_STRATEGIES = Section(
         ),
         Kind(
             "duplicate-strategy",
-            "A query has one event selection strategy.",
+            "A query has one event selection strategy of its own, and a step at most one.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE strict_contiguity(a, b) { skip_till_any_match(a, b) }",
                 "line 1, column 65: a second event selection strategy",
-                "                                                                ^^^^^^^^^^^^^^^^^^^^^^^^^ leave one out",
+                "                                                                ^^^^^^^^^^^^^^^^^^^^^^^^^ leave one out, or let it name some of the variables",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WHERE strict_contiguity(b) AND skip_till_next_match(b)",
+                "line 1, column 85: two strategies for 'b'",
+                "                                                                                    ^ leave one out",
             ),
         ),
         Kind(
@@ -98,6 +103,16 @@ EVENT_SELECTION_STRATEGIES = Section(
                 "PATTERN SEQ(Login a, Payment b) WHERE skip_till_next_match(a.id) { [id] }",
                 "line 1, column 60: a strategy is written over variables",
                 "                                                           ^^^^ name variables alone, such as (a, b[])",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment+ b[]) WHERE strict_contiguity(b[i-1])",
+                "line 1, column 60: a strategy says how an event is reached",
+                "                                                           ^^^^^^ write b[1] for the first event of the group, b[i] for the further ones, b[]",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, !(Stock n), Payment b) WHERE strict_contiguity(n)",
+                "line 1, column 69: 'n' is the event that must not happen",
+                "                                                                    ^ name events that do happen",
             ),
         ),
         Kind(

@@ -228,6 +228,38 @@ THE_PATTERN = Section(
             ),
         ),
         Kind(
+            "until-of-one",
+            "UNTIL ends a group of events of one component.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b UNTIL b.price > 3)",
+                "line 1, column 22: UNTIL ends a group of events",
+                "                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it behind one component that takes several events, for example B+ b[] UNTIL b.x = 0",
+            ),
+        ),
+        Kind(
+            "until-of-several",
+            "UNTIL is a condition on the event that ends the group, which goes by the group's name.",
+            Example(
+                "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.price > a.price)",
+                "line 1, column 51: 'a' in what ends 'b'",
+                "                                                  ^ compare b with constants, and other events in WHERE",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.LEN = 3)",
+                "line 1, column 41: UNTIL is a condition on one event",
+                "                                        ^^^^^ b is that event: write b.x",
+            ),
+        ),
+        Kind(
+            "until-in-group",
+            "UNTIL cannot stand inside of a group that has rounds of its own.",
+            Example(
+                "PATTERN SEQ((Login a, Payment+ b[] UNTIL b.price > 3)+, Stock c)",
+                "line 1, column 42: UNTIL inside a group that is repeated itself",
+                "                                         ^^^^^^^^^^^ write it where the group is not part of another one",
+            ),
+        ),
+        Kind(
             "only-negation",
             "Nothing in the pattern has to happen.",
             Example(

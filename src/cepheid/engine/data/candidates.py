@@ -229,7 +229,7 @@ def _null_keys(
 
 def _ordinals(bound: BoundQuery, events: EventTable) -> Int64s:
     """Numbers the instants that contiguity looks at: two events are contiguous iff theirs differ by one."""
-    if bound.strategy is s.Strategy.STRICT_CONTIGUITY or not bound.equivalence:
+    if s.Strategy.PARTITION_CONTIGUITY not in bound.strategies or not bound.equivalence:
         return events.instant
     return rank_within(*partitions(bound, events), events.instant)[0]
 

@@ -86,7 +86,7 @@ def chances(bound: BoundQuery, events: EventTable, found: Candidates) -> Int64s:
     """For each candidate, the one instant at which a run that has come there can go on; -1: never."""
     if not bound.contiguous:
         return np.zeros(0, np.int64)
-    if bound.strategy is s.Strategy.STRICT_CONTIGUITY or not bound.equivalence:
+    if s.Strategy.PARTITION_CONTIGUITY not in bound.strategies or not bound.equivalence:
         return found.instant + 1
     if len(found.compared) == 0:
         return next_ordinal(found.starts, found.instant, found.ordinal)

@@ -24,9 +24,19 @@ from cepheid.plan.physical import Plan
 
 def can_close(bound: BoundQuery) -> bool:
     """Does a match stay one if its groups take in all that fits between?"""
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY or not bound.has_kleene or bound.positives[-1].kleene:
+    if (
+        bound.mixed
+        or bound.strategy is not s.Strategy.SKIP_TILL_ANY
+        or not bound.has_kleene
+        or bound.positives[-1].kleene
+    ):
         return False
-    if bound.schema.lower is not None or bound.schema.lacks or any(component.any for component in bound.components):
+    if (
+        bound.untils
+        or bound.schema.lower is not None
+        or bound.schema.lacks
+        or any(component.any for component in bound.components)
+    ):
         return False
     kleene = {component.variable for component in bound.positives if component.kleene}
     if any(n.after is not None and bound.positives[n.after].kleene for n in bound.negations):

@@ -54,7 +54,7 @@ def find_non_overlapping(
         earliest = BEGINNING if waits and window is not None and window.events else earliest
     if earliest == BEGINNING and not ended:
         plan = _without_overlaps(plan)
-    elif earliest == after and ended is not None and plan.bound.strategy is s.Strategy.SKIP_TILL_ANY:
+    elif earliest == after and ended is not None and plan.bound.strategies == {s.Strategy.SKIP_TILL_ANY}:
         # What was reported before is known, so that pruning can go on from there.
         plan = _without_overlaps(plan, _may_begin(plan.bound, events, ended) if ended else None)
     matches = run(plan, events, earliest, until)

@@ -45,8 +45,8 @@ def carrying(bound: BoundQuery) -> Carrying:
     >>> carrying(example("PATTERN SEQ(A a, B b, C c, D d) WHERE b.x < d.x").bound).refused
     'b.x < d.x reads an event that is neither the first nor the one before'
     """
-    if bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-        return Carrying(f"{bound.strategy.value} looks at events that are not selected")
+    if bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
+        return Carrying(f"{bound.strategy_text} looks at events that are not selected")
     if bound.syntax.output.mode is not s.OutputMode.ALL:
         return Carrying(f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one")
     needs_first = any(negation.after is None or negation.before is None for negation in bound.negations)

@@ -22,9 +22,11 @@ from cepheid.engine.program.tables import (
     CONTIGUOUS,
     EVENT_WINDOW,
     KEY_NULL,
+    MIXED,
     NO_WINDOW,
     SKIP_ANY,
     SKIP_NEXT,
+    STRICT,
     TIME_WINDOW,
     Program,
     Rows,
@@ -105,7 +107,7 @@ def _compile_placed(bound: BoundQuery, placed: Placed, *, keyed: bool, variants:
     predicate = compile_cases(cases, bound.schema, any_variables(bound))
     keys: list[list[Key] | None] = [None] * len(bound.positives)
     key_attributes: dict[str, DataType] = {}
-    if keyed:
+    if keyed and not bound.mixed:  # a run may have lost a way to go on that an equal one has
         keys, key_attributes = equivalence_keys(bound, slots, registers)
     kept = registers.by_place()
     layout = _layout(bound, predicate.layout, kept, key_attributes)
@@ -114,7 +116,7 @@ def _compile_placed(bound: BoundQuery, placed: Placed, *, keyed: bool, variants:
     program = Program(
         len(bound.positives),
         len(bound.negations),
-        _STRATEGIES.get(bound.strategy, CONTIGUOUS),
+        MIXED if bound.mixed else _STRATEGIES.get(bound.strategy, CONTIGUOUS),
         NO_WINDOW if window is None else EVENT_WINDOW if window.events else TIME_WINDOW,
         window.length if window is not None else 0,
         bound.postponed,
@@ -202,10 +204,18 @@ def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Se
             kept_from[place],
             keys[place] is not None,
             keys_from[place],
+            _strategy(bound.reached_by(bound.positives[place].variable, False)),
+            _strategy(bound.reached_by(bound.positives[place].variable, True)),
         )
         for place in places
     ]
-    return _table([*rows, (0, 0, 0, 0, 0, kept_from[-1], 0, keys_from[-1])], 8)
+    return _table([*rows, (0, 0, 0, 0, 0, kept_from[-1], 0, keys_from[-1], 0, 0)], 10)
+
+
+def _strategy(strategy: s.Strategy) -> int:
+    if strategy is s.Strategy.STRICT_CONTIGUITY:
+        return STRICT
+    return _STRATEGIES.get(strategy, CONTIGUOUS)
 
 
 def _kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Rows:

@@ -24,7 +24,8 @@ Rows = npt.NDArray[np.int64]
 
 NO_WINDOW, TIME_WINDOW, EVENT_WINDOW = 0, 1, 2
 BEGIN, TAKE, CLOSE = range(3)  # moments at a place: 3 * place + one of these
-SKIP_ANY, SKIP_NEXT, CONTIGUOUS = range(3)
+# Strategies; STRICT only where steps are reached by different ones (MIXED), else all contiguity is CONTIGUOUS.
+SKIP_ANY, SKIP_NEXT, CONTIGUOUS, STRICT, MIXED = range(5)
 COUNT, SUM, LEAST, GREATEST, FIRST, LAST, SPREAD = range(7)  # registers that aggregates are made of
 KEY_WHOLE, KEY_NUMBER, KEY_NULL, KEY_EVENT, KEY_INSTANT, KEY_COUNTED, KEY_RUNNING, KEY_START = range(8)
 
@@ -66,8 +67,9 @@ PROGRAM = types.NamedTuple(
 )
 
 # Columns of `place`: is it a Kleene group; the slots of its first, last, current and previous event (one and the same
-# for a single event); where its aggregates begin; may runs be merged there, and where the keys for that begin.
-KLEENE, FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT, KEPT_FROM, MERGEABLE, KEYS_FROM = range(8)
+# for a single event); where its aggregates begin; may runs be merged there, and where the keys for that begin; by which
+# strategies its first event and the further ones of a group are reached.
+KLEENE, FIRST_AT, LAST_AT, CURRENT_AT, PREVIOUS_AT, KEPT_FROM, MERGEABLE, KEYS_FROM, BEGUN_BY, TAKEN_BY = range(10)
 # Columns of `kept`: what is kept; are the values fractions; their column and that of their NULL mask; where among the
 # registers is the value, and how many values were known; are these counted, or is it only noted that there are any?
 KEPT_KIND, KEPT_FRACTION, KEPT_COLUMN, KEPT_NULL, KEPT_KNOWN, KEPT_VALUE, KEPT_COUNTS = range(7)

@@ -64,10 +64,10 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
     with the probability of each instant, `unit` says how far instants are apart, `confidence` stands in for CONFIDENCE.
     """
     bound, options = plan.bound, plan.options
-    if bound.pattern is not None:  # what may be missing or imprecise is refused before (plan/checks.py)
-        return expansion.find_all(bound, stream)
-    judge = partial(precise.find_all, bound)
-    if is_lossy(plan):
+    judge = partial(expansion.find_all if bound.pattern is not None else precise.find_all, bound)
+    if is_lossy(plan) and bound.pattern is not None:
+        judge = partial(expansion.find_likely, bound, model=plan.model, scoring=cast(Scoring, plan.scoring))
+    elif is_lossy(plan):
         model = missing.check_missing(bound, plan.model)
         probability = missing.probability_of(bound, model, cast(Scoring, plan.scoring))
         judge = partial(

@@ -5,14 +5,17 @@ that one gets by choosing each optional part in or out, each alternative, each n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from typing import Any
 
-from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search
+from cepheid.engine.reference import missing
+from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, NEXT, Chances, Search
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream
 from cepheid.engine.reference.values import Row
+from cepheid.engine.worth.losses import linear_model
 from cepheid.errors import LimitError
+from cepheid.language import linear as as_queries
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import place_conjunct
@@ -20,6 +23,7 @@ from cepheid.language.bound import BoundQuery, Branch, Negation
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Single, is_list, labels_of
 from cepheid.language.pattern import Sequence as InSequence
 from cepheid.language.unchosen import FALSE, TRUE, without_unchosen
+from cepheid.model.scores import Scoring
 
 MAX_PATTERNS = 20_000
 Rounds = tuple[tuple[str, int], ...]  # the repeated parts around a step, the outermost first, and which round of each
@@ -48,6 +52,26 @@ def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
         if len(known) > MAX_MATCHES:
             raise LimitError(f"the reference engine enumerates at most {MAX_MATCHES} matches", hint="use a fast engine")
     return [FoundMatch(completion, groups) for groups, completion in known.items()]
+
+
+def find_likely(bound: BoundQuery, stream: Stream, model: Any, scoring: Scoring) -> list[FoundMatch]:
+    """Where events may be missing: every match of a linear pattern, each assignment by the one that is most probable.
+
+    That a variable was left out and that its event is missing are the same assignment: nobody saw it.
+    """
+    found: dict[Groups, FoundMatch] = {}
+    for steps in as_queries.linear_patterns(bound, 1):
+        query = as_queries.linear_query(bound, steps)
+        if query is None:
+            continue
+        own = missing.check_missing(query.bound, linear_model(model, query.bound) if model is not None else None)
+        likely = missing.probability_of(query.bound, own, scoring)
+        for match in missing.find_all(query.bound, stream, likely, missing.missable(query.bound, own)):
+            groups = tuple(tuple(e for place in places for e in match.groups[place]) for places in query.places)
+            best = found.get(groups, match)
+            if (match.probability or 0.0) >= (best.probability or 0.0):
+                found[groups] = replace(match, groups=groups)
+    return list(found.values())
 
 
 def linear_patterns(pattern: Pattern, negative: frozenset[str], room: int) -> list[Linear]:
@@ -211,7 +235,7 @@ class ExpansionSearch:
     def matches(self) -> Iterator[tuple[Judged, tuple[int, ...]]]:
         """Every linear pattern with the events that fill it."""
         runs = 0
-        together = self.bound.strategy is s.Strategy.SKIP_TILL_NEXT
+        together = self.bound.competes
         pending: list[tuple[list[Judged], tuple[int, ...]]] = (
             [(self.patterns, ())] if together else [([judged], ()) for judged in self.patterns]
         )
@@ -228,29 +252,42 @@ class ExpansionSearch:
     def continued(
         self, patterns: list[Judged], taken: tuple[int, ...]
     ) -> Iterator[tuple[list[Judged], tuple[int, ...]]]:
-        """The run with one more event, in every way that the strategy allows."""
+        """The run with one more event, in every way that the strategies allow."""
         patterns = [judged for judged in patterns if len(judged.positive) > len(taken)]
         pseudo = tuple((event,) for event in taken)
         instants = self.search.instants_after(pseudo) if taken else iter(range(self.stream.instants[-1] + 1))
+        chances = Chances(self.search, taken[-1]) if taken else None
         for instant in instants if patterns else ():
+            if chances is not None:
+                chances.come(instant)
             fitting: dict[tuple[int, str], list[Judged]] = {}
             for event in self.stream.at(instant):
                 if taken and not self.search.in_window(pseudo, event):
                     continue
                 for judged in patterns:
+                    if chances is not None and not chances.allow(self.strategy(judged, len(taken))):
+                        continue
                     if self.can_take(judged, taken, event):
                         fitting.setdefault((event, judged.positive[len(taken)].variable), []).append(judged)
             for (event, _), going_on in fitting.items():
                 yield going_on, (*taken, event)
-            if not taken:
+            if chances is None:
                 continue  # runs start at every event, under every strategy
-            if self.bound.contiguous:
+            # By skip_till_next_match it lives on only where nothing fits, or where a repeated part is open and nothing
+            # here could fill a round of it.
+            further = [judged for judged in patterns if self.begins_round(judged, len(taken))]
+            filled = any(judged in further for going_on in fitting.values() for judged in going_on)
+            relevant = bool(fitting) and (not further or filled)
+            chances.go()
+            by = [(judged, self.strategy(judged, len(taken))) for judged in patterns]
+            patterns = [each for each, how in by if not (how is NEXT and relevant) and chances.last(how)]
+            if not patterns:
                 return
-            if self.bound.strategy is s.Strategy.SKIP_TILL_NEXT and fitting:
-                further = [judged for judged in patterns if self.begins_round(judged, len(taken))]
-                filled = any(judged in further for going_on in fitting.values() for judged in going_on)
-                if not further or filled:
-                    return  # it lives on only where a repeated part is open and nothing here could fill a round of it
+
+    def strategy(self, judged: Judged, place: int) -> s.Strategy:
+        """How the event at a place is reached from the one before."""
+        variable = judged.positive[place].variable
+        return self.bound.reached_by(variable, any(step.variable == variable for step in judged.positive[:place]))
 
     def begins_round(self, judged: Judged, place: int) -> bool:
         """Is the step a further round of a repeated part that the step before it is in?"""
@@ -270,6 +307,9 @@ class ExpansionSearch:
             passed = self.stream.times[event] - self.stream.times[taken[-1]]
             if passed < (gap.after or 0) or (gap.within is not None and passed >= gap.within):
                 return False
+        own = [each for each, other in zip(taken, judged.positive, strict=False) if other.variable == step.variable]
+        if own and self.search.ended(step.variable, pseudo, own[0], event):
+            return False
         binding = self.binding(judged, (*taken, event))
         condition = self.search.evaluator.condition
         return all(condition(expression, binding, at) for expression, at in judged.tests.get(place, ()))

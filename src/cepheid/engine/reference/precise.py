@@ -18,6 +18,8 @@ from cepheid.language.missing import without_missing
 
 MAX_MATCHES = 200_000
 MAX_RUNS = 2_000_000
+NEXT = s.Strategy.SKIP_TILL_NEXT
+_ENDING = "the event that ends a group"
 
 
 def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
@@ -58,23 +60,32 @@ class Search:
                 raise LimitError(f"the reference engine enumerates at most {limits}", hint="use a fast engine")
 
     def continued(self, groups: Groups, closed: bool) -> Iterator[Groups]:
-        """The run with one more event, in every way that the strategy allows."""
+        """The run with one more event, in every way that the strategies allow."""
         kleene = self.bound.positives[len(groups) - 1].kleene
         final = len(groups) == len(self.bound.positives)
-        if final and not kleene:
-            return
-        for instant in self.instants_after(groups):
+        moves: dict[str, s.Strategy] = {}  # those that the run may still make, and by which strategy
+        if kleene:
+            moves["take"] = self.bound.reached_by(self.bound.positives[len(groups) - 1].variable, True)
+        if not final:
+            moves["begin"] = self.bound.reached_by(self.bound.positives[len(groups)].variable, False)
+        chances = Chances(self, groups[-1][-1])
+        for instant in self.instants_after(groups) if moves else ():
             events = [event for event in self.stream.at(instant) if self.in_window(groups, event)]
-            takers = [event for event in events if kleene and self.can_take(groups, event)]
-            beginners = [event for event in events if not final and closed and self.can_begin(groups, event)]
+            chances.come(instant)
+            can = {move for move, strategy in moves.items() if chances.allow(strategy)}
+            takers = [event for event in events if "take" in can and self.can_take(groups, event)]
+            beginners = [event for event in events if "begin" in can and closed and self.can_begin(groups, event)]
             for event in takers:
                 yield (*groups[:-1], (*groups[-1], event))
             for event in beginners:
                 yield (*groups, (event,))
-            if self.bound.contiguous:
-                return  # one chance only
-            if self.bound.strategy is s.Strategy.SKIP_TILL_NEXT and (takers if kleene else beginners):
-                return  # it may not pass an instant that holds an event it can take or begin with
+            # By skip_till_next_match it may not pass an instant that holds an event it can take or begin with; an open
+            # group lives on after a close.
+            relevant = takers if "take" in moves else beginners
+            chances.go()
+            moves = {move: by for move, by in moves.items() if not (by is NEXT and relevant) and chances.last(by)}
+            if not moves:
+                return
 
     def instants_after(self, groups: Groups) -> Iterator[int]:
         """The instants that a run meets, up to the end of its window."""
@@ -82,13 +93,8 @@ class Search:
         window = self.bound.window
         closing = NEVER if window is None or window.events else self.stream.times[first] + window.length
         for instant in range(self.stream.instants[last] + 1, self.stream.instants[-1] + 1):
-            events = self.stream.at(instant)
-            if self.stream.times[events[0]] >= closing:
+            if self.stream.times[self.stream.at(instant)[0]] >= closing:
                 return
-            if self.bound.strategy is s.Strategy.PARTITION_CONTIGUITY and not any(
-                self.partition(event) == self.partition(last) for event in events
-            ):
-                continue  # nothing of this partition happens at this instant
             yield instant
 
     def partition(self, event: int) -> tuple[Any, ...]:
@@ -123,10 +129,29 @@ class Search:
             return False
         grown = self.binding((*groups[:-1], (*groups[-1], event)))
         at = {component.variable: len(groups[-1])}
+        if self.ended(component.variable, groups, groups[-1][0], event):
+            return False
         return all(
             self.evaluator.holds(conjunct, grown, at)
             for conjunct in self.bound.conjuncts
             if conjunct.place == place and conjunct.phase is Phase.TAKE
+        )
+
+    def ended(self, variable: str, groups: Groups, first: int, event: int) -> bool:
+        """Does UNTIL end the group that began with `first` at or before an event?
+
+        It does where some event of the partition, of any type, that comes after the first one passes its condition.
+        """
+        condition = dict(self.bound.untils).get(variable)
+        if condition is None:
+            return False
+        condition, ending = _about_ending(condition), s.Component(_ENDING)
+        instants = self.stream.instants
+        return any(
+            instants[first] < instants[other] <= instants[event]
+            and self.equivalent(groups, ending, other)
+            and self.evaluator.condition(condition, {_ENDING: [self.stream.rows[other]]}, {})
+            for other in range(len(self.stream))
         )
 
     def can_close(self, groups: Groups) -> bool:
@@ -294,3 +319,41 @@ class Search:
             if self.partition(later) == own and self.position(later) >= due:
                 return self.stream.times[later]
         return NEVER
+
+
+@dataclass
+class Chances:
+    """Contiguity has one chance only: the next instant after an event, or the next one of its partition."""
+
+    search: Search
+    event: int
+    strict: bool = True
+    partition: bool = True
+    here: bool = False  # does something of the partition happen at the instant at hand?
+
+    def come(self, instant: int) -> None:
+        """The run meets an instant."""
+        own = self.search.partition(self.event)
+        self.here = any(self.search.partition(event) == own for event in self.search.stream.at(instant))
+
+    def allow(self, strategy: s.Strategy) -> bool:
+        """May a step be made at this instant?"""
+        contiguous = {
+            s.Strategy.STRICT_CONTIGUITY: self.strict,
+            s.Strategy.PARTITION_CONTIGUITY: self.partition and self.here,
+        }
+        return contiguous.get(strategy, True)
+
+    def go(self) -> None:
+        """The run passes the instant."""
+        self.strict, self.partition = False, self.partition and not self.here
+
+    def last(self, strategy: s.Strategy) -> bool:
+        """May a step still be made at a later instant?"""
+        contiguous = {s.Strategy.STRICT_CONTIGUITY: self.strict, s.Strategy.PARTITION_CONTIGUITY: self.partition}
+        return contiguous.get(strategy, True)
+
+
+def _about_ending(node: s.Expression) -> s.Expression:
+    """UNTIL's condition as one on an event that is none of the group: whatever the group's own is declared as."""
+    return s.Reference(_ENDING) if isinstance(node, s.Reference) else s.rebuild(node, _about_ending)

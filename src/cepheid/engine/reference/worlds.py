@@ -15,7 +15,7 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.reference.missing import passes_alone
 from cepheid.engine.reference.precise import Search
-from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_seen, last_seen
+from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_event, first_seen, last_event, last_seen
 from cepheid.errors import DataError, LimitError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -78,8 +78,8 @@ def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], j
                 entry.weights.append(weight)
                 if match.probability is not None:
                     entry.scores.append(weight * match.probability)
-                entry.earliest = min(entry.earliest, world.times[first_seen(match.groups)])
-                entry.latest = max(entry.latest, world.times[last_seen(match.groups)])
+                entry.earliest = min(entry.earliest, world.times[first_event(bound, match.groups)])
+                entry.latest = max(entry.latest, world.times[last_event(bound, match.groups)])
     return [
         FoundMatch(
             completion(bound, intervals, groups),
@@ -118,6 +118,8 @@ def completion(bound: BoundQuery, intervals: Sequence[Interval], groups: Groups)
     decisions at the end of the window they begin before the window that opens with the first one has surely passed.
     """
     mode = bound.syntax.output.mode
+    if bound.pattern is not None:  # any of its events may be the last one, in an order that counts, too
+        return max(intervals[event].upper for group in groups for event in group)
     if mode is s.OutputMode.TOP:
         return NEVER
     growing = mode is s.OutputMode.MAXIMAL and bound.positives[-1].kleene
@@ -140,7 +142,7 @@ def independent(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval]
         events = [e for e in events if any(passes_alone(search, c, e) for c in bound.components)]
     parts: dict[tuple[object, ...], list[int]] = {(): events}
     lacking = any(name in bound.equivalence for _, attributes in bound.schema.lacks for name in attributes)
-    whole = bound.strategy is s.Strategy.STRICT_CONTIGUITY or lacking
+    whole = bound.strict or lacking
     if bound.equivalence and not whole:
         parts = {}
         for event in events:

@@ -17,6 +17,7 @@ from numba import types
 
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fill
+from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
@@ -340,6 +341,7 @@ def nothing_tied(program: Program) -> bool:
 
 def total(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals | None:
     """The totals over the matches with after < completion <= until; None: they can only be had by listing."""
+    plan, events = with_endings(plan, events)
     bound = plan.bound
     how = carrying(bound)
     if how.refused is not None:

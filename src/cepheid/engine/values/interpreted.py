@@ -9,19 +9,58 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.values.columnwise import value, value_column
 from cepheid.language import syntax as s
 
+MOST_ANSWERS = 200_000  # that are kept for one condition over one table
+
 _numbers = itertools.count()
-_columns: dict[int, dict[str, Any]] = {}  # the columns of a filled layout, by its number
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The columns of a filled layout, small numbers for their values, and what was answered for these.
+
+    A condition over single values takes Arrow tens of microseconds, and pairs of events mostly repeat values.
+    """
+
+    columns: dict[str, Any]
+    codes: dict[str, npt.NDArray[np.int64] | None] = field(default_factory=dict)  # None: of a kind without codes
+    answers: dict[tuple[Any, ...], int] = field(default_factory=dict)
+
+    def key(self, attributes: Sequence[s.Attribute], rows: dict[s.Reference, Any]) -> tuple[int, ...] | None:
+        """What the values are that a condition reads, as numbers; None where that takes the values themselves."""
+        found = []
+        for attribute in attributes:
+            if attribute.name not in self.codes:
+                self.codes[attribute.name] = _coded(self.columns[attribute.name])
+            codes = self.codes[attribute.name]
+            if codes is None:
+                return None
+            found.append(int(codes[int(rows[attribute.of])]))
+        return tuple(found)
+
+
+_columns: dict[int, Kept] = {}  # by the number of a filled layout
+
+
+def _coded(column: Any) -> npt.NDArray[np.int64] | None:
+    try:
+        encoded = pc.dictionary_encode(column)
+    except pa.ArrowNotImplementedError:
+        return None
+    indices = encoded.combine_chunks().indices if isinstance(encoded, pa.ChunkedArray) else encoded.indices
+    found: npt.NDArray[np.int64] = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
 
 
 def kept(ranks: npt.NDArray[np.int64], table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -29,7 +68,7 @@ def kept(ranks: npt.NDArray[np.int64], table: pa.Table, names: Sequence[str]) ->
     if not names:
         return ranks
     number = next(_numbers)
-    _columns[number] = {name: value_column(table.column(name)) for name in names}
+    _columns[number] = Kept({name: value_column(table.column(name)) for name in names})
     numbered = np.append(ranks, number)
     weakref.finalize(numbered, _columns.pop, number, None)
     return numbered
@@ -46,10 +85,27 @@ class Interpreted:
     references: tuple[s.Reference, ...]  # whose rows come first
     aggregates: tuple[s.Expression, ...]  # whose values come then, each with whether it is NULL
 
+    @cached_property
+    def attributes(self) -> tuple[s.Attribute, ...]:
+        """What it reads of single events."""
+        found = (node for node in s.walk(self.condition) if isinstance(node, s.Attribute))
+        return tuple(dict.fromkeys(node for node in found if node.of in self.references))
+
     def __call__(self, number: int, *given: Any) -> int:
-        columns = _columns[int(number)]
+        kept = _columns[int(number)]
         rows = dict(zip(self.references, given, strict=False))
         values = given[len(self.references) :]
+        read = kept.key(self.attributes, rows)
+        key = None if read is None else (id(self), read, values)
+        if key is not None and key in kept.answers:
+            return kept.answers[key]
+        answer = self.answer(kept.columns, rows, values)
+        if key is not None and len(kept.answers) < MOST_ANSWERS:
+            kept.answers[key] = answer
+        return answer
+
+    def answer(self, columns: dict[str, Any], rows: dict[s.Reference, Any], values: Sequence[Any]) -> int:
+        """1, 0 or 2, by Arrow."""
         known = {
             aggregate: None if values[2 * place + 1] else values[2 * place]
             for place, aggregate in enumerate(self.aggregates)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -160,3 +161,31 @@ def _check_waits(bound: BoundQuery, model: Model) -> None:
             raise ModelError(
                 f"gaps: {follows[name]!r} can wait for one negated component only", hint="keep one of them"
             )
+
+
+def linear_model(model: Model, bound: BoundQuery) -> Model:
+    """The model of an expression for one of its linear patterns, where `b#2` is the second event of b.
+
+    A gap `z after y` counts where y stands in front of z there.
+    """
+    losses, gaps = model.loss, {name: gap for name, gap in model.gaps.items() if AFTER not in name}
+    happens, goes_on = dict(model.happens), dict(model.goes_on)
+    negated: list[str] = []
+    for component in bound.components:
+        name, variable = component.variable, component.variable.partition("#")[0]
+        if isinstance(losses, Mapping) and variable in losses:
+            losses = {**losses, name: losses[variable]}
+        if variable in gaps:
+            gaps[name] = gaps[variable]
+        for shares in (happens, goes_on):
+            if variable in shares:
+                shares[name] = shares[variable]
+        if component.negative:
+            negated.append(name)
+            continue
+        for other in negated:
+            waits = model.gaps.get(f"{variable}{AFTER}{other.partition('#')[0]}")
+            if waits is not None:
+                gaps[f"{name}{AFTER}{other}"] = waits
+        negated = []
+    return replace(model, loss=losses, gaps=gaps, happens=happens, goes_on=goes_on)

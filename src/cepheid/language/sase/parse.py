@@ -14,7 +14,13 @@ from lark.visitors import Transformer_NonRecursive
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
-from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.sase.finish import (
+    aggregate_all_before,
+    check_expressions,
+    name_all_in_selection,
+    resolve_bare_words,
+    with_own_strategy,
+)
 from cepheid.language.sase.parse_pattern import (
     OPTIONAL,
     PLUS,
@@ -59,8 +65,9 @@ def parse(text: str) -> s.QuerySyntax:
         query: s.QuerySyntax = _Builder(text).transform(tree)
     except VisitError as error:
         raise error.orig_exc from None
-    _check_expressions(query, text)
-    return _aggregate_all_before(_name_all_in_selection(_resolve_bare_words(query)))
+    check_expressions(query, text)
+    query = resolve_bare_words(query)
+    return aggregate_all_before(name_all_in_selection(with_own_strategy(query, text)))
 
 
 @cache
@@ -194,6 +201,13 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         gap = s.Gap(lengths.get("after"), lengths.get("within"), span=_span(meta))
         return replace(part, components=(replace(part.components[0], gap=gap),))
 
+    def ended(self, meta: Meta, parts: list[Any]) -> Part:
+        part: Part = parts[0]
+        if len(part.components) != 1 or part.components[0].negative or not part.components[0].kleene:
+            hint = "write it behind one component that takes several events, for example B+ b[] UNTIL b.x = 0"
+            self.fail("UNTIL ends a group of events", _span(meta), "until-of-one", hint)
+        return replace(part, components=(replace(part.components[0], until=parts[1]),))
+
     def gap_after(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Window]:
         return "after", self._length(parts, _span(meta))
 
@@ -225,11 +239,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     # clauses
 
     def where_selection(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        call, condition = parts
-        return "where", _span(meta), self._where(condition, self._selection(call))
+        call, condition, *steps = parts
+        return "where", _span(meta), self._where(condition, [self._selection(call)], steps)
 
     def where_plain(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
-        return "where", _span(meta), self._where(parts[0], None)
+        return "where", _span(meta), self._where(parts[0], [], parts[1:])
 
     def conditions(self, meta: Meta, parts: list[Any]) -> s.Expression:
         """Conditions separated by commas all hold (TIME section 5.1)."""
@@ -239,38 +253,48 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         flat = [inner for part in parts for inner in (part.operands if isinstance(part, s.And) else (part,))]
         return s.And(tuple(flat), span=_span(meta))
 
-    def _where(self, condition: s.Expression | None, selection: s.Selection | None) -> dict[str, Any]:
-        """Strategies written as conjuncts (TIME, Query 1) leave the condition and become the selection."""
+    def _where(self, condition: s.Expression | None, own: list[s.Selection], behind: list[s.Call]) -> dict[str, Any]:
+        """Strategies written as conjuncts (TIME, Query 1) leave the condition.
+
+        Which of them is the query's own, and which are for single steps, is known with the components.
+        """
         conjuncts = condition.operands if isinstance(condition, s.And) else (condition,) if condition else ()
         kept: list[s.Expression] = []
+        written: list[s.StepSelection] = []
         for conjunct in conjuncts:
             if isinstance(conjunct, s.Call) and conjunct.function.lower().replace("-", "_") in _STRATEGIES:
-                if selection is not None:
-                    self.fail("a second event selection strategy", conjunct.span, "duplicate-strategy", "leave one out")
-                selection = self._selection(conjunct)
+                written.append(self._steps(conjunct))
             else:
                 kept.append(conjunct)
-        if not kept:
-            return {"where": None, "selection": selection}
-        span = condition.span if condition else s.NOWHERE
-        return {"where": kept[0] if len(kept) == 1 else s.And(tuple(kept), span=span), "selection": selection}
+        written += [self._steps(call) for call in behind]
+        clause: dict[str, Any] = {"where": None, "selection": own[0] if own else None}
+        if kept:
+            span = condition.span if condition else s.NOWHERE
+            clause["where"] = kept[0] if len(kept) == 1 else s.And(tuple(kept), span=span)
+        return {**clause, "step_selections": tuple(written)}
 
     def _selection(self, call: s.Call) -> s.Selection:
+        written = self._steps(call)
+        return s.Selection(written.strategy, tuple(step.variable for step in written.steps), span=call.span)
+
+    def _steps(self, call: s.Call) -> s.StepSelection:
         name = call.function.lower().replace("-", "_")
         span = (call.span[0], call.span[0] + len(call.function))
         if name not in _STRATEGIES:
             guess = closest(name, _STRATEGIES)
             hint = f"did you mean {guess}?" if guess else "one of " + ", ".join(_STRATEGIES)
             self.fail(f"no event selection strategy '{call.function}'", span, "unknown-strategy", hint)
-        variables = []
+        steps: list[s.Reference] = []
         for argument in call.arguments:
             match argument:
-                case s.Name(name=variable) | s.Reference(variable=variable):
-                    variables.append(variable)
+                case s.Name(name=variable):
+                    steps.append(s.Reference(variable, span=argument.span))
+                case s.Reference():
+                    steps.append(argument)
                 case _:
                     hint = "name variables alone, such as (a, b[])"
                     self.fail("a strategy is written over variables", argument.span, "bad-strategy", hint)
-        return s.Selection(_STRATEGIES[name], tuple(variables), span=call.span)
+        return s.StepSelection(_STRATEGIES[name], tuple(steps), span=call.span)
 
     def from_(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         return "from", _span(meta), {"sources": tuple(_word(part) for part in parts)}
@@ -532,67 +556,3 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         names = [_word(part) for part in parts if isinstance(part, Token) and part.type != "EQUALS"]
         value = parts[-1] if isinstance(parts[-1], s.Expression) else None
         return ".".join(names), value
-
-
-# --- after the tree is there ------------------------------------------------------------------------------------
-
-
-def _check_expressions(query: s.QuerySyntax, text: str) -> None:
-    """Refuses expressions nested deeper than later passes can follow, and numbers that no column can hold."""
-    for expression in (*query.conditions(), *query.values()):
-        deep = s.deeper_than(expression, s.MAX_DEPTH)
-        if deep is not None:
-            message = f"expressions nested more than {s.MAX_DEPTH} deep"
-            hint = "write fewer parentheses and NOTs, or compute a part as a column before"
-            raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep", hint=hint)
-        for node in s.walk(expression):
-            if isinstance(node, s.Literal) and isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
-                start, end = node.span
-                message, hint = "a whole number beyond 64 bits", f"write it as a float: {node.value}.0"
-                raise QueryError(message, text=text, start=start, end=end, code="bad-number", hint=hint)
-
-
-def _aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:
-    """`max(a[i-1].price)` means `max(a[..i-1].price)`.
-
-    SASE+ table 1 prints it so and explains it as all events selected before; one event needs no aggregate.
-    """
-
-    def change(node: s.Expression, shorthand: bool) -> s.Expression:
-        if isinstance(node, s.Reference) and node.element is s.Element.PREVIOUS and shorthand:
-            return replace(node, element=s.Element.BEFORE)
-        if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
-            elements = {inner.element for inner in s.walk(node) if isinstance(inner, s.Reference)}
-            shorthand = elements <= {s.Element.PREVIOUS, s.Element.SINGLE}
-        return s.rebuild(node, lambda inner: change(inner, shorthand))
-
-    where = change(query.where, False) if query.where is not None else None
-    return replace(query.with_values(lambda value: change(value, False)), where=where)
-
-
-def _name_all_in_selection(query: s.QuerySyntax) -> s.QuerySyntax:
-    """A strategy without variables (SASE+ table 1) is over all of them."""
-    if query.selection is None or query.selection.variables:
-        return query
-    names = tuple(component.variable for component in query.components)
-    return replace(query, selection=replace(query.selection, variables=names))
-
-
-def _resolve_bare_words(query: s.QuerySyntax) -> s.QuerySyntax:
-    """`SEQ(x, !(y), z)` declares untyped variables (AYAC), `SEQ(E1, E2)` names types (SASE's templates).
-
-    A bare word is a variable if the query mentions it as one, and a type otherwise. A filter query's only
-    component is a type (SASE, Q1); its event is then called `event`.
-    """
-    if all(component.named for component in query.components):
-        return query
-    mentioned = s.mentioned_words(query)
-    resolved = []
-    for component in query.components:
-        if not component.named:
-            if component.variable in mentioned and not component.any:
-                component = replace(component, named=True, types=None)
-            elif not query.sequence:
-                component = replace(component, variable="event")
-        resolved.append(component)
-    return replace(query, components=tuple(resolved))

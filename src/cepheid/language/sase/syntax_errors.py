@@ -31,10 +31,11 @@ _READABLE = {
 }
 # Possible in many places, and seldom what the writer forgot.
 _UNMENTIONED = {"MINUS", "TIMES", "SLASH", "MODULO", "STRATEGY", "BRACKETS", "DOTS", "QUOTED", "PERCENT", "SEMICOLON"}
-_UNMENTIONED |= {"_NOT_IN", "_IS", "_FROM", "DURATION", "CAST", "_CASE", "LIKE", "WHEN", "THEN", "ELSE", "END"}
+_UNMENTIONED |= {"_NOT_IN", "_IS", "_FROM", "_UNTIL"}
+_UNMENTIONED |= {"DURATION", "CAST", "_CASE", "LIKE", "WHEN", "THEN", "ELSE", "END"}
 _CLAUSES = {"WHERE", "WITHIN", "THRESHOLD", "CONFIDENCE", "RETURN", "OUTPUT", "DEFINE"}
 _KEYWORDS = ["PATTERN", "EVENT", "SEQUENCE", "SEQ", "WHERE", "WITHIN", "THRESHOLD", "CONFIDENCE", "RETURN", "OUTPUT"]
-_KEYWORDS += ["DEFINE", "AND", "OR", "NOT", "BETWEEN", "NULL", "LIKE", "ILIKE", "RLIKE"]
+_KEYWORDS += ["DEFINE", "UNTIL", "AND", "OR", "NOT", "BETWEEN", "NULL", "LIKE", "ILIKE", "RLIKE"]
 _MAX_EXPECTED = 7
 _MAX_FOUND = 40  # characters of the offending word that the message repeats
 

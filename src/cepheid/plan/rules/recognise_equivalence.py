@@ -40,7 +40,7 @@ def recognise_equivalence(plan: Plan) -> Plan:
         return plan  # a condition says nothing where one of its variables was not chosen
     if len(bound.branches) != 1 or len(bound.components) < 2 or bound.contiguous or bound.has_kleene:
         return plan
-    if bound.may_lack:
+    if bound.may_lack or bound.mixed:
         return plan
     if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP or (bound.window is not None and bound.window.events):
         return plan  # there the equivalence test also says what a partition is

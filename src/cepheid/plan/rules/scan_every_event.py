@@ -23,5 +23,5 @@ def scan_every_event(plan: Plan) -> Plan:
 
 
 def looks_at_all_events(bound: BoundQuery) -> bool:
-    """Does the result depend on events that no component could take (contiguity, windows that count events)?"""
-    return bound.contiguous or (bound.window is not None and bound.window.events)
+    """Does the result depend on events that no component could take (contiguity, UNTIL, windows that count events)?"""
+    return bound.contiguous or bool(bound.untils) or (bound.window is not None and bound.window.events)

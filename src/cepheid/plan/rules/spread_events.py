@@ -37,6 +37,6 @@ def distribution_keys(bound: BoundQuery) -> tuple[str, ...]:
     Strict contiguity looks across partitions, and an event of an ANY component may lack the attribute and so belong
     to every partition.
     """
-    if bound.strategy is s.Strategy.STRICT_CONTIGUITY or bound.may_lack:
+    if bound.strict or bound.may_lack:
         return ()
     return bound.equivalence

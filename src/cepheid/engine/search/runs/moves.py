@@ -43,16 +43,20 @@ from cepheid.engine.program.graph import (
     Graph,
 )
 from cepheid.engine.program.tables import (
+    BEGUN_BY,
     CASE,
     CONTIGUOUS,
     CURRENT_AT,
     FIRST_AT,
     KLEENE,
     LAST_AT,
+    MIXED,
     PREVIOUS_AT,
     PROGRAM,
     SKIP_ANY,
     SKIP_NEXT,
+    STRICT,
+    TAKEN_BY,
     TIME_WINDOW,
     WALKS_FROM,
     Program,
@@ -87,6 +91,7 @@ FACTS = 8
     UNTIL,
 ) = range(17)
 STATE = 17
+TAKES_NO_MORE = 2  # beside CLOSED: the strategy of its group lets it take no further event
 BLANK = 0  # the slot that stands for "no run yet"
 
 BEGUN_AT, PATHS = range(2)  # a row of a tally
@@ -365,6 +370,64 @@ def spawn(
         state[FREE] = slot
 
 
+@borrowing(types.int64(EVENTS, types.int64, types.int64))
+def chance_of(events: Events, strategy: int, last: int) -> int:
+    """Under contiguity the one instant at which a run can go on."""
+    return int(events.facts[INSTANT, last] + 1 if strategy == STRICT else events.facts[CHANCE, last])
+
+
+@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64))
+def may_reach(events: Events, strategy: int, last: int, instant: int) -> bool:
+    """May a step that a strategy governs be made at an instant, from the last event?"""
+    return strategy < CONTIGUOUS or chance_of(events, strategy, last) == instant
+
+
+@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64, types.boolean))
+def stays_possible(events: Events, strategy: int, last: int, instant: int, relevant: bool) -> bool:
+    """May the step still be made after an instant, which held an event that is `relevant`?"""
+    if strategy >= CONTIGUOUS:
+        return chance_of(events, strategy, last) > instant
+    return strategy == SKIP_ANY or not relevant
+
+
+# What a run may do where steps are reached by different strategies: take a further event or begin the next component at
+# an instant; and could it do so at all, then or later?
+MAY_TAKE, MAY_BEGIN, COULD_TAKE, COULD_BEGIN = 1, 2, 4, 8
+
+
+@borrowing(types.int64(QUERY, RUNS, types.int64, types.int64))
+def ways_on(query: Query, runs: Runs, slot: int, instant: int) -> int:
+    """What a run of a sequence may do at an instant, by the strategies of the steps before it."""
+    events, program, rows = query.events, query.program, runs.rows
+    place = rows[slot, REACHED]
+    last = rows[slot, runs.at + program.place[place, LAST_AT]]
+    ways = 0
+    group_open = program.place[place, KLEENE] == 1 and rows[slot, CLOSED] & TAKES_NO_MORE == 0
+    if group_open and stays_possible(events, program.place[place, TAKEN_BY], last, instant - 1, False):
+        ways |= COULD_TAKE
+        if may_reach(events, program.place[place, TAKEN_BY], last, instant):
+            ways |= MAY_TAKE
+    if place + 1 < program.places and rows[slot, CLOSED] & 1 == 1:
+        ways |= COULD_BEGIN
+        if may_reach(events, program.place[place + 1, BEGUN_BY], last, instant):
+            ways |= MAY_BEGIN
+    return ways
+
+
+@borrowing(types.boolean(QUERY, RUNS, types.int64, types.int64, types.int64, types.boolean))
+def may_go_on(query: Query, runs: Runs, slot: int, instant: int, ways: int, relevant: bool) -> bool:
+    """Notes what a run can still do after an instant, which held an event that is `relevant`; can it do anything?"""
+    events, program, rows = query.events, query.program, runs.rows
+    place = rows[slot, REACHED]
+    last = rows[slot, runs.at + program.place[place, LAST_AT]]
+    takes = ways & COULD_TAKE != 0
+    takes = takes and stays_possible(events, program.place[place, TAKEN_BY], last, instant, relevant)
+    begins = ways & COULD_BEGIN != 0
+    begins = begins and stays_possible(events, program.place[place + 1, BEGUN_BY], last, instant, relevant)
+    rows[slot, CLOSED] = (1 if begins else 0) | (0 if takes else TAKES_NO_MORE)
+    return takes or begins
+
+
 @borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
 def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low: int, high: int, horizon: int) -> bool:
     """Shows a run the events of one instant, low : high; says whether the run itself lives on.
@@ -381,7 +444,9 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
         chance = events.facts[CHANCE, rows[slot, at + program.place[graph.states[reached, FILLED], LAST_AT]]]
         if chance != events.facts[INSTANT, low]:
             return bool(chance > events.facts[INSTANT, low])
-    moved = continued = over = False
+    mixed = program.strategy == MIXED and not blank
+    ways = ways_on(query, runs, slot, events.facts[INSTANT, low]) if mixed else MAY_TAKE | MAY_BEGIN
+    begun = continued = over = False
     for event in range(low, high):
         firsts = events.facts[BEGINS, event] & graph.states[reached, BEGINNING]
         others = events.facts[MASK, event] & graph.states[reached, TAKING]
@@ -399,9 +464,10 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
             continue
         for edge in range(graph.states[reached, EDGES_FROM], graph.states[reached, EDGES_TO]):
             place, begins = graph.edges[edge, FILLS], graph.edges[edge, FIRST] == 1
-            if (firsts if begins else others) & (1 << place) == 0:
+            further = graph.edges[edge, FURTHER] == 1
+            if (firsts if begins else others) & (1 << place) == 0 or ways & (MAY_TAKE if further else MAY_BEGIN) == 0:
                 continue
-            if rows[slot, CLOSED] == 0 and graph.edges[edge, CLOSED_FIRST] == 1:
+            if rows[slot, CLOSED] & 1 == 0 and graph.edges[edge, CLOSED_FIRST] == 1:
                 continue
             books.state[EVALUATED] += 1
             rows[slot, at + program.place[place, CURRENT_AT]] = event
@@ -411,11 +477,13 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
             else:
                 rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
             if passes(query, graph.edges[edge, MOMENT], runs, slot, books, entry):
-                moved, continued = True, continued or graph.edges[edge, FURTHER] == 1
+                begun, continued = begun or not further, continued or further
                 spawn(query, graph, runs, books, slot, edge, event, horizon)
+    if mixed:
+        relevant = continued if ways & COULD_TAKE != 0 else begun
+        return may_go_on(query, runs, slot, events.facts[INSTANT, low], ways, relevant) and not over
     if blank or program.strategy == SKIP_ANY:
         return not over
     # A repeated part that is open goes on until an event fills a further round of it.
-    return (
-        program.strategy == SKIP_NEXT and not over and not (continued if graph.states[reached, LOOPS] == 1 else moved)
-    )
+    ends = continued if graph.states[reached, LOOPS] == 1 else begun
+    return program.strategy == SKIP_NEXT and not over and not ends

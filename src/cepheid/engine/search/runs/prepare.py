@@ -8,6 +8,7 @@ import numpy as np
 
 from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.columns import Columns, fill
+from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import Events, lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
@@ -50,6 +51,7 @@ class Prepared:
 
 def prepare(plan: Plan, events: EventTable) -> Prepared:
     """Compiles the query and lays its candidates out."""
+    plan, events = with_endings(plan, events)
     compiled = compile_program(plan.bound)
     return _prepared(plan, events, compiled, sequence_graph(compiled.program))
 
