@@ -50,6 +50,34 @@ def test_examples(engine: str, query: str, stream: str, found: list[tuple[object
     assert len(rows) == len(found)
 
 
+@pytest.mark.parametrize(
+    ("query", "stream"),
+    [
+        ("PATTERN SEQ((A a, B b){1,20}, C c) WHERE skip_till_next_match { a.x <= b.x }", "a1 b1 a2 b1 b3 c1 a1 b2 c1"),
+        ("PATTERN SEQ(AND(A a, B b, C c, D d), E e) WHERE a.x < d.x", "d4 b1 c1 a3 e1 d2 e2"),
+        ("PATTERN SEQ((A a, B+ b[])+, C c) WHERE skip_till_next_match { b[i].x >= b[i-1].x }", "a1 b1 b2 a1 b1 b3 c1"),
+        ("PATTERN SEQ(A a, (B b, !(D n), C c)+, E e) WHERE n.x > b.x", "a1 b1 c1 b1 d2 c1 b3 d2 c2 e1"),
+        ("PATTERN SEQ(A a, (B b | C c){2}, (D d)?) WHERE strict_contiguity { a.x <= c.x }", "a1 b1 c1 d1 a2 c1 c3 d1"),
+        ("PATTERN SEQ(A a, B{2,3} b[] WITHIN 3, C? c) WHERE avg(b[].x) > 1", "a1 b1 b3 b2 c1 b3"),
+    ],
+)
+def test_states_agree_with_the_reference(query: str, stream: str) -> None:
+    found, expected = (
+        cepheid.match(events(stream), query, engine=name).to_pylist() for name in ("states", "reference")
+    )
+    assert expected
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+
+
+def test_explain_says_who_runs_an_expression() -> None:
+    def told(query: str) -> str:
+        return str(cepheid.query(query).explain(events("a1 b1")))
+
+    assert "states of one automaton" in told("PATTERN SEQ(A a, (B b | C c), D d) WHERE skip_till_next_match { }")
+    assert "which are few" in told("PATTERN SEQ(A a, (B b | C c), D d)")
+    assert "asks whether an event was chosen" in told("PATTERN SEQ(A a, B* b[], C? c) WHERE count(b[]) = 0")
+
+
 @settings(suppress_health_check=list(HealthCheck))
 @given(query=expression_queries())
 def test_what_is_printed_reads_back(query: s.QuerySyntax) -> None:

@@ -59,7 +59,7 @@ def cases(draw: st.DrawFn, kind: str) -> Case:
 
 @pytest.mark.skipif(COMPILED, reason="each drawn query is several that would be compiled")
 @pytest.mark.parametrize("kind", ["missing", "imprecise", "existence imprecise"])
-@settings(suppress_health_check=list(HealthCheck))
+@settings(max_examples=max(min(settings().max_examples // 4, 300), 1), suppress_health_check=list(HealthCheck))
 @given(data=st.data(), cuts=CUTS)
 def test_it_agrees_with_the_reference(kind: str, data: Any, cuts: list[int]) -> None:
     case = data.draw(cases(kind))

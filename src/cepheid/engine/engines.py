@@ -87,8 +87,6 @@ def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         return "it is for patterns that are more than a sequence"
     if imprecise or lossy:
         return "it takes every event as seen, at a time that is known"
-    if bound.untils or bound.mixed:
-        return "UNTIL and strategies for single steps are judged for each linear pattern by itself"
     found = compile_states(bound)
     return found if isinstance(found, str) else None
 

@@ -263,9 +263,10 @@ def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:
         case Single(label=label):
             return frozenset({label})
         case Sequence(parts=parts) | AnyOrder(parts=parts):
-            return frozenset().union(*(_surely(part, negative) for part in parts))
-        case Choice(parts=parts):
-            return frozenset.intersection(*(_surely(part, negative) for part in parts))
+            nothing: frozenset[str] = frozenset()
+            return nothing.union(*(_surely(part, negative) for part in parts))
+        case Choice(parts=(first, *others)):
+            return _surely(first, negative).intersection(*(_surely(part, negative) for part in others))
         case Repeat(part=part, least=least) if least > 0 and not _vanishes(part, negative):
             return _surely(part, negative)
     return frozenset()
@@ -309,6 +310,10 @@ class _Builder:
         bound = self.bound
         if len(bound.components) > MOST_BITS:
             raise UnsuitableError(f"the pattern has more than {MOST_BITS} components")
+        if bound.untils:
+            raise UnsuitableError("UNTIL ends a group")
+        if bound.mixed:
+            raise UnsuitableError("steps are reached by different strategies")
         if bound.may_lack:
             raise UnsuitableError("events may lack attributes that conditions compare")
         if judged_by_branch(decisive_branches(bound)):
@@ -500,7 +505,9 @@ class _Builder:
         found: list[Test] = []
         for part in self.branch.passed_by(negated):
             mentions = _elements(part, self.lists())
-            walked, last, unchosen = [], [], False
+            walked: list[str] = []
+            last: list[str] = []
+            unchosen = False
             for other, elements in mentions.items():
                 if other == negated:
                     continue

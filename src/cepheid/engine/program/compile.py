@@ -92,7 +92,7 @@ def compile_states_program(bound: BoundQuery, automaton: States) -> tuple[Compil
         number = id(bound)
         kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
         _kept[number] = kept
-    asked = ("states", True, False, is_interpreted())
+    asked: tuple[Literal["states"], bool, bool, bool] = ("states", True, False, is_interpreted())
     if asked not in kept[1]:
         kept[1][asked] = _compile_placed(bound, place_on_edges(bound, automaton), keyed=False, variants=False)
     negated = {negation.component.variable: number for number, negation in enumerate(bound.negations)}

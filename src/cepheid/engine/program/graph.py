@@ -47,7 +47,7 @@ def sequence_graph(program: Program) -> Graph:
     edges: list[list[tuple[int, ...]]] = []
     for place in range(places):
         kleene = bool(program.place[place, KLEENE])
-        own = [(place, place, 0, 1, 0, 3 * place + TAKE, 0, 0)] if kleene else []
+        own: list[tuple[int, ...]] = [(place, place, 0, 1, 0, 3 * place + TAKE, 0, 0)] if kleene else []
         if place + 1 < places:
             own.append((place + 1, place + 1, 1, 0, int(kleene), 3 * (place + 1) + BEGIN, 0, 0))
         edges.append(own)

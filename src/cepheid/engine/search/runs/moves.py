@@ -390,39 +390,41 @@ def stays_possible(events: Events, strategy: int, last: int, instant: int, relev
     return strategy == SKIP_ANY or not relevant
 
 
-class Ways(NamedTuple):
-    """Where steps have strategies of their own: how a run that filled a place can go on, still and at this instant."""
-
-    open: bool  # its group is
-    next: bool  # it may begin the next component
-    take: bool  # now
-    begin: bool  # now
+# What a run may do where steps are reached by different strategies: take a further event or begin the next component at
+# an instant; and could it do so at all, then or later?
+MAY_TAKE, MAY_BEGIN, COULD_TAKE, COULD_BEGIN = 1, 2, 4, 8
 
 
-WAYS = types.NamedTuple((types.boolean,) * 4, Ways)
+@borrowing(types.int64(QUERY, RUNS, types.int64, types.int64))
+def ways_on(query: Query, runs: Runs, slot: int, instant: int) -> int:
+    """What a run of a sequence may do at an instant, by the strategies of the steps before it."""
+    events, program, rows = query.events, query.program, runs.rows
+    place = rows[slot, REACHED]
+    last = rows[slot, runs.at + program.place[place, LAST_AT]]
+    ways = 0
+    group_open = program.place[place, KLEENE] == 1 and rows[slot, CLOSED] & TAKES_NO_MORE == 0
+    if group_open and stays_possible(events, program.place[place, TAKEN_BY], last, instant - 1, False):
+        ways |= COULD_TAKE
+        if may_reach(events, program.place[place, TAKEN_BY], last, instant):
+            ways |= MAY_TAKE
+    if place + 1 < program.places and rows[slot, CLOSED] & 1 == 1:
+        ways |= COULD_BEGIN
+        if may_reach(events, program.place[place + 1, BEGUN_BY], last, instant):
+            ways |= MAY_BEGIN
+    return ways
 
 
-@borrowing(WAYS(QUERY, RUNS, types.int64, types.int64, types.int64))
-def ways_on(query: Query, runs: Runs, slot: int, place: int, instant: int) -> Ways:
-    """How a run can go on."""
-    events, program, flags = query.events, query.program, runs.rows[slot, CLOSED]
-    last = runs.rows[slot, runs.at + program.place[place, LAST_AT]]
-    taken_by, begun_by = program.place[place, TAKEN_BY], program.place[place + 1, BEGUN_BY]
-    group = program.place[place, KLEENE] == 1 and flags & TAKES_NO_MORE == 0
-    group = group and stays_possible(events, taken_by, last, instant - 1, False)
-    following = place + 1 < program.places and flags & 1 == 1
-    take = group and may_reach(events, taken_by, last, instant)
-    return Ways(group, following, take, following and may_reach(events, begun_by, last, instant))
-
-
-@borrowing(types.boolean(QUERY, RUNS, types.int64, types.int64, types.int64, WAYS, types.boolean))
-def lives_on(query: Query, runs: Runs, slot: int, place: int, instant: int, ways: Ways, relevant: bool) -> bool:
-    """What is left of a run's ways after an instant, which held an event that is `relevant`; is there any?"""
-    events, program = query.events, query.program
-    last = runs.rows[slot, runs.at + program.place[place, LAST_AT]]
-    takes = ways.open and stays_possible(events, program.place[place, TAKEN_BY], last, instant, relevant)
-    begins = ways.next and stays_possible(events, program.place[place + 1, BEGUN_BY], last, instant, relevant)
-    runs.rows[slot, CLOSED] = (1 if begins else 0) | (0 if takes else TAKES_NO_MORE)
+@borrowing(types.boolean(QUERY, RUNS, types.int64, types.int64, types.int64, types.boolean))
+def may_go_on(query: Query, runs: Runs, slot: int, instant: int, ways: int, relevant: bool) -> bool:
+    """Notes what a run can still do after an instant, which held an event that is `relevant`; can it do anything?"""
+    events, program, rows = query.events, query.program, runs.rows
+    place = rows[slot, REACHED]
+    last = rows[slot, runs.at + program.place[place, LAST_AT]]
+    takes = ways & COULD_TAKE != 0
+    takes = takes and stays_possible(events, program.place[place, TAKEN_BY], last, instant, relevant)
+    begins = ways & COULD_BEGIN != 0
+    begins = begins and stays_possible(events, program.place[place + 1, BEGUN_BY], last, instant, relevant)
+    rows[slot, CLOSED] = (1 if begins else 0) | (0 if takes else TAKES_NO_MORE)
     return takes or begins
 
 
@@ -443,10 +445,8 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
         if chance != events.facts[INSTANT, low]:
             return bool(chance > events.facts[INSTANT, low])
     mixed = program.strategy == MIXED and not blank
-    ways = Ways(True, True, True, True)
-    if mixed:
-        ways = ways_on(query, runs, slot, reached, events.facts[INSTANT, low])
-    moved = continued = over = False
+    ways = ways_on(query, runs, slot, events.facts[INSTANT, low]) if mixed else MAY_TAKE | MAY_BEGIN
+    begun = continued = over = False
     for event in range(low, high):
         firsts = events.facts[BEGINS, event] & graph.states[reached, BEGINNING]
         others = events.facts[MASK, event] & graph.states[reached, TAKING]
@@ -464,11 +464,10 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
             continue
         for edge in range(graph.states[reached, EDGES_FROM], graph.states[reached, EDGES_TO]):
             place, begins = graph.edges[edge, FILLS], graph.edges[edge, FIRST] == 1
-            if (firsts if begins else others) & (1 << place) == 0:
+            further = graph.edges[edge, FURTHER] == 1
+            if (firsts if begins else others) & (1 << place) == 0 or ways & (MAY_TAKE if further else MAY_BEGIN) == 0:
                 continue
             if rows[slot, CLOSED] & 1 == 0 and graph.edges[edge, CLOSED_FIRST] == 1:
-                continue
-            if not (ways.begin if begins else ways.take):
                 continue
             books.state[EVALUATED] += 1
             rows[slot, at + program.place[place, CURRENT_AT]] = event
@@ -478,16 +477,13 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
             else:
                 rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
             if passes(query, graph.edges[edge, MOMENT], runs, slot, books, entry):
-                moved, continued = True, continued or graph.edges[edge, FURTHER] == 1
+                begun, continued = begun or not further, continued or further
                 spawn(query, graph, runs, books, slot, edge, event, horizon)
     if mixed:
-        lives = lives_on(
-            query, runs, slot, reached, events.facts[INSTANT, low], ways, continued if ways.open else moved
-        )
-        return lives and not over
+        relevant = continued if ways & COULD_TAKE != 0 else begun
+        return may_go_on(query, runs, slot, events.facts[INSTANT, low], ways, relevant) and not over
     if blank or program.strategy == SKIP_ANY:
         return not over
     # A repeated part that is open goes on until an event fills a further round of it.
-    return (
-        program.strategy == SKIP_NEXT and not over and not (continued if graph.states[reached, LOOPS] == 1 else moved)
-    )
+    ends = continued if graph.states[reached, LOOPS] == 1 else begun
+    return program.strategy == SKIP_NEXT and not over and not ends

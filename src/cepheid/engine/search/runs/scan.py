@@ -297,8 +297,8 @@ def close_instant(
 @borrowing(types.boolean(PROGRAM, types.int64))
 def is_hurried(program: Program, place: int) -> bool:
     """Do runs that have filled a place end with the next instant, whatever it holds, if they cannot go on there?"""
-    if place < 0:
-        return False
+    if program.strategy != MIXED or place < 0:
+        return program.strategy == CONTIGUOUS
     taking = program.place[place, KLEENE] == 1 and program.place[place, TAKEN_BY] < CONTIGUOUS
     return not taking and (place + 1 == program.places or program.place[place + 1, BEGUN_BY] >= CONTIGUOUS)
 
@@ -322,16 +322,15 @@ def show_instant(query: Query, graph: Graph, runs: Runs, books: Books, lists: Li
     """Shows the runs of every state the events of an instant, up to `high`; False if there is no room to go on."""
     events, low, horizon, state = query.events, cursor[LOW], cursor[HORIZON], books.state
     reached, visit, slot = cursor[AT_STATE], cursor[AT_VISIT], cursor[AT_SLOT]
-    # Contiguity looks at runs that no event of this instant can move, too.
-    every, mixed = query.program.strategy == CONTIGUOUS, query.program.strategy == MIXED
     bits, firsts = events.facts[MASK, low], events.facts[BEGINS, low]
     for event in range(low + 1, high):
         bits |= events.facts[MASK, event]
         firsts |= events.facts[BEGINS, event]
     room = True
     while room and reached < len(lists.ends):
-        wanted = every or (bits & graph.states[reached, TAKING]) | (firsts & graph.states[reached, BEGINNING]) != 0
-        wanted = wanted or (mixed and is_hurried(query.program, reached))
+        # Only contiguity looks at runs that no event of this instant can move.
+        wanted = (bits & graph.states[reached, TAKING]) | (firsts & graph.states[reached, BEGINNING]) != 0
+        wanted = wanted or is_hurried(query.program, reached)
         while slot >= 0 and wanted:
             following = runs.rows[slot, NEXT]
             lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
