@@ -29,7 +29,7 @@ SEED = 16
 KILLS = int(os.environ.get("CEPHEID_KILLS", "6"))
 KINDS = ("driver", "worker", "executor", "disk", "worker", "worker", "disk", "worker", "worker", "worker")
 FULL = 64  # bytes that a file may hold while the disk is full
-PATIENCE = 600  # seconds for one driver until it goes on; only a stream that hangs takes them
+PATIENCE = 600  # seconds without a micro-batch; only a stream that hangs takes them
 # A failed micro-batch starts again in the same session, as a supervisor would do it: a session costs more than the
 # stream. With several attempts Spark repeats the task of a dead worker by itself, and the query does not see it.
 STREAM = """
@@ -91,7 +91,10 @@ class Driver:
 
     def wait_for(self, done: Callable[[], object]) -> bool:
         """Waits for something; False if the driver came to its end before."""
+        reached = self.commits()
         while self.process.poll() is None and not done():
+            if self.commits() > reached:
+                reached, self.begun = self.commits(), time.monotonic()
             if time.monotonic() - self.begun > PATIENCE:
                 for java in self.victims("executor"):  # where its threads wait
                     os.kill(java, signal.SIGQUIT)
