@@ -36,6 +36,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 config: Any = numba.config
 COMPILES = not config.DISABLE_JIT  # False: NUMBA_DISABLE_JIT is set, and all kernels are plain Python
 NO_REFERENCES: dict[str, Any] = {"_nrt": False}  # numba's own switch: count no references to arrays
+# What is not said is taken over from the caller that is being compiled, which may be one that makes no arrays.
+REFERENCES: dict[str, Any] = {"_nrt": True}
 # What reading a cache file that was cut off or overwritten can raise.
 UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError, OSError)
 
@@ -215,7 +217,7 @@ def _decorator(signature: Any, options: dict[str, Any], address: bool = False) -
 
 def kernel(signature: Any, unlocked: bool = False) -> Callable[[Function], Function]:
     """Compiles a function that may make arrays; `unlocked`: without Python's global lock, where Python calls it."""
-    return _decorator(signature, {"nogil": True} if unlocked else {})
+    return _decorator(signature, {**REFERENCES, "nogil": True} if unlocked else dict(REFERENCES))
 
 
 def search_kernel(signature: Any) -> Callable[[Function], Function]:
@@ -249,4 +251,4 @@ def called_by_address(signature: Any, borrows: bool = False) -> Callable[[Functi
     few nanoseconds more: worth it for functions that take longer than that and are long themselves. With `borrows`,
     it makes no arrays, and no references to those it is given are counted.
     """
-    return _decorator(signature, dict(NO_REFERENCES) if borrows else {}, address=True)
+    return _decorator(signature, dict(NO_REFERENCES if borrows else REFERENCES), address=True)
