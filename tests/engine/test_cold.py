@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import pkgutil
 import runpy
@@ -169,6 +170,38 @@ def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeyp
     import numpy as np
 
     assert longest(np.arange(3)) == 3
+
+
+NESTED = """
+import numpy as np
+from numba import types
+from cepheid.engine.kernels.compile import borrowing, kernel
+
+@kernel(types.int64(types.int64))
+def makes_an_array(size):
+    return len(np.empty(size, np.int64))
+
+@borrowing(types.int64(types.int64))
+def makes_none(size):
+    return makes_an_array(size)
+
+@kernel(types.int64(types.int64))
+def search(size):
+    return makes_none(size)
+"""
+
+
+@compiled_only
+def test_what_makes_arrays_can_be_compiled_for_what_makes_none(tmp_path: Path) -> None:
+    """On a fresh installation the innermost kernel is compiled while its caller is, whose options numba hands on."""
+    source = tmp_path / "nested.py"
+    source.write_text(NESTED)
+    spec = importlib.util.spec_from_file_location("nested", source)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.search(4) == 4
 
 
 @compiled_only

@@ -18,6 +18,7 @@ import numpy as np
 from cepheid.engine.choose import Choice, chosen, make_plan
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.matches import NEVER, Matches
+from cepheid.engine.data.order_index import compared_with_the_one_before
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL
 from cepheid.engine.engines import ENGINES, Run
@@ -25,6 +26,7 @@ from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close
 from cepheid.engine.program.carry import carrying
 from cepheid.engine.program.compile import compile_program
+from cepheid.engine.program.tables import BEGIN, TAKE
 from cepheid.errors import CepheidError, LimitError, TimeoutReached
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
@@ -38,6 +40,7 @@ LISTED_FIRST = 10  # a tenth of what may be listed is, before anything is counte
 WORTH_COUNTING = 100_000  # matches: to list so many takes no time to speak of
 MOST_STEPS = 3e8  # of counting: some seconds
 CHEAP_STEPS = 1e6
+LOGARITHM = 10.0  # about what a prefix in an order of values takes
 EXACT_BELOW = 1e38
 PATIENCE = 2.0  # seconds for each clause that is tried
 FEW = 200_000  # matches and runs that a clause may leave
@@ -177,9 +180,12 @@ def _steps(plan: Plan, events: EventTable, needs_first: bool) -> float:
         moment = 3 * place
         if place > 0 and (moments[moment] != moments[moment + 1] or program.negatives > 0):
             alone = place == 1 and not at_once and not bound.positives[0].kleene  # the first event is the one before
-            steps += (sizes * share[place] * (1.0 if alone else sizes * share[place - 1])).sum()
+            ordered = compared_with_the_one_before(bound, place, BEGIN) is not None
+            asked = LOGARITHM if ordered else 1.0 if alone else sizes * share[place - 1]
+            steps += (sizes * share[place] * asked).sum()
         if component.kleene and moments[moment + 1] != moments[moment + 2]:
-            steps += (sizes * sizes * share[place] ** 2 / 2).sum()
+            ordered = compared_with_the_one_before(bound, place, TAKE) is not None
+            steps += (sizes * share[place] * (LOGARITHM if ordered else sizes * share[place] / 2)).sum()
     return float(steps + sizes.sum() * len(bound.positives))
 
 
