@@ -123,7 +123,7 @@ def any_match(size: str) -> Sequence[Case]:
     """Every combination."""
     from bench.flink.baseline import Sequence as FlinkSequence
 
-    lengths = points(size, (50_000, 200_000, 500_000), (20_000,), (3_000,))
+    lengths = points(size, (50_000, 500_000), (20_000,), (3_000,))
 
     def make(events: int) -> Sequence[Contestant]:
         table = stream(events, size)
@@ -167,7 +167,7 @@ def next_match(size: str) -> Sequence[Case]:
     """The next event of each type."""
     from bench.rivals.java import flink_sql, siddhi
 
-    lengths = points(size, (50_000, 200_000, 500_000), (20_000,), (3_000,))
+    lengths = points(size, (50_000, 500_000), (20_000,), (3_000,))
 
     def make(events: int) -> Sequence[Contestant]:
         table = stream(events, size)

@@ -250,8 +250,8 @@ def live_in_process(rate: int, seconds: float) -> Outcome:
 
 def rates(size: str) -> Sequence[Case]:
     """Fixed rates, up to what two cores cannot keep up with; Flink CEP beside it at the same rates."""
-    chosen = points(size, (1_000, 10_000, 100_000, 400_000), (1_000, 10_000), (1_000,))
-    seconds = {"smoke": 12.0, "quick": 20.0, "full": 20.0}[size]
+    chosen = points(size, (1_000, 10_000, 100_000, 300_000), (1_000, 10_000), (1_000,))
+    seconds = {"smoke": 12.0, "quick": 20.0, "full": 16.0}[size]
 
     def make(rate: int) -> Sequence[Contestant]:
         from bench.experiments.rivals import available
