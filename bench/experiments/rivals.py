@@ -19,7 +19,7 @@ import pyarrow as pa
 import cepheid
 from bench.experiments.sizes import points, sized
 from bench.harness.calls import cepheid_call, inspect_result
-from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Unavailable, Verdict
+from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Unavailable, Verdict, available
 from bench.harness.spark import join_statement, self_join, session
 from bench.harness.store import ROOT
 from bench.harness.summary import Summary
@@ -46,17 +46,6 @@ def text(strategy: str, window: int = WINDOW) -> str:
 def stream(events: int, size: str) -> pa.Table:
     """SASE's stream: 20 types, 1,000 keys; fewer keys in the smoke run, so that there are matches to compare."""
     return sase_events(events, domains=(20 if size == "smoke" else 1_000, 20, 10, 100, 10_000), seed=1).events
-
-
-def available(makers: Sequence[Callable[[], Contestant]]) -> list[Contestant]:
-    """The contestants that can be had; what cannot be is skipped with a word."""
-    found = []
-    for make in makers:
-        try:
-            found.append(make())
-        except Unavailable as problem:
-            print(f"skipped: {problem}", flush=True)
-    return found
 
 
 def flink_cep(name: str, table: pa.Table, workload: Any, slots: int = 1, agrees: bool = True) -> Contestant:
@@ -123,7 +112,7 @@ def any_match(size: str) -> Sequence[Case]:
     """Every combination."""
     from bench.flink.baseline import Sequence as FlinkSequence
 
-    lengths = points(size, (50_000, 200_000, 500_000), (20_000,), (3_000,))
+    lengths = points(size, (50_000, 500_000), (20_000,), (3_000,))
 
     def make(events: int) -> Sequence[Contestant]:
         table = stream(events, size)
@@ -167,7 +156,7 @@ def next_match(size: str) -> Sequence[Case]:
     """The next event of each type."""
     from bench.rivals.java import flink_sql, siddhi
 
-    lengths = points(size, (50_000, 200_000, 500_000), (20_000,), (3_000,))
+    lengths = points(size, (50_000, 500_000), (20_000,), (3_000,))
 
     def make(events: int) -> Sequence[Contestant]:
         table = stream(events, size)

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import cepheid
 from bench.experiments.sizes import points, sized
 from bench.flink.installation import JAVA_OPTIONS
-from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Unavailable, Verdict
+from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Unavailable, Verdict, available
 from bench.harness.summary import Summary
 from bench.rivals import setup
 from bench.rivals.java import compiled, tool
@@ -134,19 +134,9 @@ def compared(clause: str, size: str, also: str | None = None) -> Sequence[Case]:
             makers.append(lambda: flink(table, clause))
         if also is not None:
             makers.insert(1, lambda: ours(f"{OURS}, with PREV", table, also))
-        return _available(makers)
+        return available(makers)
 
     return [Case(rows, lambda rows=rows: make(rows)) for rows in lengths]
-
-
-def _available(makers: Sequence[Any]) -> list[Contestant]:
-    found = []
-    for make in makers:
-        try:
-            found.append(make())
-        except Unavailable as problem:
-            print(f"skipped: {problem}", flush=True)
-    return found
 
 
 def failing(size: str) -> Sequence[Case]:
@@ -158,7 +148,7 @@ def failing(size: str) -> Sequence[Case]:
         makers = [lambda: ours(OURS, table, FAILING)]
         if rows <= FAILING_MOST:
             makers.append(lambda: flink(table, FAILING))
-        return _available(makers)
+        return available(makers)
 
     return [Case(rows, lambda rows=rows: make(rows)) for rows in lengths]
 

@@ -104,11 +104,11 @@ def judge_1(summary: Summary) -> Verdict:
 
 
 def windows_2(size: str) -> Sequence[Case]:
-    """Figures 8(b) and 8(c): W from 500 to 2000; twenty windows of events, all matches written out."""
+    """Figures 8(b) and 8(c): W from 500 to 2000; fifteen windows of events, all matches written out."""
     windows = points(size, (500, 1_000, 1_500, 2_000), (250, 500), (50,))
 
     def make(query: str, window: int) -> Sequence[Contestant]:
-        table = ticks(sized(size, 10, 20, 40) * window)
+        table = ticks(sized(size, 10, 20, 15) * window)
         return [rows_call("basic", table, text(query, window), merge=False, engine="runs")]
 
     names = [query for query in QUERIES if query != "p1 s2"]
@@ -318,6 +318,7 @@ EXPERIMENTS = (
         "W",
         merging_6,
         judge_6,
+        weight=2.0,
         ours=("basic", "merging"),
     ),
 )

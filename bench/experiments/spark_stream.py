@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import cepheid
 from bench.experiments.sizes import points, sized
 from bench.experiments.spark_batch import KEYED, TYPES, identity
-from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Verdict
+from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Verdict, available
 from bench.harness.spark import scratch, session
 from bench.harness.summary import Summary
 from bench.rivals.latency import flink_at_rate, rate_events
@@ -250,12 +250,10 @@ def live_in_process(rate: int, seconds: float) -> Outcome:
 
 def rates(size: str) -> Sequence[Case]:
     """Fixed rates, up to what two cores cannot keep up with; Flink CEP beside it at the same rates."""
-    chosen = points(size, (1_000, 10_000, 100_000, 400_000), (1_000, 10_000), (1_000,))
-    seconds = {"smoke": 12.0, "quick": 20.0, "full": 20.0}[size]
+    chosen = points(size, (1_000, 10_000, 100_000, 300_000), (1_000, 10_000), (1_000,))
+    seconds = {"smoke": 12.0, "quick": 20.0, "full": 16.0}[size]
 
     def make(rate: int) -> Sequence[Contestant]:
-        from bench.experiments.rivals import available
-
         def at_rate(name: str, run: Callable[[int, float], Outcome]) -> Contestant:
             call = partial(run, rate, seconds)
             return Contestant(name, call, int(rate * seconds), lambda outcome: outcome, False, 1, warms_itself=True)

@@ -35,9 +35,9 @@ BOUNDS = {"lower": "lower", "upper": "upper"}
 METHODS = ("any-state", "sorted", "selectivity", "query-order")
 BASIC = ("points", "any-state")
 OURS = ("auto", *METHODS)  # which of them is chosen is the question of time-choice
-FAIR_SECONDS = 0.15  # one run takes about this long; streams are as long as that allows
+FAIR_SECONDS = 0.25  # one run takes about this long; streams are as long as that allows
 LENGTHS = (1_000, 5_000, 20_000, 100_000, 500_000, 1_000_000)
-TOO_SLOW = 2_000  # events per second: a curve that has fallen below is not followed further
+TOO_SLOW = 5_000  # events per second: a curve that has fallen below is not followed further
 FITS = ("one place", "several places")
 
 
@@ -74,6 +74,7 @@ class Sweep:
         self.most = sized(size, 1_000, 20_000, 1_000_000)
         self.ways = ways
         self.slow: set[tuple[str, str]] = set()
+        self.warm: set[tuple[str, str]] = set()
 
     def make(self, fit: str, text: str, delta: int) -> Sequence[Contestant]:
         """The contestants of a case. All of them read the shortest stream, too, and must agree there."""
@@ -81,18 +82,27 @@ class Sweep:
         for way in self.ways:
             if (fit, way) in self.slow:
                 continue
-            short = cepheid_call(way, series(LENGTHS[0], delta), text, **options_for(way))
-            events = LENGTHS[0]
-            if self.most > events:
-                short.run()
-                begun = time.perf_counter()
-                short.run()
-                speed = events / (time.perf_counter() - begun)
-                if speed < TOO_SLOW:
-                    self.slow.add((fit, way))
-                events = max((n for n in LENGTHS if n <= min(self.most, FAIR_SECONDS * speed)), default=events)
-            chosen.append(cepheid_call(way, series(events, delta), text, **options_for(way)))
+            chosen.append(self.fitting(fit, way, text, delta))
         return chosen
+
+    def fitting(self, fit: str, way: str, text: str, delta: int) -> Contestant:
+        """The longest stream that takes no longer than is fair; longer ones are tried as long as they promise to be."""
+        for place, events in enumerate(LENGTHS):
+            call = cepheid_call(way, series(events, delta), text, **options_for(way))
+            longer = LENGTHS[place + 1] if place + 1 < len(LENGTHS) else self.most + 1
+            if longer > self.most:
+                return call
+            if (fit, way) not in self.warm:  # the first one loads what was compiled
+                self.warm.add((fit, way))
+                call.run()
+            begun = time.process_time()
+            call.run()
+            spent = time.process_time() - begun
+            if events / spent < TOO_SLOW:
+                self.slow.add((fit, way))
+            if spent * longer / events > FAIR_SECONDS:
+                return call
+        return call
 
 
 def figure(

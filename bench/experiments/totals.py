@@ -63,7 +63,7 @@ def with_memory(contestant: Contestant) -> Contestant:
 
 def by_window(size: str) -> Sequence[Case]:
     """The same events with longer and longer windows; listing only where keys part them."""
-    events = sized(size, 5_000, 200_000, 1_000_000)
+    events = sized(size, 5_000, 200_000, 400_000)
     windows = points(size, (100, 1_000, 10_000, 100_000), (1_000, 10_000), (50, 500))
 
     def make(name: str, keyed: bool, window: int) -> Sequence[Contestant]:

@@ -48,6 +48,26 @@ class Contestant:
     warms_itself: bool = False
 
 
+def available(makers: Sequence[Callable[[], Contestant]]) -> list[Contestant]:
+    """The contestants that can be had; what cannot be is one that says why when its turn comes, so that a page does."""
+    found = []
+    for make in makers:
+        try:
+            found.append(make())
+        except Unavailable as problem:
+            found.append(absent(str(problem)))
+    return found
+
+
+def absent(why: str) -> Contestant:
+    """A contestant that is not there."""
+
+    def run() -> None:
+        raise Unavailable(why)
+
+    return Contestant(why.split()[0], run, 0, agrees=False, warms_itself=True)
+
+
 @dataclass(frozen=True)
 class Case:
     """One point of the axis. Contestants are made when their turn comes: streams of all cases would fill the memory.

@@ -11,7 +11,7 @@ from bench.experiments import all_experiments, chosen_experiments
 from bench.harness import report, run, store
 from bench.harness.calls import cepheid_call, match_digest
 from bench.harness.compare import ratios
-from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Unavailable, Verdict
+from bench.harness.experiment import Case, Contestant, Experiment, Outcome, Unavailable, Verdict, available
 from bench.harness.run import ResultsDiffer, run_experiment
 from bench.harness.spark import join_statement
 from bench.harness.summary import disagreement, summarise
@@ -161,3 +161,15 @@ def test_a_call_of_match_is_a_contestant() -> None:
     events = pa.table({"ts": [1, 2], "type": ["A", "B"]})
     call = cepheid_call("ours", events, "PATTERN SEQ(A a, B b) WITHIN 5", engine="reference")
     assert call.inspect(call.run()).matches == 1
+
+
+def test_who_is_not_there_is_told_in_the_results() -> None:
+    def gone() -> Contestant:
+        raise Unavailable("CORE is not set up: run `make bench-rivals`")
+
+    case = Case(1, lambda: available([lambda: contestant("one"), gone]))
+    budget = run.Budget(1.0, 1, 1, warm_up=False)
+    runs = run.run_case(experiment(), case, budget, run.Course())
+    assert [each["error"] for each in runs if each.get("error")] == [
+        "CORE at 1: CORE is not set up: run `make bench-rivals`"
+    ]
