@@ -169,8 +169,10 @@ def check_parameters(parameters: Any) -> None:
 
 def _check_used(parameters: Mapping[str, Any] | None, queries: Iterable[object]) -> None:
     """A parameter that no query names is a mistake."""
+    if not parameters:
+        return
     text = "\n".join(map(str, queries))
-    for name in parameters or ():
+    for name in parameters:
         if not re.search(rf"\b{re.escape(name)}\b", text):
             raise QueryError(
                 f"parameters={{'{name}': ...}}: the query has no word '{name}'",

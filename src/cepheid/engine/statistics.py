@@ -17,7 +17,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
 from cepheid.plan.statistics import DEFAULT_SELECTIVITY, Statistics
 
-SAMPLE = 50_000  # consecutive events, since rates per window need neighbours
+SAMPLE = 20_000  # consecutive events, since rates per window need neighbours; 50,000 took a seventh of a short call
 COMBINATIONS = 512  # drawn to estimate how selective a condition is
 
 

@@ -347,6 +347,18 @@ class QuerySyntax(Node):
 # --- walking ----------------------------------------------------------------------------------------------------
 
 
+_known_parts: dict[type, tuple[str, ...]] = {}
+
+
+def _parts(node: Expression) -> tuple[str, ...]:
+    """The fields that can hold other expressions. Kept by kind, since every call of `match` walks its query."""
+    found = _known_parts.get(type(node))
+    if found is None:
+        found = tuple(item.name for item in dataclasses.fields(node) if item.name != "span")
+        _known_parts[type(node)] = found
+    return found
+
+
 def children(node: Expression) -> tuple[Expression, ...]:
     """The expressions directly inside one, in the order of the text.
 
@@ -354,8 +366,8 @@ def children(node: Expression) -> tuple[Expression, ...]:
     (Name(name='x'), Literal(value=3))
     """
     found: list[Expression] = []
-    for item in dataclasses.fields(node):
-        value = getattr(node, item.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, Expression):
             found.append(value)
         elif isinstance(value, tuple):
@@ -398,12 +410,16 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
     Not(operand=Name(name='X'))
     """
     updates: dict[str, object] = {}
-    for item in dataclasses.fields(node):
-        value = getattr(node, item.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, Expression):
-            updates[item.name] = change(value)
+            changed: object = change(value)
         elif isinstance(value, tuple):
-            updates[item.name] = tuple(_rebuild_part(part, change) for part in value)
+            changed = tuple(_rebuild_part(part, change) for part in value)
+        else:
+            continue
+        if changed is not value:
+            updates[name] = changed
     return dataclasses.replace(node, **updates) if updates else node  # type: ignore[arg-type]
 
 

@@ -52,9 +52,13 @@ class Records:
     """The events that can be matched, and what was wrong with the others."""
 
     table: pa.Table
-    rows: Int64s  # where each of them stood in the table as it came
+    kept: Int64s | None = None  # where each of them stood in the table as it came; None: all are there, in place
     bad: pa.Table | None = None  # `row`, `reason` and the columns as they came
     counts: dict[str, int] = field(default_factory=dict)  # of bad records, by reason; and of duplicates
+
+    @property
+    def rows(self) -> Int64s:
+        return np.arange(self.table.num_rows) if self.kept is None else self.kept
 
 
 def read_records(query: Any, table: pa.Table, options: Options) -> Records:
@@ -63,7 +67,7 @@ def read_records(query: Any, table: pa.Table, options: Options) -> Records:
     read, problems = _read(query.syntax, table, options)
     if options.bad_records is not None:
         problems += _null_types(read, options)
-    records = _by_policy(Records(read, np.arange(table.num_rows)), problems, options, table)
+    records = _by_policy(Records(read), problems, options, table)
     return _without_duplicates(records, options)
 
 
