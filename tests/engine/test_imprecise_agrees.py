@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
@@ -52,6 +53,41 @@ def test_points_agree_with_possible_worlds(query: s.QuerySyntax, table: pa.Table
 @given(GROUPS, intervals(max_size=5), st.booleans(), st.sampled_from(["intervals", "points"]))
 def test_groups_agree_with_possible_worlds(query: s.QuerySyntax, table: pa.Table, odds: bool, engine: str):
     agree(query, table, odds, engine)
+
+
+@given(
+    queries(kleene=False, **{**SHORT, "strategy": (s.Strategy.SKIP_TILL_NEXT,)}),
+    intervals(**SAME_TYPE),
+    st.booleans(),
+    st.sampled_from([0.0, 0.01, 0.3]),
+)
+def test_a_tolerance_is_kept(query: s.QuerySyntax, table: pa.Table, odds: bool, tolerance: float):
+    bound = bound_to(query, table, **ROLES)
+    assume(not bound.negations or len(bound.branches) <= MAX_BRANCHES)
+    events, options = in_order(bound, table), {"probabilities": "odds"} if odds else {}
+    found = run(bound, events, "intervals", tolerance=tolerance, **options)
+    one, other = described(found), described(run(bound, events, "reference", **options))
+    assert one.keys() == other.keys()
+    within = tolerance if found.counters["within_tolerance"] > 0 else 0.0
+    for group, (*known, confidence) in one.items():
+        assert tuple(known) == other[group][:3]
+        assert abs(confidence - other[group][3]) < within + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("components", "window", "more"),
+    [(2, 30, ""), (3, 12, ""), (3, 30, "AND e1.x < e2.x"), (4, 20, ""), (4, 60, "AND e2.x < e3.x")],
+)
+def test_crowds_agree_with_points(components: int, window: int, more: str):
+    random, size = np.random.default_rng(components + window), 14 if components < 4 else 8
+    ts, width = 3 * np.arange(size) + random.integers(-1, 2, size), random.integers(2, 5, size)
+    table = pa.table({"type": ["E"] * size, "x": random.random(size), "lower": ts - width, "upper": ts + width})
+    names = [f"e{place + 1}" for place in range(components)]
+    pattern = ", ".join(f"E {name}" for name in names)
+    text = f"PATTERN SEQ({pattern}) WHERE skip_till_next_match({', '.join(names)}) {more} WITHIN {window}"
+    bound = bound_to(cepheid.query(text).syntax, table, **ROLES)
+    events = in_order(bound, table)
+    assert_same(run(bound, events, "intervals"), run(bound, events, "points"))
 
 
 @given(CONFIDENT, intervals(), st.sampled_from((*METHODS, "points")))

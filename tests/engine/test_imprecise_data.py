@@ -91,6 +91,7 @@ def test_a_call_with_bad_input_names_the_row_as_the_caller_counts_it(
         ({"confidence": "sure"}, "confidence='sure' is not a number from 0 to 1"),
         ({"max_width": 0}, "max_width=0 is not a number of at least 1"),
         ({"max_cost": "much"}, "max_cost='much' is not a number of at least 1"),
+        ({"tolerance": -1}, "tolerance=-1 is not a number from 0 to 1"),
         ({"unit": 0}, "unit=0 is not a whole number of steps"),
         ({"lower": None, "upper": None, "confidence": 0.5}, "confidence is for imprecise times; pass lower="),
         ({"lower": None, "upper": None, "probabilities": "odds"}, "probabilities is for imprecise times"),
