@@ -24,7 +24,7 @@ class _NoEnvironment:
         """Nothing."""
 
 
-class Part(JITCodeLibrary):  # type: ignore[misc]
+class Part(JITCodeLibrary):
     """Code that is there to be copied into others: neither optimised as a whole nor translated."""
 
     codegen = _NoEnvironment()
@@ -33,7 +33,7 @@ class Part(JITCodeLibrary):  # type: ignore[misc]
         """Nothing: what contains it is optimised."""
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
@@ -41,11 +41,12 @@ class Part(JITCodeLibrary):  # type: ignore[misc]
         return 0
 
 
-class PartCompiler(Compiler):  # type: ignore[misc]
+class PartCompiler(Compiler):
     """Numba's compiler, into a part."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing, target, library or Part(target.codegen(), "part"), *rest)
+        library = library or Part(target.codegen(), "part")  # type: ignore[no-untyped-call]
+        super().__init__(typing, target, library, *rest)  # type: ignore[no-untyped-call]
 
 
 WITHOUT_PYTHON: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # only compiled code calls it

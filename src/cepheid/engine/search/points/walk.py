@@ -189,7 +189,7 @@ def go_on(
 @borrowing(types.int64(QUESTION, WALK, types.int64, types.int64))
 def key_of(question: Question, walk: Walk, depth: int, event: int) -> int:
     """The number of the signature that follows by an event."""
-    return (walk.node[depth] * len(question.timed.lower) + event) * 2 + walk.taking[depth]
+    return (walk.node[depth] * len(question.timed.lower) + event) * 2 + walk.taking[depth]  # type: ignore[no-any-return]
 
 
 @borrowing(types.boolean(NODES, types.int64, types.int64))
