@@ -111,13 +111,9 @@ def widened(lower: Int64s, upper: Int64s, low: Int64s, high: Int64s, keys: Int64
     return found[:count].copy()
 
 
-@borrowing(types.boolean(RIVAL_TABLES, types.boolean))
-def has_stretches(job: RivalTables, uniform: bool) -> bool:
-    """Can stretches be used? No ambiguous rival may disturb a gap at an end.
-
-    What a rival does between two gaps of its own is a difference of sums: 0 to the last digit only if instants are
-    `uniform`, all alike.
-    """
+@borrowing(types.boolean(RIVAL_TABLES))
+def has_stretches(job: RivalTables) -> bool:
+    """Can stretches be used? Every ambiguous rival must disturb all gaps inside the match, and none at an end."""
     final = len(job.low) - 1
     if final < 2:
         return False
@@ -125,7 +121,7 @@ def has_stretches(job: RivalTables, uniform: bool) -> bool:
         if job.disturbs[which, 0] or job.disturbs[which, final + 1]:
             return False
         for gap in range(1, final + 1):
-            if not job.disturbs[which, gap] and not uniform:
+            if not job.disturbs[which, gap]:
                 return False
     return True
 

@@ -69,15 +69,6 @@ def surely_disturbed(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> b
     return False
 
 
-@borrowing(types.boolean(TIMED, types.int64, INT64S))
-def are_uniform(timed: Timed, gaps: int, keys: Int64s) -> bool:
-    """Have the rivals all their instants alike?"""
-    for key in keys:
-        if timed.base[key // gaps] >= 0:
-            return False
-    return True
-
-
 @kernel(EXCLUSIVE(RIVAL_TABLES, WEIGHING, types.float64))
 def by_instants(job: RivalTables, weighing: Weighing, budget: float) -> Exclusive:
     """The sum by sweeping or by going through instants, whichever is cheaper."""
@@ -118,7 +109,7 @@ def exclusive(
             return 0.0, 0, 0, cost
         total, earliest, latest = by_pairs_of_instants(job)
         return total, earliest, latest, 0.0
-    stretched, parts = has_stretches(job, are_uniform(timed, len(chosen) + 1, keys)), stretches(job)
+    stretched, parts = has_stretches(job), stretches(job)
     by_stretch = stretches_cost(job, parts) / VECTOR if stretched else np.inf
     cost = by_stretch
     if by_stretch > CHEAP:
