@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import numba
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from numba import types
 
+import cepheid.engine
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 
@@ -86,3 +89,14 @@ def test_errors_of_a_part_keep_their_arguments() -> None:
 
 def test_a_part_can_be_called_from_python_too() -> None:
     assert part_that_raises(np.arange(5), 10) == 10
+
+
+def test_no_two_tuples_of_kernels_look_alike() -> None:
+    # Numba tells a tuple that Python hands over by its class's name and what it holds, and then remembers the class.
+    classes: dict[str, set[type]] = {}
+    for found in pkgutil.walk_packages(cepheid.engine.__path__, "cepheid.engine."):
+        for value in vars(importlib.import_module(found.name)).values():
+            if isinstance(value, types.BaseNamedTuple):
+                classes.setdefault(str(value), set()).add(value.instance_class)
+    assert len(classes) > 30
+    assert [name for name, alike in classes.items() if len(alike) > 1] == []

@@ -85,8 +85,8 @@ def test_the_automaton_is_shown() -> None:
 def test_limits_of_partial_matches() -> None:
     events = pa.table({"ts": range(40), "type": ["A"] * 39 + ["B"], "id": [1] * 40})
     text = "PATTERN SEQ(A+ a[], B b) WHERE skip_till_any_match(a[], b) { [id] } WITHIN 100"
-    with pytest.raises(cepheid.LimitError, match="max_partial_matches=1000") as caught:
-        cepheid.match(events, text, max_partial_matches=1000, merge=False)
-    assert "use skip_till_next_match" in str(caught.value)
+    # Too many matches are told first; where they may be listed, the runs that it takes are too many.
+    with pytest.raises(cepheid.LimitError, match=r"max_partial_matches=1000.* there are 549,755,813,887 matches"):
+        cepheid.match(events, text, max_partial_matches=1000, max_matches=10**12, merge=False)
     cut = cepheid.match(events, text, max_partial_matches=1000, merge=False, truncate=True)
     assert b'"truncated": true' in cut.schema.metadata[b"cepheid"]

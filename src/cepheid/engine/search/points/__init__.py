@@ -12,9 +12,9 @@ from __future__ import annotations
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import prepare
+from cepheid.engine.kernels.asked import Asked
 from cepheid.engine.search.intervals.query import compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
-from cepheid.engine.search.points.signatures import Asked
 from cepheid.engine.search.points.walk import search_points
 from cepheid.plan.physical import Plan
 

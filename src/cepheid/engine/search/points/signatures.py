@@ -16,6 +16,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, C
 from cepheid.engine.data.matches import NEVER, Int64s
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, next_by, onwards, up_to
 from cepheid.engine.kernels.arrays import grown, grown_rows
+from cepheid.engine.kernels.asked import ASKED, Asked
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, joins, standing
@@ -38,16 +39,7 @@ class Question(NamedTuple):
     predicate: Any
 
 
-class Asked(NamedTuple):
-    """Matches with after < completion <= until, and how many at most."""
-
-    after: int
-    until: int
-    limit: int
-
-
 QUESTION = types.NamedTuple((TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION), Question)
-ASKED = types.NamedUniTuple(types.int64, 3, Asked)
 
 
 @borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))

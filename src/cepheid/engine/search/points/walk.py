@@ -17,6 +17,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, at_instant
 from cepheid.engine.kernels.arrays import grown, grown_numbers
+from cepheid.engine.kernels.asked import ASKED, Asked
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes
@@ -39,11 +40,9 @@ from cepheid.engine.search.intervals.results import (
 )
 from cepheid.engine.search.points.expansion import POINTS, Points, expand, first_after
 from cepheid.engine.search.points.signatures import (
-    ASKED,
     QUESTION,
     SIGNATURES,
     TABLE,
-    Asked,
     Question,
     Signatures,
     Table,

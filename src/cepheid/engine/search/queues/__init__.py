@@ -16,12 +16,13 @@ from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches, joined
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.kernels.asked import Asked
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program, Rows
-from cepheid.engine.search.queues.generate import Asked, Backward, Forward, Found, Scoring, generate
+from cepheid.engine.search.queues.generate import Backward, Forward, Found, Scoring, generate
 from cepheid.engine.search.queues.query import (
     CONDITION,
     DROPPED,

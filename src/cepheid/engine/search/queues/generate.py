@@ -17,6 +17,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_numbers
+from cepheid.engine.kernels.asked import ASKED, Asked
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
@@ -72,14 +73,6 @@ class Found(NamedTuple):
 FOUND = types.NamedTuple((INT64S, INT64S, INT64S, FLOAT64S, INT64S), Found)
 
 
-class Asked(NamedTuple):
-    """Matches with after < completion <= until, and how many at most."""
-
-    after: int
-    until: int
-    limit: int
-
-
 class Backward(NamedTuple):
     """The query as the search goes, from the last event backwards; its predicate is handed over beside it."""
 
@@ -116,7 +109,6 @@ class Generation(NamedTuple):
     asked: Asked
 
 
-ASKED = types.NamedUniTuple(types.int64, 3, Asked)
 BACKWARD = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH), Backward)
 FORWARD = types.NamedTuple((PROGRAM, COLUMNS, NODES), Forward)
 SCORING = types.NamedTuple((SCORE, TABLE_ARRAYS), Scoring)

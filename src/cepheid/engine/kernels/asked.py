@@ -1,0 +1,18 @@
+"""What is asked of a search that has nothing else to choose: which matches, and how many at most."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from numba import types
+
+
+class Asked(NamedTuple):
+    """Matches with after < completion <= until, and how many at most."""
+
+    after: int
+    until: int
+    limit: int
+
+
+ASKED = types.NamedUniTuple(types.int64, 3, Asked)
