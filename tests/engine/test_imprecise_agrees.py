@@ -76,7 +76,13 @@ def test_a_tolerance_is_kept(query: s.QuerySyntax, table: pa.Table, odds: bool, 
 
 @pytest.mark.parametrize(
     ("components", "window", "more"),
-    [(2, 30, ""), (3, 12, ""), (3, 30, "AND e1.x < e2.x"), (4, 20, ""), (4, 60, "AND e2.x < e3.x")],
+    [
+        (2, 30, ""),
+        (3, 12, ""),
+        (3, 30, "AND e1.x < e2.x"),
+        (4, 20, ""),
+        pytest.param(4, 60, "AND e2.x < e3.x", marks=pytest.mark.slow),
+    ],
 )
 def test_crowds_agree_with_points(components: int, window: int, more: str):
     random, size = np.random.default_rng(components + window), 14 if components < 4 else 8

@@ -58,6 +58,7 @@ def test_drawn_expressions(spark, texts, seed):
     compare(spark, f.table(seed, rows=40), texts)
 
 
+@pytest.mark.slow
 def test_what_is_kept_before_the_shuffle_is_enough(spark):
     """Forms for ASCII keep all that has other letters; whatever the engine takes is kept."""
     df = spark.createDataFrame(EVENTS)
@@ -95,6 +96,7 @@ def rows(table: pa.Table) -> list[str]:
     return sorted(map(str, table.to_pylist()))
 
 
+@pytest.mark.slow
 def test_definitions_and_structs_in_a_batch(spark):
     events = shop()
     df = spark.createDataFrame(events)

@@ -153,6 +153,7 @@ def test_what_spark_cannot_do_is_refused(spark: Any, clause: str, code: str, mar
     assert caught.value.text[caught.value.start : caught.value.end] == marked
 
 
+@pytest.mark.slow
 def test_the_moves_of_the_how_to_page(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each statement of the page with the three lines below it, over small files."""
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "match-recognize-on-spark.md").read_text(encoding="utf-8")

@@ -67,6 +67,7 @@ def spark_plan_of(df):
     return spark_plan(cepheid.query(QUERY), arrow_schema(df), Options())
 
 
+@pytest.mark.slow
 def test_a_step_of_a_stream_decides_by_the_events_that_it_holds(caplog):
     caplog.set_level(logging.INFO, "cepheid.engine")
     table = EVENTS.slice(0, 6000)
@@ -82,6 +83,7 @@ def test_a_step_of_a_stream_decides_by_the_events_that_it_holds(caplog):
     assert found == cepheid.match(table, QUERY).num_rows
 
 
+@pytest.mark.slow
 def test_the_choice_changes_no_result(spark):
     df = spark.createDataFrame(EVENTS.slice(0, 6000))
     found = cepheid.match(df, QUERY, slices=2).select("match_start", "match_end").collect()

@@ -27,6 +27,7 @@ def test_policies(spark, tmp_path):
         cepheid.match(df, PAIR, bad_records="set aside", aside=print)
 
 
+@pytest.mark.slow
 def test_numbers_and_duplicates(spark):
     df = spark.createDataFrame([*ROWS[:2], ROWS[1]], COLUMNS)
     dear = PAIR.replace("WITHIN", "AND c.price > 1.9 WITHIN")

@@ -119,6 +119,7 @@ def test_events_spread_at_random_are_refused(spark, events):
     assert single.count() == cepheid.match(events, QUERY).num_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["match_table", "row_table"])
 @pytest.mark.parametrize("clauses", ["", "BY id EVERY 100", "EVERY 200"])
 def test_totals_of_a_table(spark, events, name, clauses):

@@ -76,8 +76,8 @@ ABSENT = "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 30"
 
 
 @given(
-    cases=keyed_cases(window=True, event_window=False, output=False, max_queries=4, max_streams=3),
-    cuts=st.lists(st.integers(0, 40), max_size=3),
+    cases=keyed_cases(window=True, event_window=False, output=False, max_queries=2, max_streams=3),
+    cuts=st.lists(st.integers(0, 40), max_size=2),
     delay=st.integers(0, 8),
 )
 @packed
