@@ -3,8 +3,7 @@
 At instants s < t < u a rival of both gaps is harmless if it comes by s, at t, or from u on: P(T <= s) + P(T = t) +
 P(T >= u), and so on for longer matches. The terms in between are the same for all instants t between two at which a
 rival begins or ends. So instants of the events in between are taken stretch by stretch, not one by one: for each choice
-of stretches the rivals' factors are a function of s and u. Where a rival disturbs one of the gaps beside an event and
-not the other, a stretch is one instant.
+of stretches the rivals' factors are a function of s and u. That asks for rivals that disturb all gaps alike.
 
 That is exact. It is quadratic in the width of the intervals; by the number k of stretches it grows as the number of
 choices, k for three events, k (k + 1) / 2 for four, while going through instants grows with the width, and remembering
@@ -131,11 +130,7 @@ def begins_stretch(job: RivalTables, step: int, instant: int) -> bool:
     """Does it matter to an ambiguous rival whether the event happens at this instant or at the one before?"""
     base, place, begins = job.singles[len(job.low) + 1], job.offset[step] + instant, False
     for which in range(job.disturbs.shape[0]):
-        before, behind = job.disturbs[which, step] != 0, job.disturbs[which, step + 1] != 0
-        if before and behind:
-            begins = begins or job.point[base + which, place] != job.point[base + which, place - 1]
-        elif before or behind:
-            begins = begins or job.before[base + which, place] != job.before[base + which, place - 1]
+        begins = begins or job.point[base + which, place] != job.point[base + which, place - 1]
     return begins
 
 
@@ -195,9 +190,7 @@ def new_sums(job: RivalTables, parts: Stretches) -> Sums:
     order = np.argsort(-job.first[base:], kind="mergesort")
     later = np.ones((ambiguous + 1, last))
     for index in range(ambiguous):
-        later[index + 1] = later[index]
-        if job.disturbs[order[index], final]:
-            later[index + 1] *= job.after[base + order[index], job.offset[final] + job.low[final] :]
+        later[index + 1] = later[index] * job.after[base + order[index], job.offset[final] + job.low[final] :]
     sums = Sums(
         np.zeros(length, np.int64),
         np.zeros(length, np.int64),
@@ -289,13 +282,8 @@ def enter(job: RivalTables, sums: Sums, step: int, start: int, stop: int) -> Non
     sums.start[step], sums.stop[step] = start, stop
     follow(job, sums, step, start, stop, sums.reach[step, start - job.low[step] :])
     base, place = job.singles[len(job.low) + 1], job.offset[step] + start
-    came = job.offset[step - 1] + sums.start[step - 1]
     for which in range(job.disturbs.shape[0]):
-        if job.disturbs[which, step]:
-            happened = job.point[base + which, place]
-        else:
-            happened = job.before[base + which, place] - job.before[base + which, came]
-        sums.spared[step, which] = sums.spared[step - 1, which] + happened
+        sums.spared[step, which] = sums.spared[step - 1, which] + job.point[base + which, place]
 
 
 @borrowing(types.void(RIVAL_TABLES, SUMS, types.int64), inline=True)
@@ -304,13 +292,11 @@ def close(job: RivalTables, sums: Sums, stop: int) -> None:
     final, base = len(job.low) - 1, job.singles[len(job.low) + 1]
     middle = sums.start[final - 1]
     start, whole = max(job.low[final], middle + 1), 1.0
-    spared, place = sums.spared[final - 1], job.offset[final - 1] + middle
+    spared = sums.spared[final - 1]
     for which in range(job.disturbs.shape[0]):
-        if not job.disturbs[which, final]:  # it may still come at any time behind the middle
-            whole *= spared[which] + job.after[base + which, place] - job.point[base + which, place]
-        elif spared[which] == 0.0:  # it may not have come before the last event
+        if spared[which] == 0.0:  # it may not have come before the last event
             stop = min(stop, job.last[base + which])
-    if start > stop or whole == 0.0:
+    if start > stop:
         return
     shares, size, column = sums.shares, stop - start + 1, start - job.low[final]
     if sums.summed:
@@ -330,8 +316,6 @@ def close(job: RivalTables, sums: Sums, stop: int) -> None:
             shares[index] *= later[index]
     for index in range(count, len(sums.order)):
         which = sums.order[index]
-        if not job.disturbs[which, final]:
-            continue
         if job.last[base + which] < start:
             whole *= spared[which]
             continue
