@@ -47,11 +47,12 @@ test-all: lint kernels security
 # What needs a tool or a network that is not there is left out, with a word.
 security: $(READY)
 	$(BIN)/python -m bench.fuzz --minutes 1
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt pip-audit pip-licenses || true
 	@if [ -x $(BIN)/pip-audit ]; then $(BIN)/pip-audit --local --progress-spinner off; rc=$$?; \
 	if [ $$rc -gt 1 ]; then echo "known vulnerabilities were not looked up: no network"; elif [ $$rc -eq 1 ]; then exit 1; fi; \
-	else echo "known vulnerabilities were not looked up: pip install pip-audit"; fi
+	else echo "known vulnerabilities were not looked up: pip-audit could not be installed"; fi
 	@if [ -x $(BIN)/pip-licenses ]; then $(BIN)/pip-licenses --fail-on 'GPL-3.0-only;AGPL-3.0-only' >/dev/null; \
-	else echo "licences were not looked up: pip install pip-licenses"; fi
+	else echo "licences were not looked up: pip-licenses could not be installed"; fi
 
 kernels: $(READY)
 	@$(BIN)/python -m cepheid.engine.warm

@@ -110,6 +110,7 @@ def _process(*arguments: str, **environment: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, env={**known, **environment}, check=False)
 
 
+@pytest.mark.slow
 def test_colours_switch_on_and_off() -> None:
     assert "\x1b[" in _process("check", "PATTERN SEQ(A a", FORCE_COLOR="1").stdout
     assert "\x1b[" not in _process("check", "PATTERN SEQ(A a", NO_COLOR="1").stdout

@@ -124,6 +124,7 @@ def test_of_a_wide_table_only_what_is_needed_is_read_and_moved(spark, tmp_path):
     assert local.num_rows > 0
 
 
+@pytest.mark.slow
 def test_tiebreakers_order_what_time_does_not(spark):
     table = pa.table({"ts": [1, 1, 1, 5], "n": [2, 1, 3, 1], "type": ["A", "B", "B", "A"], "id": [1] * 4})
     df = spark.createDataFrame(table).repartition(3)
@@ -140,6 +141,7 @@ def test_contiguity_sees_every_event(spark):
     assert result.count() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", [pytest.param("UTC", marks=pytest.mark.slow), "America/New_York"])
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
 def test_timestamps_mean_the_same_in_every_session_zone(spark, zone, kind):
@@ -249,6 +251,7 @@ def test_totals_of_workers_add_up(spark, where):
     assert sorted(found, key=key) == sorted(expected, key=key)
 
 
+@pytest.mark.slow
 def test_totals_and_matches_in_one_call(spark):
     df = spark.createDataFrame(skewed(60))
     queries = {

@@ -33,6 +33,7 @@ def test_a_store(spark, timestamps):
     assert_same_model(cepheid.fit(frame, query), cepheid.fit(history, query))
 
 
+@pytest.mark.slow
 def test_a_route_with_stated_losses(spark):
     route = route_visits(1_500, readers=4, seed=1)
     frame = spark.createDataFrame(route.events)

@@ -51,6 +51,7 @@ def test_a_stream(spark: Any, tmp_path: Any) -> None:
     assert rows(spark.sql("SELECT * FROM flink_stream")) == expected
 
 
+@pytest.mark.slow
 def test_a_stream_needs_a_delay(spark: Any) -> None:
     source = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
     with pytest.raises(DataError, match="how much later"):

@@ -23,7 +23,7 @@ def events(spark):
     return table
 
 
-@pytest.mark.parametrize("name", ["match_events", "row_events"])
+@pytest.mark.parametrize("name", ["match_events", pytest.param("row_events", marks=pytest.mark.slow)])
 def test_partitions_that_the_statement_makes(spark, events, name):
     found = spark.sql(
         f"SELECT * FROM {name}(TABLE(SELECT * FROM events WHERE ts >= 0) PARTITION BY id ORDER BY (ts), '{QUERY}')"
