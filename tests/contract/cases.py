@@ -150,11 +150,11 @@ def expression_cases(draw: st.DrawFn, engine: Engine, window: bool | None) -> Ca
     case = Case("certain", query, table.append_column("event", pa.array(range(table.num_rows), pa.int64())), {})
     assume(window is None or case.bound().window is not None)
     assume(engine.refuses(case.bound()) is None)
-    assume(_stands_for_few(case.bound()))
+    assume(stands_for_few(case.bound()))
     return case
 
 
-def _stands_for_few(bound: BoundQuery) -> bool:
+def stands_for_few(bound: BoundQuery) -> bool:
     """The reference follows each linear pattern by itself, and so does the engine that expands them."""
     try:
         return len(linear_patterns(bound, 2)) <= MOST_LINEAR

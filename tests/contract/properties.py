@@ -14,9 +14,10 @@ import pyarrow as pa
 
 import cepheid
 from cepheid.engine.data.matches import Matches
-from cepheid.engine.data.table import ordered
+from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.find import find, last_ends
 from cepheid.engine.retention import retained
+from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from contract.cases import Case, is_imprecise, may_be_untrue
 from contract.steps import Signature, found_in_steps, in_batches, signatures
@@ -106,13 +107,19 @@ def streams_like_a_batch(case: Case, engine: str, draw: st.DrawFn) -> None:
         return
     window = plan.bound.window
     assert window is not None
-    if window.events and (plan.bound.postponed or case.query.output.count):
+    largest = case.query.output.mode is s.OutputMode.MAXIMAL and plan.bound.pattern is not None
+    if window.events and (plan.bound.postponed or case.query.output.count or largest):
         return  # there only later events tell that a window has passed, and time alone does not
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = found_in_steps(plan, in_batches(draw, case.table, delay), delay)
     events = case.events()
     assert found == sorted(_signatures(_find(plan, events), events.table))
+
+
+def signatures_of(plan: Plan, events: EventTable) -> list[Signature]:
+    """What a plan finds in a whole table, as numbers of events."""
+    return _signatures(_find(plan, events), events.table)
 
 
 def described(matches: Matches) -> dict[Any, Facts]:

@@ -28,8 +28,12 @@ def expression_queries(
     output: bool = True,
     unbounded: bool = True,
     steps: bool = True,
+    depth: int = 2,
 ) -> s.QuerySyntax:
-    """A checked query; `unbounded`: may parts of a group that is repeated be repeated without end themselves?"""
+    """A checked query; `unbounded`: may parts of a group that is repeated be repeated without end themselves?
+
+    `depth`: how many groups, alternatives and orders may stand in each other.
+    """
     used: list[tuple[str, bool, bool]] = []  # variable, is it a list, is it negative
 
     def leaf(listed: bool, negation: bool) -> str:
@@ -59,7 +63,7 @@ def expression_queries(
             return f"AND({', '.join(inside)}){quantifier}"
         return f"({(' | ' if shape == 'choice' else ', ').join(inside)}){quantifier}"
 
-    parts = [part(2, False) for _ in range(draw(st.integers(1, 3)))]
+    parts = [part(depth, False) for _ in range(draw(st.integers(1, 3)))]
     strategy = draw(st.sampled_from(list(strategies)))
     conditions = [_condition(draw, used) for _ in range(draw(st.integers(0, 2)))]
     conditions += draw(st.sampled_from(([], [], ["[id]"])))

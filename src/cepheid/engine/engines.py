@@ -75,6 +75,8 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """Patterns with optional parts, alternatives, groups and any order, by the linear ones they stand for."""
     if bound.pattern is None:
         return "it is for patterns that are more than a sequence"
+    if bound.given_up:
+        return "OUTPUT PARTIAL follows runs, not patterns"
     if _ends_across_partitions(bound):
         return "UNTIL looks at the events of a partition, and some are of every partition"
     unsure = _imprecise(bound, lossy) if imprecise else _unseen(bound) if lossy else None
@@ -253,6 +255,11 @@ class Engine:
 @dataclass(frozen=True)
 class ReferenceOptions(MissingOptions, ImpreciseOptions):
     """Of the reference, which reads what changes results."""
+
+
+def of_runs(bound: BoundQuery) -> str:
+    """The engine whose runs share what they have in common, so that matches can be counted without being listed."""
+    return "runs" if bound.pattern is None else "states"
 
 
 ENGINES: Mapping[str, Engine] = {

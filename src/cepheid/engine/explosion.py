@@ -21,7 +21,7 @@ from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.order_index import compared_with_the_one_before
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL
-from cepheid.engine.engines import ENGINES, Run
+from cepheid.engine.engines import ENGINES, Run, of_runs
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close
 from cepheid.engine.program.carry import carrying
@@ -121,8 +121,9 @@ def explained(
 
 def uncountable(bound: BoundQuery, model: object) -> str | None:
     """Why the matches of a query cannot be counted without listing them; None: they can, or it is worth trying."""
-    refused = ENGINES["runs"].refuses(bound, model)
-    return refused if refused is not None or bound.has_kleene else carrying(bound).refused
+    refused = ENGINES[of_runs(bound)].refuses(bound, model)
+    shares = bound.has_kleene or bound.pattern is not None
+    return refused if refused is not None or shares else carrying(bound).refused
 
 
 def count(
@@ -133,6 +134,8 @@ def count(
     refused = uncountable(bound, model)
     if refused is not None:
         return f"only listing tells ({refused})"
+    if bound.pattern is not None:
+        return _count_by_runs(bound, events, after, until, "it has groups that conditions look at as a whole")
     how, plan = carrying(bound), make_plan(bound)[0]
     if how.refused is None:
         if _steps(plan, events, how.needs_first) > steps:
@@ -142,14 +145,19 @@ def count(
             return Count(sum(row[0] for row in found.exact), float(found.near[:, 0].sum()))
     if not bound.has_kleene or steps < MOST_STEPS:
         return "only listing tells (some events lack what they are compared by)"
-    runs = chosen(plan, Choice("runs"))
+    return _count_by_runs(bound, events, after, until, how.refused)
+
+
+def _count_by_runs(bound: BoundQuery, events: EventTable, after: int, until: int, why: str | None) -> Count | str:
+    """Along the runs, which are merged where they go on alike."""
+    runs = chosen(make_plan(bound)[0], Choice(of_runs(bound)))
     try:
         counter = importlib.import_module("cepheid.engine.search.runs").count
         number: int = counter(limited(runs, FEW, FEW), events, after, until)
     except TimeoutReached:
         raise
     except LimitError:
-        return f"too many runs are open at a time to follow them ({how.refused})"
+        return f"too many runs are open at a time to follow them ({why})"
     return Count(number, float(number))
 
 

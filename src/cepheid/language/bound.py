@@ -187,8 +187,16 @@ class BoundQuery:
 
     @property
     def postponed(self) -> bool:
-        """Is a match known only when its window has passed (negation at the end, SASE section 3.3)?"""
-        return any(negation.before is None for negation in self.negations)
+        """Is a match known only when its window has passed (negation at the end, SASE section 3.3)?
+
+        So are runs that were given up (OUTPUT PARTIAL).
+        """
+        return self.given_up or any(negation.before is None for negation in self.negations)
+
+    @property
+    def given_up(self) -> bool:
+        """Are runs reported whose window passed before they were complete, and no matches?"""
+        return self.syntax.output.waiting is not None
 
     @cached_property
     def has_tied_negations(self) -> bool:

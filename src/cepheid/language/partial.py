@@ -3,6 +3,8 @@
 A run that took p1 to pk and waited for p(k+1) until its window had passed is a match of SEQ(p1, ..., pk, !(p(k+1))):
 absence at the end says just that. So the query stands for several: itself, and one for each step that a run may wait
 for. A group that is still open is one that has reached any of its lengths, as groups at the end of a pattern do.
+Where that says too little (rounds, numbers of events, contiguity, gaps), an engine follows the runs themselves: then
+there is one query for each set of variables that a run may wait for.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from cepheid.language.partial_expressions import (
     linear_variables,
     partial_query,
 )
+from cepheid.language.pattern import Pattern, Repeat, Sequence, Single
+from cepheid.language.ways import TooManyWaysError, awaited_sets
 
 COMPLETE = "complete"
 WAITING = "waiting for "
@@ -41,6 +45,13 @@ def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
     WITHIN 9
     """
     found = {COMPLETE: replace(query, output=s.Output())}
+    if _needs_runs(query):
+        pattern = _as_pattern(query)
+        negated = frozenset(component.variable for component in query.components if component.negative)
+        for waiting in dict.fromkeys(awaited_sets(pattern, negated).values()):
+            output = s.Output(s.OutputMode.PARTIAL, waiting=waiting)
+            found[WAITING + " or ".join(waiting)] = replace(query, pattern=pattern, sequence=True, output=output)
+        return found
     if query.pattern is not None:
         by_name = {component.variable: component for component in query.components}
 
@@ -88,20 +99,17 @@ def with_length(query: s.QuerySyntax, parameters: Mapping[str, Any]) -> s.QueryS
 def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, str | None]]:
     """What OUTPUT PARTIAL cannot mean in a query, or not yet."""
     output = query.output
-    if output.mode is not s.OutputMode.PARTIAL:
+    if output.mode is not s.OutputMode.PARTIAL or output.waiting is not None:
         return
     if query.within is None or query.within.unit == "events":
         hint = "add WITHIN 1 hour, for example: a run is given up when that has passed"
         yield "OUTPUT PARTIAL needs a window of time", output, "bad-partial", hint
-    if query.pattern is not None and any(endless_groups(query.pattern)):
-        hint = "only +, * and ? of single events can be given up halfway; or use cepheid.flink"
-        yield "OUTPUT PARTIAL with a group that has rounds, or a number of events", output, "bad-partial", hint
-    elif query.pattern is not None and len(linear_variables(query.pattern)) > MOST_LINEAR:
-        hint = "write one query for each alternative"
-        yield "OUTPUT PARTIAL of a pattern that stands for very many sequences", output, "bad-partial", hint
-    elif query.pattern is not None and _twice(query):
-        hint = "write one query for each alternative"
-        yield "OUTPUT PARTIAL of a pattern that holds in two ways for the same events", output, "bad-partial", hint
+    if query.pattern is not None and _needs_runs(query):
+        try:
+            awaited_sets(query.pattern, frozenset(each.variable for each in query.components if each.negative))
+        except TooManyWaysError:
+            hint = "write one query for each alternative"
+            yield "OUTPUT PARTIAL of a pattern with very many states", output, "bad-partial", hint
     if query.step_selections:
         hint = "let one strategy govern all steps, or use cepheid.flink"
         yield "OUTPUT PARTIAL with strategies for single steps", output, "bad-partial", hint
@@ -111,17 +119,29 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
     if query.returns is not None or query.summary is not None:
         hint = "leave RETURN and SUMMARISE out, and compute with the rows"
         yield "OUTPUT PARTIAL returns events", output, "bad-partial", hint
-    own = [query.selection.strategy] if query.selection is not None else []
-    if any(strategy in s.CONTIGUOUS for strategy in (*own, *(each.strategy for each in query.step_selections))):
-        hint = "use skip_till_next_match, or cepheid.flink"
-        yield "under contiguity a run ends at the next event, not with its window", output, "bad-partial", hint
     for component in query.components:
         if component.variable in COLUMNS:
             hint = "choose another variable"
             yield f"'{component.variable}' is a column of this result", component, "bad-partial", hint
-        if component.gap is not None:
-            hint = "leave the gap out, or use cepheid.flink"
-            yield "OUTPUT PARTIAL with a gap between two steps", component, "bad-partial", hint
+
+
+def _needs_runs(query: s.QuerySyntax) -> bool:
+    """Is what was given up more than what is followed by the absence of the next event?"""
+    if query.selection is not None and query.selection.strategy in s.CONTIGUOUS:
+        return True
+    if any(component.gap is not None for component in query.components):
+        return True
+    if query.pattern is None:
+        return False
+    return any(endless_groups(query.pattern)) or len(linear_variables(query.pattern)) > MOST_LINEAR or _twice(query)
+
+
+def _as_pattern(query: s.QuerySyntax) -> Pattern:
+    """How the components combine, also where they are a plain sequence."""
+    if query.pattern is not None:
+        return query.pattern
+    singles = ((component, Single(component.variable)) for component in query.components)
+    return Sequence(tuple(Repeat(single, 1, None) if each.kleene else single for each, single in singles))
 
 
 def _twice(query: s.QuerySyntax) -> bool:

@@ -305,6 +305,7 @@ class Output(Node):
 
     mode: OutputMode = OutputMode.ALL
     count: int | None = None
+    waiting: tuple[str, ...] | None = None  # of PARTIAL, a part: no matches, only runs that waited for these variables
 
 
 @dataclass(frozen=True)

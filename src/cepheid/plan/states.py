@@ -20,6 +20,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
 from cepheid.language.printing import expression_text
 from cepheid.language.unchosen import TRUE, without_unchosen
+from cepheid.language.ways import Rest, Way, vanishes, ways
 from cepheid.plan.placement import decisive_branches, judged_by_branch, linked_negations
 
 MOST_STATES = 2000
@@ -29,36 +30,6 @@ _CLOSING = (s.Element.LAST, s.Element.ALL)
 
 class UnsuitableError(Exception):
     """Why a pattern is not run by its states."""
-
-
-@dataclass(frozen=True)
-class Round:
-    """So many rounds of a repeated part are over; where there is no end, no more are counted than are needed."""
-
-    repeat: Repeat
-    count: int
-
-
-@dataclass(frozen=True)
-class Others:
-    """The parts of an AND that have not come yet."""
-
-    parts: tuple[Pattern, ...]
-
-
-Frame: TypeAlias = Pattern | Round | Others
-Rest: TypeAlias = tuple[Frame, ...]
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way through the rest of a pattern to its next event, or to its end."""
-
-    variable: str | None  # None: the pattern is complete
-    rest: Rest
-    passed: tuple[str, ...]  # the negated components in between
-    entered: frozenset[Repeat]  # the repeated parts of which a round begins
-    further: bool  # is one of these a further round?
 
 
 @dataclass(frozen=True)
@@ -99,6 +70,7 @@ class Edge:
     further: bool  # does it begin a further round of a part that is open?
     passed: tuple[str, ...]  # negated components between the event before and this one
     here: frozenset[str]  # the variables of its rounds that were taken before it
+    reached_by: s.Strategy = s.Strategy.SKIP_TILL_ANY
     tests: Tests = ()
     negated: tuple[tuple[str, Tests], ...] = ()  # what an event of a negated component must pass to kill
 
@@ -145,6 +117,19 @@ class States:
         return enumerate(self.states, 1)
 
 
+def every_beginning(automaton: States, *, refused: bool) -> States:
+    """The same states, each of which a run may end in: what runs have taken on the way, whatever comes of it.
+
+    `refused`: also those that meet what must not happen, since negation takes no part in what a run takes.
+    """
+    ends = tuple(replace(state, final=True, tests=()) for state in automaton.states[:-1])
+    states = (*ends, automaton.start)
+    if refused:
+        free = (tuple(replace(edge, passed=(), negated=()) for edge in state.edges) for state in states)
+        states = tuple(replace(state, edges=edges) for state, edges in zip(states, free, strict=True))
+    return States(states)
+
+
 _kept: dict[int, tuple[weakref.ref[BoundQuery], States | str]] = {}  # by the identity of the bound query
 
 
@@ -179,66 +164,6 @@ def compile_states(bound: BoundQuery) -> States | str:
     return kept[1]
 
 
-def ways(rest: Rest, negative: frozenset[str]) -> Iterator[Way]:
-    """Every way on through the rest of a pattern."""
-
-    def on(rest: Rest, passed: tuple[str, ...], entered: frozenset[Repeat], further: bool) -> Iterator[Way]:
-        if not rest:
-            yield Way(None, (), passed, entered, further)
-            return
-        head, tail = rest[0], rest[1:]
-        match head:
-            case Single(label=label) if label in negative:
-                yield from on(tail, (*passed, label), entered, further)
-            case Single(label=label):
-                yield Way(label, tail, passed, entered, further)
-            case Sequence(parts=parts):
-                yield from on((*parts, *tail), passed, entered, further)
-            case Choice(parts=parts):
-                for part in parts:
-                    yield from on((part, *tail), passed, entered, further)
-            case AnyOrder(parts=parts):
-                yield from on((Others(parts), *tail), passed, entered, further)
-            case Others(parts=()):
-                yield from on(tail, passed, entered, further)
-            case Others(parts=parts):
-                for number, part in enumerate(parts):
-                    left = Others((*parts[:number], *parts[number + 1 :]))
-                    yield from on((part, left, *tail), passed, entered, further)
-            case Repeat(part=part) if not is_list(head):
-                yield from on(tail, passed, entered, further)
-                yield from on((part, *tail), passed, entered, further)
-            case Repeat():
-                yield from on((Round(head, 0), *tail), passed, entered, further)
-            case Round(repeat=repeat, count=count):
-                if repeat in entered:
-                    return  # a round takes at least one event
-                if count >= repeat.least or _vanishes(repeat.part, negative):
-                    yield from on(tail, passed, entered, further)
-                if repeat.most is None or count < repeat.most:
-                    begun = count + 1 if repeat.most is not None else min(count + 1, max(repeat.least, 1))
-                    inside = (repeat.part, Round(repeat, begun), *tail)
-                    yield from on(inside, passed, entered | {repeat}, further or count > 0)
-            case _:
-                raise UnsuitableError("parts of row patterns")
-
-    return on(rest, (), frozenset(), False)
-
-
-def _vanishes(pattern: Pattern, negative: frozenset[str]) -> bool:
-    """Can a part be there without taking an event?"""
-    match pattern:
-        case Single(label=label):
-            return label in negative
-        case Sequence(parts=parts) | AnyOrder(parts=parts):
-            return all(_vanishes(part, negative) for part in parts)
-        case Choice(parts=parts):
-            return any(_vanishes(part, negative) for part in parts)
-        case Repeat(part=part, least=least):
-            return least == 0 or _vanishes(part, negative)
-    return True
-
-
 def number_of_choices(pattern: Pattern) -> int:
     """How many linear patterns a pattern without repeated parts stands for.
 
@@ -267,7 +192,7 @@ def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:
             return nothing.union(*(_surely(part, negative) for part in parts))
         case Choice(parts=(first, *others)):
             return _surely(first, negative).intersection(*(_surely(part, negative) for part in others))
-        case Repeat(part=part, least=least) if least > 0 and not _vanishes(part, negative):
+        case Repeat(part=part, least=least) if least > 0 and not vanishes(part, negative):
             return _surely(part, negative)
     return frozenset()
 
@@ -280,7 +205,7 @@ class _Builder:
         self.bound, self.pattern = bound, bound.pattern
         self.components = {component.variable: component for component in bound.components}
         self.negative = frozenset(name for name, component in self.components.items() if component.negative)
-        self.next_match = bound.strategy is s.Strategy.SKIP_TILL_NEXT
+        self.next_match = bound.competes
         self.repeats: dict[str, tuple[Repeat, ...]] = dict(_repeats(self.pattern, ()))
         self.gaps = dict(bound.gaps)
         self.branch = decisive_branches(bound)[0]
@@ -297,6 +222,9 @@ class _Builder:
         for _, parts in self.branch.negative:
             for part in parts:
                 found |= s.variables_of(part)
+        for name, _, _ in self.bound.steps:  # the first event may be reached otherwise than the further ones
+            if self.bound.reached_by(name, False) is not self.bound.reached_by(name, True):
+                found.add(name)
         return frozenset(found) - self.negative
 
     def build(self) -> States:
@@ -312,8 +240,6 @@ class _Builder:
             raise UnsuitableError(f"the pattern has more than {MOST_BITS} components")
         if bound.untils:
             raise UnsuitableError("UNTIL ends a group")
-        if bound.mixed:
-            raise UnsuitableError("steps are reached by different strategies")
         if bound.may_lack:
             raise UnsuitableError("events may lack attributes that conditions compare")
         if judged_by_branch(decisive_branches(bound)):
@@ -381,7 +307,8 @@ class _Builder:
         # Where nobody asks for the first event of a list, all are alike.
         asked = variable in self.noted or not self.components[variable].kleene
         first = asked and variable not in key.taken
-        edge = Edge(variable, -1, first, any(way.further for _, way in fitting), passed, before)
+        by = self.bound.reached_by(variable, asked and not first)
+        edge = Edge(variable, -1, first, any(way.further for _, way in fitting), passed, before, by)
         return edge, Key(variable, frozenset(reached), key.taken | ({variable} & self.noted))
 
     def with_conditions(self, skeleton: list[State]) -> States:

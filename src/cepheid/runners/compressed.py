@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepheid.engine.choose import Choice, chosen
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
+from cepheid.engine.engines import of_runs
 from cepheid.engine.find import BEGINNING, ENGINES
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.errors import EngineError
@@ -51,7 +52,7 @@ def run_compressed(prepared: Prepared) -> CompressedResult:
     check_compressible(prepared.plan)
     from cepheid.engine.search import runs
 
-    plan = chosen(prepared.plan, Choice("runs"))
+    plan = chosen(prepared.plan, Choice(of_runs(prepared.plan.bound)))
     events, module = prepared.events, ENGINES["runs"].module
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
         found = answer(module, len(events), lambda: runs.find_compressed(plan, events, BEGINNING, NEVER))
@@ -60,7 +61,7 @@ def run_compressed(prepared: Prepared) -> CompressedResult:
 
 def check_compressible(plan: Plan) -> None:
     """An error if the matches of a query cannot be kept as one shared structure."""
-    why = ENGINES["runs"].refuses(plan.bound, plan.model)
+    why = ENGINES[of_runs(plan.bound)].refuses(plan.bound, plan.model)
     if why is None and plan.bound.syntax.output.mode is not s.OutputMode.ALL:
         why = f"OUTPUT {plan.bound.syntax.output.mode.value} has to compare matches one by one"
     if why is None and plan.bound.summary is not None:

@@ -18,7 +18,7 @@ from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
-from cepheid.engine.engines import ENGINES
+from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.program.carry import carrying
@@ -52,11 +52,12 @@ def find_totals(
 
 def _carried(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals | None:
     """Without listing: event by event, or along the shared buffer of runs; None: neither is worth it."""
-    if carrying(plan.bound).refused is None:
+    if plan.bound.pattern is None and carrying(plan.bound).refused is None:
         found = _of_module("search.totals", plan, summary, events, after, until)
         if found is not None:
             return found
-    return _of_buffer(plan, summary, events, after, until) if plan.bound.has_kleene else None
+    shares = plan.bound.has_kleene or plan.bound.pattern is not None
+    return _of_buffer(plan, summary, events, after, until) if shares else None
 
 
 def _by_listing(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals:
@@ -71,7 +72,7 @@ def _by_listing(plan: Plan, summary: BoundSummary, events: EventTable, after: in
 
 
 def _of_buffer(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals:
-    found = _of_module("search.runs.totals", chosen(plan, Choice("runs")), summary, events, after, until)
+    found = _of_module("search.runs.totals", chosen(plan, Choice(of_runs(plan.bound))), summary, events, after, until)
     assert found is not None
     return found
 
@@ -94,21 +95,23 @@ def carried_why_not(plan: Plan) -> str | None:
         return f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one"
     if bound.schema.lacks and bound.summary is not None and bound.summary.by:
         return "events that lack an attribute of BY count under that of the first event"
-    return ENGINES["runs"].refuses(bound, plan.model)
+    return ENGINES[of_runs(bound)].refuses(bound, plan.model)
 
 
 def listing_needed(plan: Plan) -> str | None:
     """Why the matches are listed, at least at first, to be added up; None: they are not."""
     why = carried_why_not(plan)
-    return why if why is not None or plan.bound.has_kleene else carrying(plan.bound).refused
+    shares = plan.bound.has_kleene or plan.bound.pattern is not None
+    return why if why is not None or shares else carrying(plan.bound).refused
 
 
 def count_matches(plan: Plan, events: EventTable) -> int:
     """How many matches there are, exactly: the simple form of SUMMARISE count(*)."""
     check_countable(plan)
-    if carried_why_not(plan) is None and plan.bound.has_kleene and carrying(plan.bound).refused is not None:
+    by_runs = plan.bound.pattern is not None or (plan.bound.has_kleene and carrying(plan.bound).refused is not None)
+    if carried_why_not(plan) is None and by_runs:
         runs, module = importlib.import_module("cepheid.engine.search.runs"), ENGINES["runs"].module
-        alone = chosen(plan, Choice("runs"))
+        alone = chosen(plan, Choice(of_runs(plan.bound)))
         with within_budget(plan.limits.timeout, plan.limits.max_bytes):  # no buffer is kept for a mere number
             number: int = answer(module, len(events), lambda: runs.count(alone, events, BEGINNING, NEVER))
         return _exact("count(*)", number, float(number))

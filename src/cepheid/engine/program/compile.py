@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Literal
 
@@ -13,7 +14,7 @@ import numpy as np
 from cepheid.engine.data.columns import ColumnLayout
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.limits import MOST_PLACES
-from cepheid.engine.program.equivalence import Key, equivalence_keys
+from cepheid.engine.program.equivalence import Key, equivalence_keys, state_keys
 from cepheid.engine.program.graph import Graph, expression_graph
 from cepheid.engine.program.missing import TRUE, without
 from cepheid.engine.program.placing import Order, Placed, PlacedNegation, Test, place_conditions, place_on_edges
@@ -40,10 +41,13 @@ from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
 from cepheid.plan.states import States
 
+Keys = tuple[list[list[Key] | None], dict[str, DataType]]
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
 
 
-_Programs = dict[tuple["Order | Literal['states']", bool, bool, bool], "CompiledProgram"]
+# Which automaton of an expression: its own, or one that ends with every event, with and without negated components.
+Automata = Literal["states", "beginnings", "beginnings, refused or not"]
+_Programs = dict[tuple["Order | Automata", bool, bool, bool], "CompiledProgram"]
 _kept: dict[int, tuple[weakref.ref[BoundQuery], _Programs]] = {}  # by the identity of the bound query
 
 
@@ -82,33 +86,46 @@ def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: b
     first of these; a search adds a number whose bits say which are missing, the first needed place the lowest bit.
     """
     keyed = order is None and not variants
-    return _compile_placed(bound, place_conditions(bound, order, push, variants), keyed=keyed, variants=variants)
+    placed = place_conditions(bound, order, push, variants)
+    return _compile_placed(bound, placed, equivalence_keys if keyed else None, variants=variants)
 
 
-def compile_states_program(bound: BoundQuery, automaton: States) -> tuple[CompiledProgram, Graph]:
+def compile_states_program(
+    bound: BoundQuery, automaton: States, which: Automata = "states"
+) -> tuple[CompiledProgram, Graph]:
     """The program of a pattern that is an expression, and its states; kept like every other."""
     kept = _kept.get(id(bound))
     if kept is None or kept[0]() is not bound:
         number = id(bound)
         kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
         _kept[number] = kept
-    asked: tuple[Literal["states"], bool, bool, bool] = ("states", True, False, is_interpreted())
+    asked: tuple[Automata, bool, bool, bool] = (which, True, False, is_interpreted())
     if asked not in kept[1]:
-        kept[1][asked] = _compile_placed(bound, place_on_edges(bound, automaton), keyed=False, variants=False)
-    negated = {negation.component.variable: number for number, negation in enumerate(bound.negations)}
-    first_moment = 3 * len(bound.positives) + len(negated)
-    return kept[1][asked], expression_graph(automaton, bound.place_of, negated, first_moment)
+        mergeable = None if bound.contiguous else partial(_keys_of_states, automaton)
+        kept[1][asked] = _compile_placed(bound, place_on_edges(bound, automaton), mergeable, variants=False)
+    strategies = {strategy: _strategy(strategy) for strategy in s.Strategy}
+    return kept[1][asked], expression_graph(automaton, bound, strategies)
 
 
-def _compile_placed(bound: BoundQuery, placed: Placed, *, keyed: bool, variants: bool) -> CompiledProgram:
+def _keys_of_states(automaton: States, bound: BoundQuery, slots: Slots, _: Registers) -> Keys:
+    return state_keys(bound, automaton, slots)
+
+
+def _compile_placed(
+    bound: BoundQuery,
+    placed: Placed,
+    keyed: Callable[[BoundQuery, Slots, Registers], Keys] | None,
+    *,
+    variants: bool,
+) -> CompiledProgram:
     slots = Slots(bound)
     registers = Registers(bound, (condition for test in placed.tests() for condition in test.conditions))
     cases, bases = _cases(bound, placed, slots, registers, variants)
     predicate = compile_cases(cases, bound.schema, any_variables(bound))
     keys: list[list[Key] | None] = [None] * len(bound.positives)
     key_attributes: dict[str, DataType] = {}
-    if keyed and not bound.mixed:  # a run may have lost a way to go on that an equal one has
-        keys, key_attributes = equivalence_keys(bound, slots, registers)
+    if keyed is not None and not bound.mixed:  # a run may have lost a way to go on that an equal one has
+        keys, key_attributes = keyed(bound, slots, registers)
     kept = registers.by_place()
     layout = _layout(bound, predicate.layout, kept, key_attributes)
     window = bound.window
@@ -191,7 +208,9 @@ def _negation_row(slots: Slots, placed: PlacedNegation) -> tuple[int, ...]:
 
 
 def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Sequence[Sequence[Key] | None]) -> Rows:
+    """By place; where runs are merged is by state, and a pattern that is an expression has more states than places."""
     places = range(len(bound.positives))
+    keys = [*keys, *[None] * (len(places) - len(keys))]
     kept_from = _starts(sum(each.place == place for each in kept) for place in places)
     keys_from = _starts(len(key or ()) for key in keys)
     rows = [
@@ -209,7 +228,10 @@ def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Se
         )
         for place in places
     ]
-    return _table([*rows, (0, 0, 0, 0, 0, kept_from[-1], 0, keys_from[-1], 0, 0)], 10)
+    for state in range(len(places), len(keys) + 1):
+        merges = state < len(keys) and keys[state] is not None
+        rows.append((False, 0, 0, 0, 0, kept_from[-1], merges, keys_from[state], 0, 0))
+    return _table(rows, 10)
 
 
 def _strategy(strategy: s.Strategy) -> int:

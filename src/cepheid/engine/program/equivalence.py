@@ -15,10 +15,12 @@ from cepheid.engine.program.tables import (
     KEY_WHOLE,
 )
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
 from cepheid.plan.placement import decisive_branches
 from cepheid.plan.reads import Read, Which, pending_reads
+from cepheid.plan.states import State, States, Test
 
 Key = tuple[int, int, str | int]  # kind, slot or register, and the attribute (or nothing)
 
@@ -42,6 +44,86 @@ def equivalence_keys(
     return keys, attributes
 
 
+_Event = tuple[int, bool, str]  # the place, is it the first event of a list (else the last), and the attribute
+
+
+def state_keys(
+    bound: BoundQuery, automaton: States, slots: Slots
+) -> tuple[list[list[Key] | None], dict[str, DataType]]:
+    """The same for the states of an expression; None where more matters than values of single events.
+
+    What a state reads is what its edges read, and what the states behind them read of events taken before.
+    """
+    start = len(automaton.states) - 1
+    reads: list[frozenset[_Event] | None] = [_state_reads(bound, state) for state in automaton.states]
+    changed = True
+    while changed:
+        changed = False
+        for number, state in enumerate(automaton.states):
+            found = reads[number]
+            for edge in state.edges:
+                behind = reads[edge.target]
+                if found is None or behind is None:
+                    found = None
+                    break
+                own = bound.place_of[edge.variable]
+                many = bound.positives[own].kleene
+                found |= {read for read in behind if read[0] != own or (many and read[1] and not edge.first)}
+            changed = changed or found != reads[number]
+            reads[number] = found
+    attributes: dict[str, DataType] = {}
+    keys: list[list[Key] | None] = []
+    for number, own_reads in enumerate(reads):
+        if own_reads is None or number == start:
+            keys.append(None)
+            continue
+        names: set[Key] = set()
+        for place, first, name in own_reads:
+            which = Which.FIRST if first else Which.LAST
+            slot = slots.first[place] if which is Which.FIRST else slots.last[place]
+            names |= set(_attribute_keys(bound, slot, name, attributes))
+        keys.append(sorted(names, key=repr))
+    return keys, attributes
+
+
+def _state_reads(bound: BoundQuery, state: State) -> frozenset[_Event] | None:
+    """What the edges of a state and its end read of events that were taken before; None: of whole groups, too."""
+    found: set[_Event] = set()
+    for edge in state.edges:
+        if edge.negated:  # judged by the event before, which runs that are merged need not share
+            return None
+        for test in edge.tests:
+            if not _add_reads(bound, test, edge.variable, found):
+                return None
+    for test in state.tests if state.final else ():
+        if not _add_reads(bound, test, None, found):
+            return None
+    return frozenset(found)
+
+
+def _add_reads(bound: BoundQuery, test: Test, at_hand: str | None, found: set[_Event]) -> bool:
+    """Notes what a condition reads; False if that is more than values of single events."""
+    if test.walked:
+        return False
+    pending: list[s.Expression] = [test.expression]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, s.Attribute) and node.default is None:
+            variable, element = node.of.variable, node.of.element
+            previous = element is s.Element.PREVIOUS
+            if variable == at_hand and not previous and element is not s.Element.FIRST:
+                continue
+            if element not in (s.Element.SINGLE, s.Element.FIRST, s.Element.LAST, s.Element.PREVIOUS):
+                return False
+            found.add((bound.place_of[variable], element is s.Element.FIRST, node.name))
+            continue
+        is_aggregate = isinstance(node, s.Call) and node.function.lower() in AGGREGATES
+        if is_aggregate or isinstance(node, s.Length | s.Reference | s.Attribute):
+            return False
+        pending.extend(s.children(node))
+    return True
+
+
 def _read_keys(
     bound: BoundQuery, slots: Slots, registers: Registers, read: Read, attributes: dict[str, DataType]
 ) -> list[Key]:
@@ -56,10 +138,14 @@ def _read_keys(
     slot = slots.first[read.place] if read.which is Which.FIRST else slots.last[read.place]
     if read.attribute is None:
         return [(KEY_INSTANT, slot, 0)]
-    kind = bound.schema.type_of(read.attribute)
+    return _attribute_keys(bound, slot, read.attribute, attributes)
+
+
+def _attribute_keys(bound: BoundQuery, slot: int, name: str, attributes: dict[str, DataType]) -> list[Key]:
+    kind = bound.schema.type_of(name)
     assert kind is not None
     if kind in (DataType.LIST, DataType.OTHER):
         return [(KEY_EVENT, slot, 0)]
-    attributes[read.attribute] = kind
+    attributes[name] = kind
     value = KEY_NUMBER if storage(kind) == "number" else KEY_WHOLE
-    return [(value, slot, read.attribute), (KEY_NULL, slot, read.attribute)]
+    return [(value, slot, name), (KEY_NULL, slot, name)]

@@ -65,7 +65,9 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
     """
     bound, options = plan.bound, plan.options
     judge = partial(expansion.find_all if bound.pattern is not None else precise.find_all, bound)
-    if is_lossy(plan) and bound.pattern is not None:
+    if bound.given_up:
+        judge = partial(expansion.find_given_up, bound)
+    elif is_lossy(plan) and bound.pattern is not None:
         judge = partial(expansion.find_likely, bound, model=plan.model, scoring=cast(Scoring, plan.scoring))
     elif is_lossy(plan):
         model = missing.check_missing(bound, plan.model)

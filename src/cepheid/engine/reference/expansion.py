@@ -54,6 +54,30 @@ def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
     return [FoundMatch(completion, groups) for groups, completion in known.items()]
 
 
+def find_given_up(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
+    """OUTPUT PARTIAL: what runs took that were not complete and took nothing more until their window had passed."""
+    if len(stream) == 0:
+        return []
+    search = ExpansionSearch(bound, stream)
+    complete = {tuple(step.variable for step in judged.positive) for judged in search.patterns}
+    taken_by_runs: dict[tuple[tuple[str, int], ...], list[tuple[Judged, tuple[int, ...]]]] = {}
+    for patterns, taken in search.runs():
+        for judged in patterns:
+            names = [step.variable for step in judged.positive[: len(taken)]]
+            taken_by_runs.setdefault(tuple(zip(names, taken, strict=True)), []).append((judged, taken))
+    went_on = {key[:-1] for key in taken_by_runs}
+    waiting, found = set(bound.syntax.output.waiting or ()), []
+    for key, runs in taken_by_runs.items():
+        names = tuple(name for name, _ in key)
+        awaited = {each[len(names)] for each in complete if each[: len(names)] == names and len(each) > len(names)}
+        if not key or key in went_on or names in complete or awaited != waiting:
+            continue
+        if any(search.stands(judged, taken) and search.undisturbed(taken) for judged, taken in runs):
+            groups = tuple(tuple(e for name, e in key if name == each.variable) for each in bound.positives)
+            found.append(FoundMatch(search.search.deadline(key[0][1]), groups))
+    return found
+
+
 def find_likely(bound: BoundQuery, stream: Stream, model: Any, scoring: Scoring) -> list[FoundMatch]:
     """Where events may be missing: every match of a linear pattern, each assignment by the one that is most probable.
 
@@ -161,7 +185,10 @@ class ExpansionSearch:
         self.by_name = {component.variable: component for component in self.bound.components}
         self.negated = frozenset(name for name, component in self.by_name.items() if component.negative)
         self.gaps = dict(self.bound.gaps)
-        linear = linear_patterns(self.bound.pattern, self.negated, self.stream.instants[-1] + 1)
+        room = self.stream.instants[-1] + 1
+        if self.bound.given_up:  # also what has no room in the stream may be waited for
+            room += _shortest(self.bound.pattern)
+        linear = linear_patterns(self.bound.pattern, self.negated, room)
         self.patterns = [judged for judged in map(self.judged, linear) if not judged.impossible]
 
     # linear patterns
@@ -234,6 +261,13 @@ class ExpansionSearch:
 
     def matches(self) -> Iterator[tuple[Judged, tuple[int, ...]]]:
         """Every linear pattern with the events that fill it."""
+        for patterns, taken in self.runs():
+            for judged in patterns:
+                if len(judged.positive) == len(taken) and self.survives(judged, taken):
+                    yield judged, taken
+
+    def runs(self) -> Iterator[tuple[list[Judged], tuple[int, ...]]]:
+        """What runs have taken, and the linear patterns that agree with it."""
         runs = 0
         together = self.bound.competes
         pending: list[tuple[list[Judged], tuple[int, ...]]] = (
@@ -244,9 +278,7 @@ class ExpansionSearch:
             runs += 1
             if runs > MAX_RUNS:
                 raise LimitError(f"the reference engine enumerates at most {MAX_RUNS} runs", hint="use a fast engine")
-            for judged in patterns:
-                if len(judged.positive) == len(taken) and self.survives(judged, taken):
-                    yield judged, taken
+            yield patterns, taken
             pending.extend(self.continued(patterns, taken))
 
     def continued(
@@ -353,6 +385,26 @@ class ExpansionSearch:
                 return True
         return False
 
+    def stands(self, judged: Judged, taken: tuple[int, ...]) -> bool:
+        """Has what a run took so far met nothing that must not happen?"""
+        part = replace(
+            judged,
+            positive=judged.positive[: len(taken)],
+            linear=tuple(step for step in judged.linear if step.variable in self.negated),
+            negative=[(step, before) for step, before in judged.negative if before < len(taken)],
+        )
+        return self.survives(replace(part, linear=(*part.linear, *part.positive)), taken)
+
+    def undisturbed(self, taken: tuple[int, ...]) -> bool:
+        """Under contiguity, did nothing come behind the last event before the window had passed?"""
+        if not self.bound.contiguous:
+            return True
+        last, due = taken[-1], self.search.deadline(taken[0])
+        later = [e for e in range(len(self.stream)) if self.stream.instants[e] > self.stream.instants[last]]
+        if not self.bound.strict:
+            later = [e for e in later if self.search.partition(e) == self.search.partition(last)]
+        return all(self.stream.times[event] >= due for event in later)
+
     def conditions(self, judged: Judged, branch: Branch, copy: int) -> list[tuple[s.Expression, dict[str, int]]]:
         """What an event of one negated step must pass to kill."""
         name = judged.negative[copy][0].variable
@@ -399,6 +451,18 @@ class ExpansionSearch:
             if all(self.search.evaluator.condition(expression, binding, at) for expression, at in tests):
                 return True
         return False
+
+
+def _shortest(pattern: Pattern) -> int:
+    """How many events a pattern takes with each part once, or as often as it must be there."""
+    match pattern:
+        case Single():
+            return 1
+        case Repeat(part=part, least=least):
+            return max(least, 1) * _shortest(part)
+        case InSequence(parts=parts) | Choice(parts=parts) | AnyOrder(parts=parts):
+            return sum(map(_shortest, parts))
+    return 0
 
 
 def _mentions(expression: s.Expression) -> Iterator[tuple[str, s.Element]]:

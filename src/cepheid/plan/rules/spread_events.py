@@ -26,7 +26,8 @@ def spread_events(plan: Plan) -> Plan:
     exchange = plan.exchange
     keys = distribution_keys(plan.bound)
     # NON-OVERLAP and TOP compare all matches of a partition.
-    sliceable = exchange.retention.reach is not None and plan.output.mode in (s.OutputMode.ALL, s.OutputMode.MAXIMAL)
+    alone = (s.OutputMode.ALL, s.OutputMode.MAXIMAL, s.OutputMode.PARTIAL)
+    sliceable = exchange.retention.reach is not None and plan.output.mode in alone
     spread = Spread.KEYS if keys else Spread.TIME if sliceable else Spread.NOTHING
     return replace(plan, exchange=replace(exchange, spread=spread, keys=keys, sliceable=sliceable))
 

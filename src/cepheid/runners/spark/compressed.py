@@ -16,7 +16,7 @@ from cepheid.engine.choose import Choice, chosen
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable, ordered
-from cepheid.engine.engines import ENGINES
+from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.limits import check_limit
@@ -67,7 +67,7 @@ class SparkCompressed:
 def compress_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> SparkCompressed:
     """The matches of a plan in a Spark table, compressed."""
     check_compressible(plan)
-    plan = chosen(spread_as_asked(plan, options), Choice("runs"))
+    plan = chosen(spread_as_asked(plan, options), Choice(of_runs(plan.bound)))
     shipment = ship(plan, arrow_schema(df))
     columns = [name for name in df.columns if name in shipment.plan.bound.schema.names]
     events = relevant_events(df, [plan], plan.exchange.keys).select(*[pushdown.quoted(name) for name in columns])

@@ -14,10 +14,12 @@ from cepheid.engine.data.layout import BEGINS
 from cepheid.engine.data.matches import Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.limits import check_limit
+from cepheid.engine.program.compile import Automata
 from cepheid.engine.program.tables import MERGEABLE
 from cepheid.engine.search.runs.buffer import Rows, collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
+from cepheid.engine.search.runs.given_up import find_given_up
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
 from cepheid.engine.search.runs.prepare import Prepared, prepare, prepare_states, to_matches, waits_for_values
 from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, Asked, scan
@@ -49,14 +51,20 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
 
 def run_states(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The same for a pattern that is an expression: groups, alternatives and optional parts are states and edges."""
-    prepared = prepare_states(plan, events)
+    if plan.bound.given_up:
+        return find_given_up(plan, events, lambda which: _run_states(plan, events, after, until, which))
+    return _run_states(plan, events, after, until, "states")
+
+
+def _run_states(plan: Plan, events: EventTable, after: int, until: int, which: Automata) -> Matches:
+    prepared = prepare_states(plan, events, which)
     listed, _, _, state = _scan(prepared, VERBOSE, after, until)
     return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
 
 
 def find_compressed(plan: Plan, events: EventTable, after: int, until: int) -> CompressedMatches:
     """The same matches as one shared structure, with counts; `max_partial_matches` bounds its entries."""
-    prepared = prepare(plan, events)
+    prepared = _prepare(plan, events)
     _, entries, accepted, state = _scan(prepared, COMPRESSED, after, until)
     truncated = _cut_short(plan, state)
     accepted = accepted[: state[ACCEPTED]].copy()
@@ -66,13 +74,18 @@ def find_compressed(plan: Plan, events: EventTable, after: int, until: int) -> C
 
 def count(plan: Plan, events: EventTable, after: int, until: int) -> int:
     """How many matches there are, exactly, without listing them."""
-    prepared = prepare(plan, events)
+    prepared = _prepare(plan, events)
     _, _, _, state = _scan(prepared, COUNTING, after, until)
     whole = replace(plan.match, limits=replace(plan.limits, truncate=False))  # half a number says nothing
     _cut_short(replace(plan, match=whole), state)
     if state[TOTAL] == COUNTLESS:
         return find_compressed(plan, events, after, until).count()
     return int(state[TOTAL])
+
+
+def _prepare(plan: Plan, events: EventTable) -> Prepared:
+    """For a sequence, or for a pattern that is an expression."""
+    return prepare(plan, events) if plan.bound.pattern is None else prepare_states(plan, events)
 
 
 def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> Matches:

@@ -39,11 +39,11 @@ from cepheid.engine.program.graph import (
     MOMENT,
     PASSED_FROM,
     PASSED_TO,
+    REACHED_BY,
     TAKING,
     Graph,
 )
 from cepheid.engine.program.tables import (
-    BEGUN_BY,
     CASE,
     CONTIGUOUS,
     CURRENT_AT,
@@ -56,7 +56,6 @@ from cepheid.engine.program.tables import (
     SKIP_ANY,
     SKIP_NEXT,
     STRICT,
-    TAKEN_BY,
     TIME_WINDOW,
     WALKS_FROM,
     Program,
@@ -91,7 +90,7 @@ FACTS = 8
     UNTIL,
 ) = range(17)
 STATE = 17
-TAKES_NO_MORE = 2  # beside CLOSED: the strategy of its group lets it take no further event
+LOST_NEXT = 2  # beside CLOSED: it passed an event that no step by skip_till_next_match may pass
 BLANK = 0  # the slot that stands for "no run yet"
 
 BEGUN_AT, PATHS = range(2)  # a row of a tally
@@ -376,10 +375,12 @@ def chance_of(events: Events, strategy: int, last: int) -> int:
     return int(events.facts[INSTANT, last] + 1 if strategy == STRICT else events.facts[CHANCE, last])
 
 
-@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64))
-def may_reach(events: Events, strategy: int, last: int, instant: int) -> bool:
+@borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64, types.boolean))
+def may_reach(events: Events, strategy: int, last: int, instant: int, lost: bool) -> bool:
     """May a step that a strategy governs be made at an instant, from the last event?"""
-    return strategy < CONTIGUOUS or chance_of(events, strategy, last) == instant
+    if strategy >= CONTIGUOUS:
+        return chance_of(events, strategy, last) == instant
+    return strategy == SKIP_ANY or not lost
 
 
 @borrowing(types.boolean(EVENTS, types.int64, types.int64, types.int64, types.boolean))
@@ -390,42 +391,30 @@ def stays_possible(events: Events, strategy: int, last: int, instant: int, relev
     return strategy == SKIP_ANY or not relevant
 
 
-# What a run may do where steps are reached by different strategies: take a further event or begin the next component at
-# an instant; and could it do so at all, then or later?
-MAY_TAKE, MAY_BEGIN, COULD_TAKE, COULD_BEGIN = 1, 2, 4, 8
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, *(types.int64,) * 3))
+def could_repeat(query: Query, graph: Graph, runs: Runs, slot: int, last: int, instant: int) -> bool:
+    """Could a run, where steps are reached by different strategies, begin a further round at an instant or later?"""
+    reached, lost = runs.rows[slot, REACHED], runs.rows[slot, CLOSED] & LOST_NEXT != 0
+    for edge in range(graph.states[reached, EDGES_FROM], graph.states[reached, EDGES_TO]):
+        strategy = graph.edges[edge, REACHED_BY]
+        if graph.edges[edge, FURTHER] == 1 and stays_possible(query.events, strategy, last, instant - 1, lost):
+            return True
+    return False
 
 
-@borrowing(types.int64(QUERY, RUNS, types.int64, types.int64))
-def ways_on(query: Query, runs: Runs, slot: int, instant: int) -> int:
-    """What a run of a sequence may do at an instant, by the strategies of the steps before it."""
-    events, program, rows = query.events, query.program, runs.rows
-    place = rows[slot, REACHED]
-    last = rows[slot, runs.at + program.place[place, LAST_AT]]
-    ways = 0
-    group_open = program.place[place, KLEENE] == 1 and rows[slot, CLOSED] & TAKES_NO_MORE == 0
-    if group_open and stays_possible(events, program.place[place, TAKEN_BY], last, instant - 1, False):
-        ways |= COULD_TAKE
-        if may_reach(events, program.place[place, TAKEN_BY], last, instant):
-            ways |= MAY_TAKE
-    if place + 1 < program.places and rows[slot, CLOSED] & 1 == 1:
-        ways |= COULD_BEGIN
-        if may_reach(events, program.place[place + 1, BEGUN_BY], last, instant):
-            ways |= MAY_BEGIN
-    return ways
-
-
-@borrowing(types.boolean(QUERY, RUNS, types.int64, types.int64, types.int64, types.boolean))
-def may_go_on(query: Query, runs: Runs, slot: int, instant: int, ways: int, relevant: bool) -> bool:
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, *(types.int64,) * 3, types.boolean))
+def may_go_on(query: Query, graph: Graph, runs: Runs, slot: int, last: int, instant: int, relevant: bool) -> bool:
     """Notes what a run can still do after an instant, which held an event that is `relevant`; can it do anything?"""
-    events, program, rows = query.events, query.program, runs.rows
-    place = rows[slot, REACHED]
-    last = rows[slot, runs.at + program.place[place, LAST_AT]]
-    takes = ways & COULD_TAKE != 0
-    takes = takes and stays_possible(events, program.place[place, TAKEN_BY], last, instant, relevant)
-    begins = ways & COULD_BEGIN != 0
-    begins = begins and stays_possible(events, program.place[place + 1, BEGUN_BY], last, instant, relevant)
-    rows[slot, CLOSED] = (1 if begins else 0) | (0 if takes else TAKES_NO_MORE)
-    return takes or begins
+    reached, rows = runs.rows[slot, REACHED], runs.rows
+    if relevant:
+        rows[slot, CLOSED] |= LOST_NEXT
+    lost = rows[slot, CLOSED] & LOST_NEXT != 0
+    for edge in range(graph.states[reached, EDGES_FROM], graph.states[reached, EDGES_TO]):
+        if rows[slot, CLOSED] & 1 == 0 and graph.edges[edge, CLOSED_FIRST] == 1:
+            continue
+        if stays_possible(query.events, graph.edges[edge, REACHED_BY], last, instant, lost):
+            return True
+    return False
 
 
 @borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
@@ -445,7 +434,10 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
         if chance != events.facts[INSTANT, low]:
             return bool(chance > events.facts[INSTANT, low])
     mixed = program.strategy == MIXED and not blank
-    ways = ways_on(query, runs, slot, events.facts[INSTANT, low]) if mixed else MAY_TAKE | MAY_BEGIN
+    instant, last, lost, repeats = events.facts[INSTANT, low], -1, False, False
+    if mixed:
+        last = rows[slot, at + program.place[graph.states[reached, FILLED], LAST_AT]]
+        lost, repeats = rows[slot, CLOSED] & LOST_NEXT != 0, could_repeat(query, graph, runs, slot, last, instant)
     begun = continued = over = False
     for event in range(low, high):
         firsts = events.facts[BEGINS, event] & graph.states[reached, BEGINNING]
@@ -465,7 +457,9 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
         for edge in range(graph.states[reached, EDGES_FROM], graph.states[reached, EDGES_TO]):
             place, begins = graph.edges[edge, FILLS], graph.edges[edge, FIRST] == 1
             further = graph.edges[edge, FURTHER] == 1
-            if (firsts if begins else others) & (1 << place) == 0 or ways & (MAY_TAKE if further else MAY_BEGIN) == 0:
+            if (firsts if begins else others) & (1 << place) == 0:
+                continue
+            if mixed and not may_reach(events, graph.edges[edge, REACHED_BY], last, instant, lost):
                 continue
             if rows[slot, CLOSED] & 1 == 0 and graph.edges[edge, CLOSED_FIRST] == 1:
                 continue
@@ -480,8 +474,7 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
                 begun, continued = begun or not further, continued or further
                 spawn(query, graph, runs, books, slot, edge, event, horizon)
     if mixed:
-        relevant = continued if ways & COULD_TAKE != 0 else begun
-        return may_go_on(query, runs, slot, events.facts[INSTANT, low], ways, relevant) and not over
+        return may_go_on(query, graph, runs, slot, last, instant, continued if repeats else begun) and not over
     if blank or program.strategy == SKIP_ANY:
         return not over
     # A repeated part that is open goes on until an event fills a further round of it.

@@ -12,7 +12,7 @@ from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import Events, lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_states_program
+from cepheid.engine.program.compile import Automata, CompiledProgram, compile_program, compile_states_program
 from cepheid.engine.program.graph import Graph, sequence_graph
 from cepheid.engine.program.tables import KEYS_FROM
 from cepheid.engine.search.runs.by_value import Waits, make_waits
@@ -21,7 +21,7 @@ from cepheid.engine.search.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUF
 from cepheid.engine.search.runs.scan import Machine
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import States, compile_states
+from cepheid.plan.states import States, compile_states, every_beginning
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,13 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
     return _prepared(plan, events, compiled, sequence_graph(compiled.program))
 
 
-def prepare_states(plan: Plan, events: EventTable) -> Prepared:
+def prepare_states(plan: Plan, events: EventTable, which: Automata = "states") -> Prepared:
     """The same for a pattern that is an expression, by its states."""
     automaton = compile_states(plan.bound)
     assert isinstance(automaton, States)
-    return _prepared(plan, events, *compile_states_program(plan.bound, automaton))
+    if which != "states":
+        automaton = every_beginning(automaton, refused=which != "beginnings")
+    return _prepared(plan, events, *compile_states_program(plan.bound, automaton, which))
 
 
 def _prepared(plan: Plan, events: EventTable, compiled: CompiledProgram, graph: Graph) -> Prepared:

@@ -15,8 +15,8 @@ from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.kernels.windows import in_window
-from cepheid.engine.program.graph import BEGINNING, GRAPH, TAKING, Graph
-from cepheid.engine.program.tables import BEGUN_BY, CONTIGUOUS, KLEENE, MERGEABLE, MIXED, PROGRAM, TAKEN_BY, Program
+from cepheid.engine.program.graph import BEGINNING, GRAPH, HURRIED, TAKING, Graph
+from cepheid.engine.program.tables import MERGEABLE, PROGRAM, Program
 from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, KNOWN, LATEST, MATCHES, Rows, collect, larger
 from cepheid.engine.search.runs.by_value import (
     BY_VALUE,
@@ -221,7 +221,7 @@ def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
     while size < len(runs.entry):
         size *= 2
     chains = np.full(size, -1, np.int64)
-    for place in range(program.places):
+    for place in range(len(lists.ends)):
         if program.place[place, MERGEABLE] == 1:
             slot = lists.ends[place, HEAD]
             while slot >= 0:
@@ -294,15 +294,6 @@ def close_instant(
         state[OVERFLOW] = RUNS_REACHED
 
 
-@borrowing(types.boolean(PROGRAM, types.int64))
-def is_hurried(program: Program, place: int) -> bool:
-    """Do runs that have filled a place end with the next instant, whatever it holds, if they cannot go on there?"""
-    if program.strategy != MIXED or place < 0:
-        return program.strategy == CONTIGUOUS
-    taking = program.place[place, KLEENE] == 1 and program.place[place, TAKEN_BY] < CONTIGUOUS
-    return not taking and (place + 1 == program.places or program.place[place + 1, BEGUN_BY] >= CONTIGUOUS)
-
-
 @borrowing(types.void(QUERY, RUNS, BOOKS, LISTS, INT64S, types.int64), inline=True)
 def open_instant(query: Query, runs: Runs, books: Books, lists: Lists, cursor: Int64s, low: int) -> None:
     """What there is to do before runs see the events of an instant."""
@@ -330,7 +321,7 @@ def show_instant(query: Query, graph: Graph, runs: Runs, books: Books, lists: Li
     while room and reached < len(lists.ends):
         # Only contiguity looks at runs that no event of this instant can move.
         wanted = (bits & graph.states[reached, TAKING]) | (firsts & graph.states[reached, BEGINNING]) != 0
-        wanted = wanted or is_hurried(query.program, reached)
+        wanted = wanted or graph.states[reached, HURRIED] == 1
         while slot >= 0 and wanted:
             following = runs.rows[slot, NEXT]
             lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
