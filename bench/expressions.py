@@ -23,8 +23,12 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "alternatives": ("SEQ(A a, B b, D d)", "SEQ(A a, (B b | C c), D d)"),
     "optional": ("SEQ(A a, B b, D d)", "SEQ(A a, B? b, D d)"),
     "rounds": ("SEQ(A+ a[])", "(A a, B b)+", "SEQ(B{2,5} b[])"),
+    "by value": ("SEQ(A a, B b, D d)", "SEQ(A a, (B b | C c), D d)"),
+    "dense": ("SEQ(A a, B b, D d)", "SEQ(A a, (B b | C c), D d)"),
     "many linear ones": ("SEQ(A a, B b, C c)", "SEQ((A a, B b){1,20}, C c)", "SEQ(AND(A a, B b, C c, D d), E e)"),
 }
+# Conditions and window, where they are not [id] and 600: an equality instead of a key, and everything with everything.
+CLAUSES = {"by value": ("a.id = d.id", 600), "dense": ("", 60)}
 
 
 def stream(count: int) -> pa.Table:
@@ -45,6 +49,7 @@ def main(count: int) -> None:
     """Prints a block for each comparison and strategy."""
     table = stream(count)
     for name, (sequence, *expressions) in BLOCKS.items():
+        condition, window = CLAUSES.get(name, ("[id]", 600))
         for strategy in STRATEGIES:
             print(f"{name}, {strategy}")
             runs = [(sequence, "auto")]
@@ -52,7 +57,7 @@ def main(count: int) -> None:
             best: dict[tuple[str, str], tuple[float, int]] = {}
             for _ in range(ROUNDS):
                 for run in [run for run in runs if run not in best or best[run][1] >= 0]:
-                    text = f"PATTERN {run[0]} WHERE {strategy} {{ [id] }} WITHIN 600"
+                    text = f"PATTERN {run[0]} WHERE {strategy} {{ {condition} }} WITHIN {window}"
                     try:
                         taken = seconds(table, text, run[1])
                     except CepheidError:

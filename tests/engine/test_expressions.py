@@ -69,6 +69,53 @@ def test_states_agree_with_the_reference(query: str, stream: str) -> None:
     assert sorted(map(str, found)) == sorted(map(str, expected))
 
 
+@pytest.mark.parametrize(
+    ("query", "stream"),
+    [
+        ("PATTERN SEQ(A a, B+ b[] UNTIL b.x > a.x, C c)", "a1 b1 b0 d2 b1 c1"),
+        ("PATTERN SEQ(A a, B+ b[] UNTIL b.x > b[i-1].x) WHERE skip_till_next_match { }", "a1 b3 b2 b4 b1"),
+        ("PATTERN SEQ(A a, B+ b[] UNTIL sum(b[..i-1].x) > 2, C? c)", "a1 b1 b2 b1 c1 b1"),
+        (
+            "PATTERN SEQ((A a, B+ b[] UNTIL b.x > a.x)+, C c) WHERE skip_till_next_match { }",
+            "a1 b1 b2 b1 a3 b3 b2 b4 c1",
+        ),
+        (
+            "PATTERN SEQ(A a, (B+ b[] UNTIL b.x < b[1].x | C c), D d) WHERE partition_contiguity { }",
+            "a1 b2 b3 d1 a1 c1 d1",
+        ),
+        (
+            "PATTERN SEQ(A a, (B b | C c), D d) WHERE skip_till_next_match { } AND strict_contiguity(d)",
+            "a1 b1 d1 a2 c1 b1 d2",
+        ),
+        (
+            "PATTERN SEQ(A a, (B b, C c)+, D? d) WHERE { } AND strict_contiguity(c) AND skip_till_next_match(b[])",
+            "a1 b1 c1 b1 b2 c1 d1",
+        ),
+    ],
+)
+def test_what_follows_runs_agrees_with_the_reference(query: str, stream: str) -> None:
+    found, expected = (cepheid.match(events(stream), query, engine=name).to_pylist() for name in ("auto", "reference"))
+    assert expected
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN SEQ(A a, (B b | C c), D d)",
+        "PATTERN SEQ((A a, B b)+, D d) WHERE a.x <= d.x",
+        "PATTERN SEQ(A a, B* b[], C? c, D d) WHERE skip_till_next_match { }",
+    ],
+)
+def test_what_is_counted_is_not_listed(query: str) -> None:
+    table = events("a1 b1 c1 a1 b2 d1 d1")
+    listed = cepheid.match(table, query)
+    assert cepheid.match(table, query, output="count") == len(listed)
+    shared = cepheid.match(table, query, output="compressed")
+    assert shared.count == len(listed)
+    assert sorted(map(str, shared.all().to_pylist())) == sorted(map(str, listed.to_pylist()))
+
+
 def test_explain_says_who_runs_an_expression() -> None:
     def told(query: str) -> str:
         return str(cepheid.query(query).explain(events("a1 b1")))

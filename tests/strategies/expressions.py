@@ -29,10 +29,12 @@ def expression_queries(
     unbounded: bool = True,
     steps: bool = True,
     depth: int = 2,
+    looking_back: bool = True,
 ) -> s.QuerySyntax:
     """A checked query; `unbounded`: may parts of a group that is repeated be repeated without end themselves?
 
-    `depth`: how many groups, alternatives and orders may stand in each other.
+    `depth`: how many groups, alternatives and orders may stand in each other; `looking_back`: may UNTIL name other
+    events?
     """
     used: list[tuple[str, bool, bool]] = []  # variable, is it a list, is it negative
 
@@ -48,8 +50,13 @@ def expression_queries(
         many = quantifier not in ("", "?")
         used.append((variable, listed or many, False))
         gap = draw(st.sampled_from(("", "", "", "", " WITHIN 4", " AFTER 2", " AFTER 1 WITHIN 5")))
-        ends = many and not listed and draw(st.integers(0, 3)) == 0
-        until = f" UNTIL {variable}.{draw(st.sampled_from(('x > 1', 'y <= -2', 'z IS NULL')))}" if ends else ""
+        ends = many and draw(st.integers(0, 3)) == 0
+        tests = ["x > 1", "y <= -2", "z IS NULL"]
+        if ends and looking_back:
+            singles = [name for name, inside, negative in used[:-1] if not (inside or negative)]
+            tests += [f"x > {variable}[i-1].x", f"y < {variable}[1].y", f"x > count({variable}[..i-1])"]
+            tests += [f"x >= {name}.x" for name in singles]
+        until = f" UNTIL {variable}.{draw(st.sampled_from(tests))}" if ends else ""
         return f"{kind}{quantifier} {variable}{'[]' if many else ''}{gap}{until}"
 
     def part(depth: int, listed: bool, negation: bool = True) -> str:

@@ -105,6 +105,7 @@ CONDITIONS += [f"{{s}} ILIKE '{pattern}'" for pattern in ("A%", "%B", "ä%", "%S
 CONDITIONS += [
     f"{{s}} RLIKE '{pattern}'" for pattern in ("^a.b$", "[a-c]+$", "\\d{2}", "(a|b)*c", "(?i)A", "^$", "a.b", "\\s")
 ]
+CONDITIONS += ["{s} LIKE {s}", "like_pattern({s}, {s})", "ilike_pattern({s}, {s})", "NOT rlike_pattern({s}, {s})"]
 CONDITIONS += ["starts_with({s}, {s})", "ends_with({s}, 'b')", "contains({s}, {s})", "NOT {s} LIKE '%b'"]
 CONDITIONS += ["startswith({s}, 'a')", "array_contains(a.l, 5)", "array_contains(a.w, 'y')", "CAST({s} AS boolean)"]
 CONDITIONS += ["CAST({n} AS boolean)", "{u} - {u} < 5 minutes", "hour({u}) BETWEEN 8 AND 18", "{u} >= '2024-01-01'"]

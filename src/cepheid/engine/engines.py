@@ -15,6 +15,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import refusal
 from cepheid.language.printing import expression_text
+from cepheid.language.until import follows_runs
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.options import (
     ChainOptions,
@@ -77,6 +78,8 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         return "it is for patterns that are more than a sequence"
     if bound.given_up:
         return "OUTPUT PARTIAL follows runs, not patterns"
+    if follows_runs(bound.syntax):
+        return "UNTIL looks at what was taken so far"
     if _ends_across_partitions(bound):
         return "UNTIL looks at the events of a partition, and some are of every partition"
     unsure = _imprecise(bound, lossy) if imprecise else _unseen(bound) if lossy else None

@@ -49,6 +49,9 @@ def bind(
         raise located(error, text) from None
 
 
+_PATTERNS = {"like": "like_pattern", "ilike": "ilike_pattern", "rlike": "rlike_pattern", "regexp_like": "rlike_pattern"}
+
+
 class _Binder:
     """Carries the query, the schema and the text for error messages through the steps of binding."""
 
@@ -109,6 +112,9 @@ class _Binder:
                 return s.Call(function.lower(), (operand, wanted, s.Literal(kind.name)), span=node.span)
             case s.Call(function=function, arguments=(left, right)) if function.lower() == "mod":
                 return s.Arithmetic("%", left, right, span=node.span)
+            case s.Call(function=function, arguments=(_, pattern)) if function.lower() in _PATTERNS:
+                if not isinstance(pattern, s.Literal):  # of an event: it is another for each
+                    return replace(node, function=_PATTERNS[function.lower()])
         return node
 
     def is_collection(self, name: str) -> bool:

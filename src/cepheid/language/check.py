@@ -15,10 +15,11 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.partial import partial_problems
-from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, children, exposed, is_list, labels_of, walk
+from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, exposed, walk
 from cepheid.language.printing import expression_text
 from cepheid.language.step_strategies import step_problems
 from cepheid.language.totals import total_problems
+from cepheid.language.until import until_problems, with_pattern_of_ends
 
 RESULT_COLUMNS = frozenset({"match_start", "match_end", "probability", "confidence", "earliest", "latest"})
 _GROUP_ELEMENTS = frozenset({s.Element.ALL, s.Element.BEFORE})
@@ -33,7 +34,7 @@ def check(query: s.QuerySyntax, text: str | None = None) -> s.QuerySyntax:
     resolved = resolve(query)
     for problem in problems(resolved, text):
         raise problem
-    return resolved
+    return with_pattern_of_ends(resolved)
 
 
 def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
@@ -204,37 +205,19 @@ def _expression_pattern_problems(query: s.QuerySyntax, pattern: Pattern) -> Iter
 
 
 def _until_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
-    """What is wrong with the conditions that end groups: each is on the one event that ends it, by the group's name."""
-    groups = [node for node in walk(query.pattern) if is_list(node)] if query.pattern is not None else []
-    within = {
-        label for node in groups for part in children(node) if not isinstance(part, Single) for label in labels_of(part)
-    }
+    """What is wrong with the conditions that end groups."""
     known = [component.variable for component in query.components]
+    by_name = {component.variable: component for component in query.components}
     for component in query.components:
         if component.until is None:
             continue
-        name = component.variable
-        if name in within:
-            hint = "write it where the group is not part of another one"
-            yield "UNTIL inside a group that is repeated itself", component.until, "until-in-group", hint
         for node in s.walk(component.until):
             match node:
-                case s.Reference(variable=variable) if variable not in known:
+                case s.Reference(variable=variable) | s.Length(variable=variable) if variable not in known:
                     yield _unknown_variable(variable, known, node)
-                case s.Reference(variable=variable) | s.Length(variable=variable) if variable != name:
-                    hint = f"compare {name} with constants, and other events in WHERE"
-                    yield f"'{variable}' in what ends '{name}'", node, "until-of-several", hint
-                case s.Length() | s.Equivalence():
-                    hint = f"{name} is that event: write {name}.x"
-                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
-                case s.Reference(element=element) if element is not s.Element.SINGLE:
-                    hint = f"{name} is that event: write {name}.x"
-                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
-                case s.Call(function=function) if function.lower() in AGGREGATES:
-                    hint = f"{name} is that event: write {name}.x"
-                    yield "UNTIL is a condition on one event", node, "until-of-several", hint
                 case s.Call(function=function, arguments=arguments):
-                    yield from _call_problems(node, function, arguments, {}, False)
+                    yield from _call_problems(node, function, arguments, by_name, False)
+        yield from until_problems(query, component)
 
 
 def _type(component: s.Component) -> str:

@@ -24,6 +24,7 @@ from cepheid.language.partial_expressions import (
     partial_query,
 )
 from cepheid.language.pattern import Pattern, Repeat, Sequence, Single
+from cepheid.language.until import follows_runs
 from cepheid.language.ways import TooManyWaysError, awaited_sets
 
 COMPLETE = "complete"
@@ -129,7 +130,7 @@ def _needs_runs(query: s.QuerySyntax) -> bool:
     """Is what was given up more than what is followed by the absence of the next event?"""
     if query.selection is not None and query.selection.strategy in s.CONTIGUOUS:
         return True
-    if any(component.gap is not None for component in query.components):
+    if any(component.gap is not None for component in query.components) or follows_runs(query):
         return True
     if query.pattern is None:
         return False

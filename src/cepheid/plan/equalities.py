@@ -8,6 +8,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct, Phase
 from cepheid.language.schema import DataType
 from cepheid.plan.placement import begin_conjuncts, take_conjuncts
+from cepheid.plan.states import Edge
 
 # Values that have one representation each, so that equal ones have equal codes.
 _EVERY_ELEMENT = (s.Element.SINGLE, s.Element.CURRENT)
@@ -67,6 +68,26 @@ def take_links(bound: BoundQuery, place: int) -> list[Link]:
     if not bound.positives[place].kleene:
         return []
     return [link for c in take_conjuncts(bound, place) if (link := _link(bound, c, variable, True)) is not None]
+
+
+def edge_links(bound: BoundQuery, edge: Edge) -> list[tuple[str, s.Reference, str]]:
+    """The equalities that tell by value which event can take an edge of an expression's automaton.
+
+    Each is the attribute of that event, the known event, and the attribute of this.
+    """
+    found: list[tuple[str, s.Reference, str]] = []
+    for test in edge.tests:
+        match test.expression:
+            case s.Comparison(operator="=", left=s.Attribute(default=None) as left, right=s.Attribute() as right):
+                kinds = {bound.schema.type_of(side.name) for side in (left, right)}
+                alike = len(kinds) == 1 and not kinds & {None, DataType.LIST, DataType.OTHER}
+                for own, other in ((left, right), (right, left)) if alike and right.default is None else ():
+                    at_hand = own.of.variable == edge.variable and own.of.element in _EVERY_ELEMENT
+                    itself = other.of.variable == edge.variable
+                    earlier = not itself or other.of.element in (s.Element.PREVIOUS, s.Element.FIRST)
+                    if at_hand and earlier and not (itself and edge.first):
+                        found.append((own.name, other.of, other.name))
+    return found
 
 
 def _link(bound: BoundQuery, conjunct: Conjunct, variable: str, takes: bool) -> Link | None:

@@ -21,6 +21,7 @@ from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence
 from cepheid.language.printing import expression_text
 from cepheid.language.unchosen import TRUE, without_unchosen
 from cepheid.language.ways import Rest, Way, vanishes, ways
+from cepheid.plan.ends import about_end, end_of, is_end, with_ends
 from cepheid.plan.placement import decisive_branches, judged_by_branch, linked_negations
 
 MOST_STATES = 2000
@@ -125,9 +126,14 @@ def every_beginning(automaton: States, *, refused: bool) -> States:
     ends = tuple(replace(state, final=True, tests=()) for state in automaton.states[:-1])
     states = (*ends, automaton.start)
     if refused:
-        free = (tuple(replace(edge, passed=(), negated=()) for edge in state.edges) for state in states)
+        free = (tuple(_without_negated(edge) for edge in state.edges) for state in states)
         states = tuple(replace(state, edges=edges) for state, edges in zip(states, free, strict=True))
     return States(states)
+
+
+def _without_negated(edge: Edge) -> Edge:
+    ends = tuple((name, tests) for name, tests in edge.negated if is_end(name))
+    return replace(edge, passed=tuple(name for name in edge.passed if is_end(name)), negated=ends)
 
 
 _kept: dict[int, tuple[weakref.ref[BoundQuery], States | str]] = {}  # by the identity of the bound query
@@ -156,7 +162,7 @@ def compile_states(bound: BoundQuery) -> States | str:
     if kept is None or kept[0]() is not bound:
         number = id(bound)
         try:
-            found: States | str = _Builder(bound).build()
+            found: States | str = _Builder(with_ends(bound)).build()
         except UnsuitableError as error:
             found = str(error)
         kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), found
@@ -210,6 +216,7 @@ class _Builder:
         self.gaps = dict(bound.gaps)
         self.branch = decisive_branches(bound)[0]
         self.conjuncts = [c for c in bound.conjuncts if not c.variables & self.negative]
+        self.ends = {name: about_end(condition, name) for name, condition in bound.untils}
         self.noted = self.variables_that_matter()
 
     def variables_that_matter(self) -> frozenset[str]:
@@ -222,6 +229,8 @@ class _Builder:
         for _, parts in self.branch.negative:
             for part in parts:
                 found |= s.variables_of(part)
+        for name, condition in self.ends.items():
+            found |= {name} | s.variables_of(condition)
         for name, _, _ in self.bound.steps:  # the first event may be reached otherwise than the further ones
             if self.bound.reached_by(name, False) is not self.bound.reached_by(name, True):
                 found.add(name)
@@ -238,8 +247,6 @@ class _Builder:
         bound = self.bound
         if len(bound.components) > MOST_BITS:
             raise UnsuitableError(f"the pattern has more than {MOST_BITS} components")
-        if bound.untils:
-            raise UnsuitableError("UNTIL ends a group")
         if bound.may_lack:
             raise UnsuitableError("events may lack attributes that conditions compare")
         if judged_by_branch(decisive_branches(bound)):
@@ -247,7 +254,8 @@ class _Builder:
         linked = linked_negations(bound, self.branch)
         if any(linked[negation.component.variable] != number for number, negation in enumerate(bound.negations)):
             raise UnsuitableError("a condition ties negated components together")
-        if any(negation.after is None or negation.before is None for negation in bound.negations):
+        negations = [negation for negation in bound.negations if not is_end(negation.component.variable)]
+        if any(negation.after is None or negation.before is None for negation in negations):
             raise UnsuitableError("a negated component may stand at the edge of the pattern")
 
     def check_unchosen(self) -> None:
@@ -298,7 +306,10 @@ class _Builder:
         for configuration, way in fitting:
             left = {name for repeat in way.entered for name in labels_of(repeat)}
             here = configuration.here - left
-            seen.add((way.passed, here))
+            # Between two events of a group nothing may have come that ends it; a further round around it is another.
+            around = self.repeats[variable]
+            goes_on = variable in self.ends and key.last == variable and set(around) & way.entered == {around[-1]}
+            seen.add(((*way.passed, *([end_of(variable)] if goes_on else [])), here))
             now = here | ({variable} & self.noted if self.repeats[variable] else set())
             reached.add(Configuration(way.rest, frozenset(now)))
         if len(seen) > 1:
@@ -327,7 +338,10 @@ class _Builder:
             for edge in state.edges:
                 tests = self.edge_tests(state.key, edge)
                 negated = tuple(
-                    (name, self.killing(state.key, edge, name, future[edge.target])) for name in edge.passed
+                    (name, tests)
+                    for name in edge.passed
+                    for tests in [self.killing(state.key, edge, name, future[edge.target])]
+                    if tests is not None
                 )
                 edges.append(replace(edge, target=edge.target - 1, tests=tests, negated=negated))
             found.append(State(state.key, tuple(edges), state.final, self.closing_tests(state.key)))
@@ -425,8 +439,33 @@ class _Builder:
             found.append(Test(conjunct.expression, tuple(walked)))
         return tuple(found)
 
-    def killing(self, key: Key, edge: Edge, negated: str, future: frozenset[str]) -> Tests:
+    def ending(self, key: Key, edge: Edge) -> Tests | None:
+        """What an event must pass to end a group before an edge takes a further one; None: nothing ends it."""
+        condition = self.ends[edge.variable]
+        walked: list[str] = []
+        last: list[str] = []
+        for other, elements in _elements(condition, self.lists()).items():
+            if other in (edge.variable, end_of(edge.variable)):
+                continue  # what is read of the group itself is what it took so far
+            if other not in key.taken:
+                return None  # a condition that mentions what was not chosen says nothing
+            if not self.components[other].kleene or elements <= {s.Element.FIRST}:
+                continue
+            shared = self.shared(edge.variable, other)
+            if not shared and elements <= {s.Element.FIRST, s.Element.LAST, s.Element.ALL}:
+                continue  # a group that is closed
+            if not shared or elements - {s.Element.CURRENT, s.Element.SINGLE}:
+                raise UnsuitableError("UNTIL looks at each event of another group")
+            if other not in edge.here:
+                return None
+            self.check_one_each_round(other, shared)
+            last.append(other)
+        return (Test(_at_last(condition, frozenset(last)), tuple(walked)),)
+
+    def killing(self, key: Key, edge: Edge, negated: str, future: frozenset[str]) -> Tests | None:
         """What an event of a negated component must pass to kill a run that takes an edge past it."""
+        if is_end(negated):
+            return self.ending(key, edge)
         taken = key.taken | {edge.variable}
         here = edge.here | {edge.variable}
         found: list[Test] = []

@@ -48,9 +48,9 @@ DEFINITIONS_AND_FUNCTIONS = Section(
             "not-constant",
             "Patterns, units and types of functions are written into the query, so that they can be checked before it runs.",
             Example(
-                "PATTERN SEQ(Stock a, Stock b) WHERE a.name LIKE b.name",
-                "line 1, column 49: argument 2 of like() must be a constant",
-                "                                                ^^^^^^ it is written like(s, pattern)",
+                "PATTERN SEQ(Stock a, Stock b) WHERE regexp_extract(a.name, b.name) = 'x'",
+                "line 1, column 60: argument 2 of regexp_extract() must be a constant",
+                "                                                           ^^^^^^ it is written regexp_extract(s, regex, group)",
             ),
         ),
         Kind(

@@ -238,25 +238,16 @@ THE_PATTERN = Section(
         ),
         Kind(
             "until-of-several",
-            "UNTIL is a condition on the event that ends the group, which goes by the group's name.",
+            "UNTIL is a condition on the event at hand, which goes by the group's name, and on what was taken before it.",
             Example(
-                "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.price > a.price)",
-                "line 1, column 51: 'a' in what ends 'b'",
-                "                                                  ^ compare b with constants, and other events in WHERE",
+                "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.price > c.price, Stock c)",
+                "line 1, column 51: 'c' has not come where UNTIL looks at it",
+                "                                                  ^ name events that stand before b in the pattern",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.LEN = 3)",
-                "line 1, column 41: UNTIL is a condition on one event",
-                "                                        ^^^^^ b is that event: write b.x",
-            ),
-        ),
-        Kind(
-            "until-in-group",
-            "UNTIL cannot stand inside of a group that has rounds of its own.",
-            Example(
-                "PATTERN SEQ((Login a, Payment+ b[] UNTIL b.price > 3)+, Stock c)",
-                "line 1, column 42: UNTIL inside a group that is repeated itself",
-                "                                         ^^^^^^^^^^^ write it where the group is not part of another one",
+                "line 1, column 41: 'b' is not closed where UNTIL looks at it",
+                "                                        ^^^^^ write count(b[..i-1]) for how many it has so far",
             ),
         ),
         Kind(

@@ -18,6 +18,7 @@ from cepheid.engine.data.columns import INT64_ROWS
 from cepheid.engine.program.tables import BEGIN, BEGUN_BY, CLOSE, CONTIGUOUS, KLEENE, TAKE, TAKEN_BY, Program
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.ends import is_end
 from cepheid.plan.states import States
 
 Rows = npt.NDArray[np.int64]
@@ -28,12 +29,16 @@ class Graph(NamedTuple):
 
     states: Rows
     edges: Rows
-    passed: Rows  # negated components that an edge passes: the component, and the moment of what kills
+    passed: (
+        Rows  # what must not lie before an edge: the negated component, the moment of what kills, does it end a group?
+    )
     widest: int  # the most edges of a state
 
 
 GRAPH = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, types.int64), Graph)
 
+# Columns of `passed`: the negated component, the moment of what kills, and does it end a group?
+NEGATED, KILLS_AT, ENDS = range(3)
 # Columns of `states`: the place filled last; its edges, from : to; can a match end here; the moment of what must hold
 # then, and for a group to close (-1: nothing); has it an edge to a further round; as bit masks, the places that a first
 # and that a further event can fill; and do runs end with the next instant, whatever it holds, if they cannot go on?
@@ -67,12 +72,14 @@ def expression_graph(automaton: States, bound: BoundQuery, strategies: Mapping[s
     moment = 3 * len(bound.positives) + len(negated)
     edges: list[list[tuple[int, ...]]] = []
     closing: list[int] = []
-    passed: list[tuple[int, int]] = []
+    passed: list[tuple[int, int, int]] = []
     for state in automaton.states:
         own: list[tuple[int, ...]] = []
         for edge in state.edges:
             begun = len(passed)
-            passed += [(negated[name], moment + 1 + number) for number, (name, _) in enumerate(edge.negated)]
+            passed += [
+                (negated[name], moment + 1 + number, is_end(name)) for number, (name, _) in enumerate(edge.negated)
+            ]
             fills, by = place_of[edge.variable], strategies[edge.reached_by]
             own.append((fills, edge.target, edge.first, edge.further, 0, moment, begun, len(passed), by))
             moment += 1 + len(edge.negated)
@@ -88,7 +95,7 @@ def make_graph(
     edges: Sequence[Sequence[tuple[int, ...]]],
     final: Sequence[bool],
     closing: Sequence[int],
-    passed: Sequence[tuple[int, int]],
+    passed: Sequence[tuple[int, int, int]],
 ) -> Graph:
     """The tables of an automaton whose last state is the one before the first event."""
     starts = [0, *accumulate(len(own) for own in edges)]
@@ -114,6 +121,6 @@ def make_graph(
     return Graph(
         np.array(states, np.int64).reshape(-1, 9),
         np.array(every, np.int64).reshape(-1, 9),
-        np.array(passed, np.int64).reshape(-1, 2),
+        np.array(passed, np.int64).reshape(-1, 3),
         max(len(own) for own in edges),
     )

@@ -10,7 +10,7 @@ from itertools import permutations, product
 from typing import Any
 
 from cepheid.engine.reference import missing
-from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, NEXT, Chances, Search
+from cepheid.engine.reference.precise import ENDING, MAX_MATCHES, MAX_RUNS, NEXT, Chances, Search, about_ending
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream
 from cepheid.engine.reference.values import Row
 from cepheid.engine.worth.losses import linear_model
@@ -63,8 +63,8 @@ def find_given_up(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
     taken_by_runs: dict[tuple[tuple[str, int], ...], list[tuple[Judged, tuple[int, ...]]]] = {}
     for patterns, taken in search.runs():
         for judged in patterns:
-            names = [step.variable for step in judged.positive[: len(taken)]]
-            taken_by_runs.setdefault(tuple(zip(names, taken, strict=True)), []).append((judged, taken))
+            begun = (step.variable for step in judged.positive[: len(taken)])
+            taken_by_runs.setdefault(tuple(zip(begun, taken, strict=True)), []).append((judged, taken))
     went_on = {key[:-1] for key in taken_by_runs}
     waiting, found = set(bound.syntax.output.waiting or ()), []
     for key, runs in taken_by_runs.items():
@@ -339,12 +339,46 @@ class ExpansionSearch:
             passed = self.stream.times[event] - self.stream.times[taken[-1]]
             if passed < (gap.after or 0) or (gap.within is not None and passed >= gap.within):
                 return False
-        own = [each for each, other in zip(taken, judged.positive, strict=False) if other.variable == step.variable]
-        if own and self.search.ended(step.variable, pseudo, own[0], event):
+        if self.ended(judged, taken, event):
             return False
         binding = self.binding(judged, (*taken, event))
         condition = self.search.evaluator.condition
         return all(condition(expression, binding, at) for expression, at in judged.tests.get(place, ()))
+
+    def ended(self, judged: Judged, taken: tuple[int, ...], event: int) -> bool:
+        """Does UNTIL end the group that an event would be taken by, at or before that event?
+
+        It does where some event of the partition, of any type, that comes after the first one of the group in its round
+        passes the condition with what was taken before it. A condition that mentions what was not taken says nothing.
+        """
+        step, instants = judged.positive[len(taken)], self.stream.instants
+        condition = dict(self.bound.untils).get(step.variable)
+        own = [
+            each
+            for each, other in zip(taken, judged.positive, strict=False)
+            if other.variable == step.variable and other.rounds[:-1] == step.rounds[:-1]
+        ]
+        if condition is None or not own:
+            return False
+        condition, pseudo = about_ending(condition, step.variable), tuple((each,) for each in taken)
+        for other in range(len(self.stream)):
+            if not instants[own[0]] < instants[other] <= instants[event]:
+                continue
+            if not self.search.equivalent(pseudo, s.Component(ENDING), other):
+                continue
+            before = tuple(each for each in taken if instants[each] < instants[other])
+            binding: dict[str, Any] = {**self.binding(judged, before), ENDING: [self.stream.rows[other]]}
+            at = {step.variable: len(binding[step.variable])}
+            for name, element in _mentions(condition):
+                of_a_round = element in (s.Element.SINGLE, s.Element.CURRENT) and name not in (step.variable, ENDING)
+                if of_a_round and self.by_name[name].kleene:
+                    taken_so_far = [place for place in self.places(judged, name) if place < len(before)]
+                    here = [n for n, p in enumerate(taken_so_far) if of_one_round([judged.positive[p], step])]
+                    at[name] = here[-1] if here else -1
+            known = all(name in binding and at.get(name, 0) >= 0 for name, _ in _mentions(condition))
+            if known and self.search.evaluator.condition(condition, binding, at):
+                return True
+        return False
 
     def binding(self, judged: Judged, taken: tuple[int, ...]) -> dict[str, Sequence[Row]]:
         """The rows behind the chosen events, by variable."""

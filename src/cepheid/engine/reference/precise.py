@@ -19,7 +19,7 @@ from cepheid.language.missing import without_missing
 MAX_MATCHES = 200_000
 MAX_RUNS = 2_000_000
 NEXT = s.Strategy.SKIP_TILL_NEXT
-_ENDING = "the event that ends a group"
+ENDING = "the event that ends a group"
 
 
 def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
@@ -145,12 +145,12 @@ class Search:
         condition = dict(self.bound.untils).get(variable)
         if condition is None:
             return False
-        condition, ending = _about_ending(condition), s.Component(_ENDING)
+        condition, ending = about_ending(condition, variable), s.Component(ENDING)
         instants = self.stream.instants
         return any(
             instants[first] < instants[other] <= instants[event]
             and self.equivalent(groups, ending, other)
-            and self.evaluator.condition(condition, {_ENDING: [self.stream.rows[other]]}, {})
+            and self.evaluator.condition(condition, {ENDING: [self.stream.rows[other]]}, {})
             for other in range(len(self.stream))
         )
 
@@ -354,6 +354,8 @@ class Chances:
         return contiguous.get(strategy, True)
 
 
-def _about_ending(node: s.Expression) -> s.Expression:
-    """UNTIL's condition as one on an event that is none of the group: whatever the group's own is declared as."""
-    return s.Reference(_ENDING) if isinstance(node, s.Reference) else s.rebuild(node, _about_ending)
+def about_ending(node: s.Expression, variable: str) -> s.Expression:
+    """UNTIL's condition on the event at hand, which is none of the group: whatever the group's own is declared as."""
+    if isinstance(node, s.Reference) and node.variable == variable:
+        return s.Reference(ENDING) if node.element in (s.Element.SINGLE, s.Element.CURRENT) else node
+    return s.rebuild(node, lambda inner: about_ending(inner, variable))

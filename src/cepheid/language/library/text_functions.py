@@ -319,6 +319,24 @@ def _rlike(text: str, pattern: str) -> Any:
     return _one(pc.match_substring_regex, text, pattern)
 
 
+def _by_pattern(name: str, call: Any, wrong: Any, written: str) -> Function:
+    """The same with a pattern that is a value, of this event or another one; NULL where it is no pattern."""
+
+    def tested(text: str, pattern: str) -> Any:
+        return None if wrong((pattern,)) is not None else call(text, pattern)
+
+    return Function(
+        f"{name}_pattern",
+        tested,
+        2,
+        2,
+        STRING,
+        _BOOL,
+        shown=f"{name}_pattern(s, t)",
+        says=f"the same with the pattern in a column: also `a.s {written} b.t`; NULL where t is no pattern",
+    )
+
+
 def _regexes(*names: str) -> tuple[Function, ...]:
     told = "a part of the text fits the regular expression (RE2); also written `s RLIKE '...'`"
     return tuple(
@@ -384,6 +402,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ascii=lambda F, text, pattern: F.lower(text).like(pattern.lower()),
     ),
     *_regexes("rlike", "regexp_like"),
+    _by_pattern("like", like, _wrong_like, "LIKE"),
+    _by_pattern("ilike", ilike, _wrong_like, "ILIKE"),
+    _by_pattern("rlike", _rlike, _wrong_regex, "RLIKE"),
     Function(
         "regexp_extract",
         _extract,

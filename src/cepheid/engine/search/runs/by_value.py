@@ -1,6 +1,7 @@
 """Runs by the values that they wait for: an event is shown only to those that an equality lets take it.
 
-A run that has filled a place waits for the first event of the next component and, in a Kleene group, for a further one.
+A run that has filled a place waits for the first event of the next component and, in a Kleene group, for a further one;
+in a pattern that is an expression, for the events of the edges of its state, of which two at most are told apart.
 Where an equality says which value that event must have (`a.id = b[i].id`, `b[i].id = b[i-1].ref`), runs with one value
 hang on one chain. Under skip_till_next_match and skip_till_any_match a run that fails the equality is not changed by an
 event, so nothing is lost by not looking at it.
@@ -25,15 +26,17 @@ from cepheid.engine.program.tables import FIRST_AT, LAST_AT
 from cepheid.engine.search.runs.moves import RUNS, Runs
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
-from cepheid.plan.equalities import Link, begin_links, take_links
+from cepheid.plan.equalities import begin_links, edge_links, take_links
+from cepheid.plan.states import States
 
 Rows = npt.NDArray[np.int64]
 
-# Rows of `waits` are 2 * place + TAKING (a further event of the group) or BEGINNING (the first one of the next
-# component); columns: is there such a move at all, the slot of the event that says which value (-1: any value will
-# do), the rows of `codes` of that event and of the one that is waited for, and where the chains begin in `heads`.
+# Rows of `waits` are 2 * state + TAKING (a further event of the group) or BEGINNING (the first one of the next
+# component), in an expression the first and the second edge; columns: is there such a move at all, the slot of the
+# event that says which value (-1: any value will do), the rows of `codes` of that event and of the one that is waited
+# for, where the chains begin in `heads`, and, as bit masks, the places that a further and a first event would fill.
 TAKING, BEGINNING = range(2)
-POSSIBLE, KNOWN_AT, KNOWN_CODES, SOUGHT_CODES, HEADS_FROM = range(5)
+POSSIBLE, KNOWN_AT, KNOWN_CODES, SOUGHT_CODES, HEADS_FROM, TAKEN_BITS, BEGUN_BITS = range(7)
 # Columns of `of_run`: for each move the previous and the next run of its chain, and the chain (-1: none); then the
 # instant at which the run was last found, so that no run is shown an instant twice.
 BEFORE, BEHIND, CHAIN = range(3)
@@ -70,21 +73,65 @@ def make_waits(
     """What the runs of a query wait for: at each place the most selective equality, if it leaves out enough."""
     served = frozenset(indexed)
     places = len(bound.positives)
-    waits = np.zeros((2 * places if served else 0, 5), np.int64)
-    codes: list[Int64s] = []
-    chains = 0
-    for row in range(len(waits)):
+    moves: list[_Move | None] = []
+    for row in range(2 * places if served else 0):
         place, move = divmod(row, 2)
         target = place + move
-        waits[row, POSSIBLE] = target < places if move == BEGINNING else bound.positives[place].kleene
-        waits[row, KNOWN_AT] = -1
-        if not waits[row, POSSIBLE]:
+        if not (target < places if move == BEGINNING else bound.positives[place].kleene):
+            moves.append(None)
             continue
         links = (begin_links if move == BEGINNING else take_links)(bound, target)
-        found = _best([link for link in links if link.conjunct in served], bound, compiled, columns, mask, target)
+        bits = (1 << target, 0) if move == TAKING else (0, 1 << target)
+        own = [(link.sought, link.known, link.attribute) for link in links if link.conjunct in served]
+        moves.append((*bits, target, own))
+    return _waits(moves, bound, compiled, columns, mask)
+
+
+def make_state_waits(
+    bound: BoundQuery, automaton: States, compiled: CompiledProgram, columns: Columns, mask: Int64s
+) -> Waits:
+    """The same for the states of an expression: where two edges at most leave a state, each by its equality."""
+    moves: list[_Move | None] = []
+    for state in automaton.states[:-1]:
+        own: list[_Move | None] = []
+        for edge in state.edges:
+            place = bound.place_of[edge.variable]
+            bits = (0, 1 << place) if edge.first else (1 << place, 0)
+            own.append((*bits, place, edge_links(bound, edge)))
+        if len(own) > 2:  # all together, by any value
+            own = [(_either(move[0] for move in own if move), _either(move[1] for move in own if move), 0, [])]
+        moves += [*own, *[None] * (2 - len(own))]
+    return _waits(moves, bound, compiled, columns, mask)
+
+
+def _either(masks: Iterable[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found
+
+
+# What a run may do next: the places that a further and that a first event would fill, as bit masks; the place of that
+# event; and equalities, by the attribute of that event, the known one, and the attribute of this.
+_Move = tuple[int, int, int, Sequence[tuple[str, s.Reference, str]]]
+
+
+def _waits(
+    moves: Sequence[_Move | None], bound: BoundQuery, compiled: CompiledProgram, columns: Columns, mask: Int64s
+) -> Waits:
+    waits = np.zeros((len(moves), 7), np.int64)
+    codes: list[Int64s] = []
+    chains = 0
+    for row, move in enumerate(moves):
+        waits[row, KNOWN_AT] = -1
+        if move is None:
+            continue
+        taken, begun, target, links = move
+        waits[row] = 1, -1, 0, 0, 0, taken, begun
+        found = _best(links, bound, compiled, columns, mask, target)
         if found is not None:
             known_at, sought, known = found
-            waits[row] = 1, known_at, len(codes), len(codes) + 1, chains
+            waits[row] = 1, known_at, len(codes), len(codes) + 1, chains, taken, begun
             codes += [known, sought]
             chains += int(max(known.max(initial=NO_CODE), sought.max(initial=NO_CODE))) + 1
     if not codes:
@@ -93,18 +140,23 @@ def make_waits(
 
 
 def _best(
-    links: Sequence[Link], bound: BoundQuery, compiled: CompiledProgram, columns: Columns, mask: Int64s, target: int
+    links: Sequence[tuple[str, s.Reference, str]],
+    bound: BoundQuery,
+    compiled: CompiledProgram,
+    columns: Columns,
+    mask: Int64s,
+    target: int,
 ) -> tuple[int, Int64s, Int64s] | None:
     """The slot of the known event and the codes of the equalities with it that leave out most."""
-    by_slot: dict[tuple[int, int], list[Link]] = {}
-    for link in links:
-        place = bound.place_of[link.known.variable]
-        first = link.known.element is s.Element.FIRST
+    by_slot: dict[tuple[int, int], list[tuple[str, str]]] = {}
+    for sought_name, reference, known_name in links:
+        place = bound.place_of[reference.variable]
+        first = reference.element is s.Element.FIRST
         slot = int(compiled.program.place[place, FIRST_AT if first else LAST_AT])
-        by_slot.setdefault((slot, place), []).append(link)
+        by_slot.setdefault((slot, place), []).append((sought_name, known_name))
     best, least = None, WORTH_AN_INDEX
     for (slot, place), group in by_slot.items():
-        sought, known = link_codes(compiled.layout, columns, [(link.sought, link.attribute) for link in group])
+        sought, known = link_codes(compiled.layout, columns, group)
         share = _share(sought[(mask >> target) & 1 != 0], known[(mask >> place) & 1 != 0])
         if share <= least:
             best, least = (slot, sought, known), share
@@ -187,8 +239,8 @@ def runs_to_visit(events: Events, by_value: ByValue, place: int, low: int, high:
         if waits[row, POSSIBLE] == 0:
             continue
         for event in range(low, high):
-            bits = events.facts[MASK, event] if move == TAKING else events.facts[BEGINS, event]
-            if bits & (1 << (place + move)) == 0:
+            bits = events.facts[MASK, event] & waits[row, TAKEN_BITS]
+            if bits | (events.facts[BEGINS, event] & waits[row, BEGUN_BITS]) == 0:
                 continue
             if waits[row, KNOWN_AT] < 0:
                 return -1

@@ -17,26 +17,29 @@ from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S
 from cepheid.engine.data.layout import BEGINS, CHANCE, DUE, EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing, kernel
-from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, holds_for_every
+from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, agrees_on_codes, holds, holds_for_every
 from cepheid.engine.kernels.negation import BEFORE, BEHIND, killed_at, killed_in_every_branch, kills
 from cepheid.engine.kernels.query import QUERY, Query
 from cepheid.engine.kernels.registers import Registers, absorb
-from cepheid.engine.kernels.windows import in_window
+from cepheid.engine.kernels.windows import first_above, in_window
 from cepheid.engine.program.graph import (
     BEGINNING,
     CLOSED_FIRST,
     CLOSING,
     EDGES_FROM,
     EDGES_TO,
+    ENDS,
     FILLED,
     FILLS,
     FINAL,
     FIRST,
     FURTHER,
     GRAPH,
+    KILLS_AT,
     LEADS_TO,
     LOOPS,
     MOMENT,
+    NEGATED,
     PASSED_FROM,
     PASSED_TO,
     REACHED_BY,
@@ -277,11 +280,39 @@ def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, books: Boo
         for row in range(len(scratch.codes)):
             scratch.codes[row] = runs.rows[slot, FACTS + row]
     for passed in range(first, last):
-        negation = graph.passed[passed, 0]
+        negation = graph.passed[passed, NEGATED]
+        if graph.passed[passed, ENDS] == 1:
+            continue  # it was judged before the event was taken
         scratch.between[negation, BEFORE] = entries[entries[entry, LEFT], EVENT]
         scratch.between[negation, BEHIND] = entries[entry, EVENT]
-        if kills(query, negation, graph.passed[passed, 1], scratch, entries, entry):
+        if kills(query, negation, graph.passed[passed, KILLS_AT], scratch, entries, entry):
             return True
+    return False
+
+
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 3))
+def ended(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, edge: int, event: int) -> bool:
+    """Has something come since the last event of a run, or with this one, that ends its group (UNTIL)?"""
+    events, program, scratch, entry = query.events, query.program, books.scratch, runs.entry[slot]
+    facts = events.facts
+    for passed in range(graph.edges[edge, PASSED_FROM], graph.edges[edge, PASSED_TO]):
+        if graph.passed[passed, ENDS] == 0:
+            continue
+        load(runs, slot, scratch)
+        for row in range(len(scratch.codes)):
+            scratch.codes[row] = runs.rows[slot, FACTS + row]
+        negation = graph.passed[passed, NEGATED]
+        stack, size = query.absent.stacks[negation], query.absent.sizes[negation]
+        low = first_above(stack, 0, size, facts, INSTANT, facts[INSTANT, books.entries[entry, EVENT]])
+        high = first_above(stack, low, size, facts, INSTANT, facts[INSTANT, event])
+        for index in range(low, high):
+            other = stack[index]
+            if not agrees_on_codes(events, scratch.codes, other):
+                continue
+            scratch.at[len(scratch.at) - program.negatives + negation] = other
+            moment = graph.passed[passed, KILLS_AT]
+            if holds(program, query.columns, query.predicate, moment, scratch, books.entries, entry):
+                return True
     return False
 
 
@@ -471,6 +502,8 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
             else:
                 rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
             if passes(query, graph.edges[edge, MOMENT], runs, slot, books, entry):
+                if program.negatives > 0 and ended(query, graph, runs, books, slot, edge, event):
+                    continue
                 begun, continued = begun or not further, continued or further
                 spawn(query, graph, runs, books, slot, edge, event, horizon)
     if mixed:

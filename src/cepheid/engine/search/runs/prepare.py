@@ -15,11 +15,12 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import Automata, CompiledProgram, compile_program, compile_states_program
 from cepheid.engine.program.graph import Graph, sequence_graph
 from cepheid.engine.program.tables import KEYS_FROM
-from cepheid.engine.search.runs.by_value import Waits, make_waits
+from cepheid.engine.search.runs.by_value import Waits, make_state_waits, make_waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, split_place
 from cepheid.engine.search.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUFFERED, PEAK_RUNS, Widths
 from cepheid.engine.search.runs.scan import Machine
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.ends import with_ends
 from cepheid.plan.physical import Plan
 from cepheid.plan.states import States, compile_states, every_beginning
 
@@ -58,6 +59,7 @@ def prepare(plan: Plan, events: EventTable) -> Prepared:
 
 def prepare_states(plan: Plan, events: EventTable, which: Automata = "states") -> Prepared:
     """The same for a pattern that is an expression, by its states."""
+    plan = replace(plan, match=replace(plan.match, bound=with_ends(plan.bound)))
     automaton = compile_states(plan.bound)
     assert isinstance(automaton, States)
     if which != "states":
@@ -79,6 +81,11 @@ def _prepared(plan: Plan, events: EventTable, compiled: CompiledProgram, graph: 
 def waits_for_values(prepared: Prepared) -> Waits:
     """Which runs are found by value. Contiguity looks at all of them, and so do windows over several partitions."""
     plan, compiled = prepared.plan, prepared.compiled
+    bound = plan.bound
+    if bound.pattern is not None and prepared.events.ordered and not bound.contiguous and plan.push_predicates:
+        automaton = compile_states(bound)
+        assert isinstance(automaton, States)
+        return make_state_waits(bound, automaton, compiled, prepared.columns, prepared.candidates.mask)
     if not prepared.events.ordered:
         return make_waits(plan.bound, (), compiled, prepared.columns, prepared.candidates.mask)
     return make_waits(plan.bound, plan.match.indexed, compiled, prepared.columns, prepared.candidates.mask)

@@ -1,0 +1,55 @@
+"""UNTIL for runs: between two events of a group nothing may have come that ends it.
+
+While a run waits for the next event of a group, what it took does not change. So `B+ b[] UNTIL cond` says that between
+an event of the group and the next one, which is part of that stretch, no event passes the condition with what was taken
+so far. The event that would end the group is a negated component of any type, and edges that take a further event of
+the group say that it must not have come.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import replace
+
+from cepheid.language import syntax as s
+from cepheid.language.bound import BoundQuery
+
+_PREFIX = "the end of "
+_AT_HAND = (s.Element.SINGLE, s.Element.CURRENT)
+_kept: dict[int, tuple[weakref.ref[BoundQuery], BoundQuery]] = {}  # by the identity of the bound query
+
+
+def end_of(variable: str) -> str:
+    """The name of the event that ends a group; no variable of a query has a space in its name."""
+    return _PREFIX + variable
+
+
+def is_end(variable: str) -> bool:
+    """Is it the name of an event that ends a group?"""
+    return variable.startswith(_PREFIX)
+
+
+def with_ends(bound: BoundQuery) -> BoundQuery:
+    """The query with a negated component for each event that ends a group; the same object for the same query."""
+    if not bound.untils or any(is_end(component.variable) for component in bound.components):
+        return bound
+    kept = _kept.get(id(bound))
+    if kept is not None and kept[0]() is bound:
+        return kept[1]
+    ended = {variable for variable, _ in bound.untils}
+    components: list[s.Component] = []
+    for component in bound.components:
+        if component.variable in ended:  # in front of its group: behind the last one it would wait for the window's end
+            components.append(s.Component(end_of(component.variable), None, negative=True))
+        components.append(component)
+    changed = replace(bound, syntax=replace(bound.syntax, components=tuple(components)))
+    number = id(bound)
+    _kept[number] = weakref.ref(bound, lambda _: _kept.pop(number, None)), changed
+    return changed
+
+
+def about_end(node: s.Expression, variable: str) -> s.Expression:
+    """UNTIL's condition with the event at hand, which goes by the group's name, by a name of its own."""
+    if isinstance(node, s.Reference) and node.variable == variable and node.element in _AT_HAND:
+        return s.Reference(end_of(variable), span=node.span)
+    return s.rebuild(node, lambda inner: about_end(inner, variable))
