@@ -288,7 +288,14 @@ def test_too_many_digits_name_the_approximation(spark):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["PATTERN SEQ(A a, B b) WHERE [id] WITHIN 30", "PATTERN SEQ(A+ a[], B b) WITHIN 8"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 30",
+        "PATTERN SEQ(A+ a[], B b) WITHIN 8",
+        "PATTERN SEQ(A a, (B b | A? c, B d)) WITHIN 8",
+    ],
+)
 def test_matches_are_counted_and_kept_compressed(spark, text):
     table = skewed(120)
     df = spark.createDataFrame(table)

@@ -176,8 +176,7 @@ def _plain_reason(plan: Plan, engine: Engine, engines: Sequence[Engine]) -> str:
         if engine.name == "states":
             return "groups, alternatives and optional parts are states of one automaton"
         why = ENGINES["states"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
-        reason = f", since states cannot: {why}" if why is not None else ", which are few"
-        return f"the pattern is run as the linear ones that it stands for{reason}"
+        return f"the pattern is run as the linear ones that it stands for, since states cannot: {why}"
     why = ENGINES["sequence"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
     if engine.name == "sequence":
         return "a sequence of single events"

@@ -28,7 +28,7 @@ from cepheid.plan.options import (
     TreeOptions,
 )
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import compile_states, number_of_choices
+from cepheid.plan.states import compile_states
 from cepheid.plan.statistics import Statistics
 
 Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events be missing, are times imprecise
@@ -177,23 +177,6 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class Expanded:
-    """One search for each linear pattern: for few of them, of single events in any combination, nothing is faster.
-
-    Stacks take those, and find events by value where an equality says so; runs would look at all that wait.
-    """
-
-    few: int
-    many: float
-
-    def __call__(self, bound: BoundQuery, statistics: Statistics | None) -> float:
-        pattern = bound.pattern
-        if pattern is None or bound.has_kleene or bound.strategy is not s.Strategy.SKIP_TILL_ANY:
-            return self.many
-        return self.many / 4 if number_of_choices(pattern) <= self.few else self.many
-
-
-@dataclass(frozen=True)
 class Backwards:
     """Combinations of the one order that the engine has, so many times as dear each."""
 
@@ -274,7 +257,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("backtrack", NoOptions, precise, Backwards(100.0), "search.runs:run_backtracking", "automaton_text"),
         Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
         Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
-        Engine("expansion", ImpreciseOptions, expressions, Expanded(2, 1.0), "expansion:run"),
+        Engine("expansion", ImpreciseOptions, expressions, Fixed(1.0), "expansion:run"),
         Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run_states", "states_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),

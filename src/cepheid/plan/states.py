@@ -11,7 +11,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import factorial, prod
 from typing import TypeAlias
 
 from cepheid.language import syntax as s
@@ -168,24 +167,6 @@ def compile_states(bound: BoundQuery) -> States | str:
         kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), found
         _kept[number] = kept
     return kept[1]
-
-
-def number_of_choices(pattern: Pattern) -> int:
-    """How many linear patterns a pattern without repeated parts stands for.
-
-    >>> number_of_choices(Sequence((Single("a"), Choice((Single("b"), Single("c"))), Repeat(Single("d"), 0, 1))))
-    4
-    """
-    match pattern:
-        case Sequence(parts=parts):
-            return prod(map(number_of_choices, parts))
-        case AnyOrder(parts=parts):
-            return factorial(len(parts)) * prod(map(number_of_choices, parts))
-        case Choice(parts=parts):
-            return sum(map(number_of_choices, parts))
-        case Repeat(part=part, least=0):
-            return 1 + number_of_choices(part)
-    return 1
 
 
 def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:
