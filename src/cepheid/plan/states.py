@@ -103,7 +103,7 @@ class States:
         for state, name in zip((self.start, *self.states[:-1]), (names[-1], *names[:-1]), strict=True):
             label = name
             for edge in state.edges:
-                parts = [f"no {variable} since" for variable in edge.passed]
+                parts = ["not ended" if is_end(variable) else f"no {variable} since" for variable in edge.passed]
                 parts += [expression_text(test.expression) for test in edge.tests]
                 kind = "again" if edge.further else "take"
                 lines.append(f"{label:<8}{kind:<8} -> {names[edge.target]:<8}{' AND '.join(parts) or 'TRUE'}")
