@@ -53,6 +53,8 @@ def test_examples(engine: str, query: str, stream: str, found: list[tuple[object
 @pytest.mark.parametrize(
     ("query", "stream"),
     [
+        ("PATTERN SEQ(A a, (B+ b[], C c)+, !(D d)) WHERE d.x > a.x WITHIN 9", "a3 b1 c1 b1 c1 d3 a1 b1 c1 d4"),
+        ("PATTERN SEQ(!(D d), A a, (B b | C c)) WHERE skip_till_next_match { } WITHIN 3", "d1 a1 b1 d1 c1 a1 b1"),
         ("PATTERN SEQ((A a, B b){1,20}, C c) WHERE skip_till_next_match { a.x <= b.x }", "a1 b1 a2 b1 b3 c1 a1 b2 c1"),
         ("PATTERN SEQ(AND(A a, B b, C c, D d), E e) WHERE a.x < d.x", "d4 b1 c1 a3 e1 d2 e2"),
         ("PATTERN SEQ((A a, B+ b[])+, C c) WHERE skip_till_next_match { b[i].x >= b[i-1].x }", "a1 b1 b2 a1 b1 b3 c1"),

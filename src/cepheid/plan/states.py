@@ -90,6 +90,7 @@ class States:
     """The automaton of an expression. The last state is the one before the first event."""
 
     states: tuple[State, ...]
+    outside: tuple[tuple[str, Tests], ...] = ()  # negated components before or behind all else, and what passes to kill
 
     @property
     def start(self) -> State:
@@ -184,14 +185,28 @@ def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:
     return frozenset()
 
 
+def _without_edges(pattern: Pattern, negative: frozenset[str]) -> tuple[Pattern, frozenset[str]]:
+    """The pattern without the negated components that stand before or behind all its other parts, and these."""
+    if not isinstance(pattern, Sequence):
+        return pattern, frozenset()
+    parts = [*pattern.parts]
+    outside: list[str] = []
+    for at in (0, -1):
+        while parts and isinstance(part := parts[at], Single) and part.label in negative:
+            outside.append(part.label)
+            del parts[at]
+    return replace(pattern, parts=tuple(parts)), frozenset(outside)
+
+
 class _Builder:
     """Makes the states of a query's pattern, then puts its conditions on the edges."""
 
     def __init__(self, bound: BoundQuery) -> None:
         assert bound.pattern is not None
-        self.bound, self.pattern = bound, bound.pattern
+        self.bound = bound
         self.components = {component.variable: component for component in bound.components}
         self.negative = frozenset(name for name, component in self.components.items() if component.negative)
+        self.pattern, self.outside = _without_edges(bound.pattern, self.negative)
         self.next_match = bound.competes
         self.repeats: dict[str, tuple[Repeat, ...]] = dict(_repeats(self.pattern, ()))
         self.gaps = dict(bound.gaps)
@@ -235,9 +250,12 @@ class _Builder:
         linked = linked_negations(bound, self.branch)
         if any(linked[negation.component.variable] != number for number, negation in enumerate(bound.negations)):
             raise UnsuitableError("a condition ties negated components together")
-        negations = [negation for negation in bound.negations if not is_end(negation.component.variable)]
+        inside = self.outside | {end_of(name) for name in self.ends}
+        negations = [negation for negation in bound.negations if negation.component.variable not in inside]
         if any(negation.after is None or negation.before is None for negation in negations):
-            raise UnsuitableError("a negated component may stand at the edge of the pattern")
+            raise UnsuitableError("a negated component inside a part may stand at the edge of the pattern")
+        if self.outside and bound.given_up:
+            raise UnsuitableError("runs that are given up with a negated component at the edge of the pattern")
 
     def check_unchosen(self) -> None:
         """Conditions that say something of variables that were not chosen are written out for each linear pattern."""
@@ -326,7 +344,18 @@ class _Builder:
                 )
                 edges.append(replace(edge, target=edge.target - 1, tests=tests, negated=negated))
             found.append(State(state.key, tuple(edges), state.final, self.closing_tests(state.key)))
-        return States((*found[1:], found[0]))
+        return States((*found[1:], found[0]), self.killing_outside())
+
+    def killing_outside(self) -> tuple[tuple[str, Tests], ...]:
+        """What an event before or behind all others must pass to kill a match: it is judged when that is complete."""
+        always = _surely(self.pattern, self.negative) - self.lists()
+        found: list[tuple[str, Tests]] = []
+        for name in sorted(self.outside):
+            parts = self.branch.passed_by(name)
+            if any(s.variables_of(part) - {name} - always for part in parts):
+                raise UnsuitableError("a negated component at the edge is judged by a list, or by what may be left out")
+            found.append((name, tuple(Test(part) for part in parts)))
+        return tuple(found)
 
     # conditions
 

@@ -24,6 +24,7 @@ from cepheid.engine.program.tables import (
     JUDGED_AT,
     LAST_AT,
     LINKED,
+    OUTSIDE,
     PROGRAM,
     Program,
     Rows,
@@ -171,6 +172,23 @@ def killed_at(query: Query, place: int, scratch: Scratch, entries: Rows, entry: 
         if program.negations[negation, JUDGED_AT] == place and killed(
             query, 0, negation, 3 * program.places, scratch, entries, entry
         ):
+            return True
+    return False
+
+
+@borrowing(types.boolean(QUERY, types.int64, types.int64, SCRATCH, INT64_ROWS, types.int64))
+def killed_outside(query: Query, first: int, last: int, scratch: Scratch, entries: Rows, entry: int) -> bool:
+    """Is a complete match of an expression, from its first to its last event, killed by what lies outside of it?"""
+    program = query.program
+    for negation in range(program.negatives):
+        row = program.negations[negation]
+        if row[JUDGED_AT] != OUTSIDE:
+            continue
+        between = scratch.between[negation]
+        between[BEFORE] = last if row[AFTER_AT] >= 0 else -1
+        between[BEHIND] = first if row[BEFORE_AT] >= 0 else -1
+        between[FIRST_EVENT], between[LAST_EVENT] = first, last
+        if kills(query, negation, 3 * program.places + negation, scratch, entries, entry):
             return True
     return False
 

@@ -55,7 +55,8 @@ def state_keys(
     What a state reads is what its edges read, and what the states behind them read of events taken before.
     """
     start = len(automaton.states) - 1
-    reads: list[frozenset[_Event] | None] = [_state_reads(bound, state) for state in automaton.states]
+    judged = any(tests for _, tests in automaton.outside)  # by values that are not noted here
+    reads = [None if judged else _state_reads(bound, state) for state in automaton.states]
     changed = True
     while changed:
         changed = False
@@ -82,6 +83,8 @@ def state_keys(
             which = Which.FIRST if first else Which.LAST
             slot = slots.first[place] if which is Which.FIRST else slots.last[place]
             names |= set(_attribute_keys(bound, slot, name, attributes))
+        if automaton.outside:
+            names.add((KEY_START, 0, 0))  # the window's edge decides, so only runs with one beginning are alike
         keys.append(sorted(names, key=repr))
     return keys, attributes
 

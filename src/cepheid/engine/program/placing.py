@@ -13,7 +13,7 @@ from typing import Literal
 
 from cepheid.engine.data.candidates import first_conditions, own_conditions
 from cepheid.engine.program.missing import has_default
-from cepheid.engine.program.tables import BEGIN, CLOSE, TAKE
+from cepheid.engine.program.tables import BEGIN, CLOSE, OUTSIDE, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Conjunct, Negation
@@ -74,15 +74,19 @@ def place_conditions(bound: BoundQuery, order: Order, push: bool, variants: bool
 def place_on_edges(bound: BoundQuery, automaton: States) -> Placed:
     """The conditions of a pattern that is an expression: those of each edge and of what it passes, and of each end."""
     placing = _Placing(bound, None, True, False)
-    nothing: list[tuple[Test, ...]] = [()] * (3 * len(bound.positives) + len(bound.negations))
-    moments = nothing
+    outside = dict(automaton.outside)
+    nothing: list[tuple[Test, ...]] = [()] * (3 * len(bound.positives))
+    moments = nothing + [placing.edge_tests(outside.get(name, ())) for name in placing.negated]
     for state in automaton.states:
         for edge in state.edges:
             moments = [*moments, placing.edge_tests(edge.tests)]
             moments += [placing.edge_tests(tests) for _, tests in edge.negated]
         moments.append(placing.edge_tests(state.tests) if state.final else ())
-    # Edges say where negated components are judged, not places.
-    negations = [replace(placed, judged_at=-1) for placed in placing.negations(placing.branches[0])]
+    # Edges say where negated components are judged, not places; those outside are judged on complete matches.
+    negations = [
+        replace(placed, judged_at=OUTSIDE if name in outside else -1)
+        for name, placed in zip(placing.negated, placing.negations(placing.branches[0]), strict=True)
+    ]
     return Placed(False, 1, tuple(moments), tuple(negations))
 
 

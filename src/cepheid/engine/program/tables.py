@@ -83,5 +83,6 @@ WALKED, SECOND = range(2)
 # (past the last one: on the complete match; with an order of evaluation: the place of it that is filled last); and the
 # first of the negated components that kill together with it, by conditions that mention them both, and are there any?
 AFTER_AT, BEFORE_AT, AFTER_PLACE, BEFORE_PLACE, NEGATION_NEEDS, JUDGED_AT, GROUP, LINKED = range(8)
+OUTSIDE = -2  # in place of where it is judged: on a complete match of an expression, before or behind all its events
 # Columns of `keys`: what kind of value, of which slot or register, and in which column.
 KEY_KIND, KEY_OF, KEY_COLUMN = range(3)

@@ -18,7 +18,14 @@ from cepheid.engine.data.layout import BEGINS, CHANCE, DUE, EVENTS, INSTANT, MAS
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import SCRATCH, Scratch, agrees, agrees_on_codes, holds, holds_for_every
-from cepheid.engine.kernels.negation import BEFORE, BEHIND, killed_at, killed_in_every_branch, kills
+from cepheid.engine.kernels.negation import (
+    BEFORE,
+    BEHIND,
+    killed_at,
+    killed_in_every_branch,
+    killed_outside,
+    kills,
+)
 from cepheid.engine.kernels.query import QUERY, Query
 from cepheid.engine.kernels.registers import Registers, absorb
 from cepheid.engine.kernels.windows import first_above, in_window
@@ -267,7 +274,9 @@ def unharmed(query: Query, runs: Runs, slot: int, books: Books, entry: int, even
         return not killed_at(query, entries[entry, RIGHT], scratch, entries, entry)
     if program.judged:
         return not killed_in_every_branch(query, scratch, entries, entry)
-    return not killed_at(query, program.places, scratch, entries, entry)
+    if killed_at(query, program.places, scratch, entries, entry):
+        return False
+    return not killed_outside(query, entries[entry, LATEST], event, scratch, entries, entry)
 
 
 @borrowing(types.boolean(QUERY, GRAPH, RUNS, types.int64, BOOKS, types.int64, types.int64))
