@@ -105,6 +105,15 @@ def date_trunc(unit: str, time: Any) -> Any:
     return days_of(year, (month - 1) // months * months + 1, 1) * DAY
 
 
+def fixed_size(unit: str) -> int | None:
+    """How many microseconds a unit has; None: it has not always as many, as a month.
+
+    >>> fixed_size("minute"), fixed_size("month")
+    (60000000, None)
+    """
+    return _FIXED.get(_unit(unit))
+
+
 def timestampdiff(unit: str, start: int, end: int) -> int:
     """How many whole units lie between two times; negative, if the first is the later one.
 
