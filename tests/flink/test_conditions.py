@@ -103,8 +103,8 @@ def test_drawn_conditions_are_judged_alike(seed: int) -> None:
 
 def matched(condition: str, **options: Any) -> int:
     rows = [
-        {"ts": NOON + timedelta(minutes=number), "name": "ab"[number % 2], "price": float(number), "tags": ["x"] * number}
-        for number in range(6)
+        {"ts": NOON + timedelta(minutes=at), "name": "ab"[at % 2], "price": float(at), "tags": ["x"] * at}
+        for at in range(6)
     ]
     table = pa.Table.from_pylist(rows)
     pattern = Pattern.begin("s").where("name = 'a'").followed_by("e").where(condition)

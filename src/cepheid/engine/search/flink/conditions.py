@@ -314,10 +314,6 @@ class _Code:
             self.values.append(ranks[number * self.table.num_rows : (number + 1) * self.table.num_rows])
 
 
-def _is_aggregate(node: s.Expression) -> bool:
-    return isinstance(node, s.Call) and node.function.lower() in AGGREGATES
-
-
 def _at_hand(node: s.Expression) -> s.Expression:
     if isinstance(node, s.Reference):
         return s.Reference(HERE)

@@ -1,8 +1,8 @@
 """Functions over several events in the operations that the kernel has: arithmetic, comparisons and coalesce.
 
-In the kernel a truth is 1 or 0, NULL is NaN, and what is divided by 0 is NULL. So `value / truth` is the value where the
-truth holds and else NULL, which makes choices of arithmetic. Other engines never see these forms, which no query could
-write: a truth is no number there.
+In the kernel a truth is 1 or 0, NULL is NaN, and what is divided by 0 is NULL. So `value / truth` is the value where
+the truth holds and else NULL, which makes choices of arithmetic. Other engines never see these forms, which no query
+could write: a truth is no number there.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def _called(function: str, arguments: tuple[s.Expression, ...], node: s.Call) ->
             size, length = s.Literal(fixed_size(unit)), s.Arithmetic("-", end, start)
             return s.Arithmetic("/", s.Arithmetic("-", length, s.Arithmetic("%", length, size)), size)
         case "least" | "greatest", (first, *others):
-            return reduce(lambda left, right: _extreme("<=" if function == "least" else ">=", left, right), others, first)
+            order = "<=" if function == "least" else ">="
+            return reduce(lambda left, right: _extreme(order, left, right), others, first)
     return node
 
 
