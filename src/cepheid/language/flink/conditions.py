@@ -160,6 +160,9 @@ def _word(node: s.Name, name: str, scope: _Scope, aggregate: bool) -> s.Expressi
         return scope.literal(scope.parameters[name], node)
     guess = closest(name, [*scope.schema.names, *scope.steps])
     hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(scope.schema.names)}"
+    quoted = [step for step in sorted(scope.steps) if step.startswith(name) and not step.isidentifier()]
+    if quoted:
+        hint = f"the step is written `{quoted[0]}`, in backticks"
     scope.fail(f"no attribute '{name}'", node, "unknown-attribute", hint)
 
 
@@ -170,6 +173,8 @@ def _known(step: str, node: s.Node, scope: _Scope, at_hand: str | None = None) -
         hint = f"did you mean '{guess}'?" if guess else f"the steps are {', '.join(sorted(scope.steps))}"
         if at_hand is not None and guess is None:
             hint = f"of the event at hand, write {at_hand} alone; {hint}"
+        if step in scope.schema.names:
+            hint = f"'{step}' is a column; what is inside of a struct needs a column of its own"
         scope.fail(f"no step '{step}'", node, "unknown-variable", hint)
 
 

@@ -184,11 +184,11 @@ class Pattern:
         return self._with(optional=True)
 
     def one_or_more(self, within: Any = None) -> Pattern:
-        """At least one event; `within` is the longest time from one to the next."""
+        """At least one event; `within` is the longest time from the event before to the first one."""
         return self._looping("one_or_more", 1, within)
 
     def times_or_more(self, least: int, within: Any = None) -> Pattern:
-        """At least so many events; `within` is the longest time from one to the next."""
+        """At least so many events; `within` is the longest time from one to the next, up to that number."""
         return self._looping("times_or_more", least, within)
 
     def _looping(self, method: str, least: int, within: Any) -> Pattern:
@@ -199,9 +199,9 @@ class Pattern:
         )
 
     def times(self, least: int, most: int | str | timedelta | None = None, within: Any = None) -> Pattern:
-        """Exactly so many events, or from so many to so many; `within` is the longest time from one to the next.
+        """Exactly so many events, or from so many to so many.
 
-        As in Flink, `times(3, timedelta(seconds=2))` is `times(3, within=timedelta(seconds=2))`.
+        `within` is the longest time from one to the next but, as in Flink 2.3, not to the last one. As in Flink, too, `times(3, timedelta(seconds=2))` is `times(3, within=timedelta(seconds=2))`.
         """
         self._no_rounds("times")
         if within is None and isinstance(most, str | timedelta) and parse_length(most, "within")[1] is not None:
