@@ -201,7 +201,8 @@ class Pattern:
     def times(self, least: int, most: int | str | timedelta | None = None, within: Any = None) -> Pattern:
         """Exactly so many events, or from so many to so many.
 
-        `within` is the longest time from one to the next but, as in Flink 2.3, not to the last one. As in Flink, too, `times(3, timedelta(seconds=2))` is `times(3, within=timedelta(seconds=2))`.
+        `within` is the longest time from one to the next but, as in Flink 2.3, not to the last one. As in Flink, too,
+        `times(3, timedelta(seconds=2))` is `times(3, within=timedelta(seconds=2))`.
         """
         self._no_rounds("times")
         if within is None and isinstance(most, str | timedelta) and parse_length(most, "within")[1] is not None:
