@@ -151,3 +151,12 @@ def test_texts_of_several_events_run_by_the_reference() -> None:
 def test_a_word_that_is_no_step() -> None:
     with pytest.raises(QueryError, match="of the event at hand, write price alone"):
         cepheid.match(events("a1"), Pattern.begin("a").where("event.price > 1"), type=None)
+
+
+def test_a_table_without_events() -> None:
+    since = "CAST('2026-03-01' AS timestamp)"
+    condition = f"e.tags[0] = s.tags[0] AND timestampdiff(minute, s.ts, ts) < timestampdiff(day, ts, {since})"
+    pattern = Pattern.begin("s").followed_by("e").where(condition)
+    for engine in ("reference", "automaton"):
+        assert cepheid.match(pa.schema(KINDS).empty_table(), pattern, type=None, engine=engine).num_rows == 0
+    assert cepheid.live(pattern, pa.schema(KINDS), type=None).finish().num_rows == 0

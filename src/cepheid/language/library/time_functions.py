@@ -225,7 +225,7 @@ def _spark_trunc(F: Any, unit: str, x: Any) -> Any:
 def _difference_columns(unit: str, start: Any, end: Any) -> Any:
     length = next((len(column) for column in (start, end) if not isinstance(column, pa.Scalar)), None)
     pairs = [
-        [column.as_py()] * (length or 1) if isinstance(column, pa.Scalar) else column.to_pylist()
+        [column.as_py()] * (1 if length is None else length) if isinstance(column, pa.Scalar) else column.to_pylist()
         for column in (start, end)
     ]
     found = [None if None in row else timestampdiff(unit, *row) for row in zip(*pairs, strict=True)]
