@@ -52,6 +52,7 @@ NOT_COMPILED: dict[str, Pattern] = {
     "longer than that of the whole": A.next("b").within(5, between_events=True).within(3),
     "may be empty": Pattern.begin(A.optional()).one_or_more(),
     "no attribute 'prize'": A.where("prize > 3"),
+    "step 'b' comes later": A.where("price < b.price").next("b"),
     "no step 'z'": A.where("price > z.price"),
     "counts the events of the step itself": A.next("b").where("price > a[i-1].price"),
     "more than a condition": A.where("price > 3 WITHIN 4"),

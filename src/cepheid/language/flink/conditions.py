@@ -53,12 +53,21 @@ class Atom:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """The steps of a pattern that hold events."""
+
+    all: frozenset[str]
+    before: frozenset[str]  # those that may hold some when the condition is judged
+
+
+@dataclass(frozen=True)
 class _Scope:
     """What the names in a condition can mean."""
 
     text: str
     own: str | None
     steps: frozenset[str]
+    before: frozenset[str]
     schema: Schema
     parameters: Mapping[str, Any]
 
@@ -73,10 +82,10 @@ class _Scope:
 
 
 def bind_condition(
-    text: str, own: str | None, steps: frozenset[str], schema: Schema, parameters: Mapping[str, Any]
+    text: str, own: str | None, steps: Steps, schema: Schema, parameters: Mapping[str, Any]
 ) -> tuple[Atom, ...]:
     """A condition over the columns of a table, as parts that all have to hold."""
-    scope = _Scope(text, own, steps, schema, parameters)
+    scope = _Scope(text, own, steps.all, steps.before, schema, parameters)
     values = ConditionValues(schema, parameters, scope.fail)
     expression = parse_condition(text)
     found = []
@@ -193,6 +202,9 @@ def _element(of: s.Reference, scope: _Scope, aggregate: bool) -> s.Reference:
         case s.Element.PREVIOUS if own:
             return replace(of, element=s.Element.LAST)
         case s.Element.SINGLE | s.Element.FIRST | s.Element.LAST:
+            if of.variable not in scope.before:
+                hint = f"compare them in the condition of '{of.variable}', which knows both"
+                scope.fail(f"step '{of.variable}' comes later and has no event yet", of, "flink-pattern", hint)
             return of
         case s.Element.ALL | s.Element.BEFORE:
             scope.fail("several events are no value", of, "flink-pattern", "write sum(...), count(...), max(...), ...")

@@ -337,6 +337,30 @@ def is_list(pattern: Pattern) -> dict[str, bool]:
     return found
 
 
+def steps_before(pattern: Pattern) -> dict[str, frozenset[str]]:
+    """For each step: which steps may hold events when it is judged; in repeated groups, those behind it, too.
+
+    >>> pair = Pattern.begin("x").next("y")
+    >>> found = steps_before(Pattern.begin("a").next(pair).times(2).next("b"))
+    >>> sorted(found["x"]), sorted(found["b"])
+    (['a', 'x', 'y'], ['a', 'b', 'x', 'y'])
+    """
+    found: dict[str, frozenset[str]] = {}
+
+    def visit(inner: Pattern, before: frozenset[str]) -> None:
+        for part in inner.chain():
+            if part.group is not None:
+                inside = frozenset(is_list(part.group))
+                visit(part.group, before | inside if part.quantifier.rounds is not Rounds.SINGLE else before)
+                before |= inside
+            elif part.name is not None:
+                found[part.name] = before | {part.name}
+                before |= {part.name} if part.contiguity not in NEGATIVE else frozenset()
+
+    visit(pattern, frozenset())
+    return found
+
+
 def _fail(message: str, hint: str | None = None) -> NoReturn:
     raise QueryError(message, hint=hint, code="flink-pattern")
 
