@@ -83,6 +83,8 @@ def truth(rng: random.Random, depth: int) -> str:
             f"{one} IS NULL",
             f"upper({event(rng)}name) {rng.choice(['=', '<'])} upper({event(rng)}name)",
             f"{event(rng)}name LIKE 'a%'",
+            f"{rng.choice(['first', 'last'])}(m[].name) = {event(rng)}name",
+            f"ts - {rng.choice(['first', 'last', 'min', 'max'])}(m[].ts) < 1 minute",
             f"{event(rng)}ts - {event(rng)}ts < {rng.randint(1, 2)} minutes",
             f"size({event(rng)}tags) > 0" if rng.random() < 0.5 else "s.tags[0] = m.tags[0]",
         ]

@@ -23,6 +23,7 @@ EXACT = 2**53  # whole numbers up to here are floating numbers, too
 _BINARY = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "/": m.DIVIDE, "%": m.REMAINDER}
 _BINARY |= {"=": m.EQUAL, "!=": m.UNEQUAL, "<": m.LESS, "<=": m.AT_MOST, ">": m.MORE, ">=": m.AT_LEAST}
 _AGGREGATES = {"count": m.COUNT, "sum": m.SUM, "avg": m.AVERAGE, "min": m.LEAST, "max": m.GREATEST}
+_NUMBERED = (DataType.INT, DataType.FLOAT, DataType.TIME, DataType.BOOL)
 _AGGREGATES |= {"first": m.FIRST_VALUE, "last": m.LAST_VALUE}
 
 
@@ -280,7 +281,7 @@ class _Code:
             raise NotCompiled
         (variable,) = s.variables_of(argument)
         counted = isinstance(argument, s.Reference)
-        if not counted and type_of(argument, self.automaton.schema) not in (DataType.INT, DataType.FLOAT):
+        if not counted and type_of(argument, self.automaton.schema) not in _NUMBERED:
             raise NotCompiled
         column = -1 if counted else self.column(argument)
         self.lines.append((_AGGREGATES[function], self.step(variable), column))

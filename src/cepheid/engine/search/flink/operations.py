@@ -7,6 +7,7 @@ could write: a truth is no number there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 
 from cepheid.language import syntax as s
@@ -52,9 +53,18 @@ def spelled_out(node: s.Expression) -> s.Expression:
             found = s.Or(tuple(s.Comparison("=", operand, value) for value in values))
             one = found.operands[0] if len(values) == 1 else found
             return s.Not(one) if negated else one
+        case s.Call(function=function, arguments=(argument,)) if function.lower() in ("first", "last"):
+            return _of(argument, s.Element.FIRST if function.lower() == "first" else s.Element.LAST)
         case s.Call(function=function, arguments=arguments) if not is_aggregate(node):
             return _called(function.lower(), arguments, node)
     return node
+
+
+def _of(node: s.Expression, element: s.Element) -> s.Expression:
+    """An expression over all events of a step, for one of them."""
+    if isinstance(node, s.Reference):
+        return replace(node, element=element)
+    return s.rebuild(node, lambda inner: _of(inner, element))
 
 
 def _called(function: str, arguments: tuple[s.Expression, ...], node: s.Call) -> s.Expression:
