@@ -128,6 +128,7 @@ def matched(condition: str, **options: Any) -> int:
         ("timestampdiff(minute, s.ts, ts) >= 2", 2),
         ("date_trunc('hour', ts) = date_trunc('hour', s.ts)", 3),
         ("abs(price - s.price) < 2", 3),
+        ("sign(-2) + 2 IN (s.price + 1, abs(price - 1))", 1),
     ],
 )
 def test_values_are_those_of_the_language(condition: str, expected: int) -> None:

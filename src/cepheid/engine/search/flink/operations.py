@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
+from cepheid.engine.values import columnwise
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
@@ -43,10 +45,23 @@ def is_of_one_event(node: s.Expression) -> bool:
     return len(references_in(node)) == 1 and all(is_strict(inner) for inner in s.walk(node))
 
 
+def is_constant(node: s.Expression) -> bool:
+    """Does it speak of no event at all?"""
+    return not any(isinstance(inner, s.Reference | s.Length) for inner in s.walk(node)) and all(
+        is_strict(inner) for inner in s.walk(node)
+    )
+
+
+def _of_nothing(node: s.Expression) -> Any:
+    raise TypeError(f"{type(node).__name__} in a constant")
+
+
 def spelled_out(node: s.Expression) -> s.Expression:
     """The same value, without the functions that can be written in operations of the kernel."""
     if is_of_one_event(node):
         return node  # computed for all events beforehand
+    if is_constant(node):
+        return s.Literal(columnwise.value(node, _of_nothing).as_py())
     node = s.rebuild(node, spelled_out)
     match node:
         case s.Membership(operand=operand, values=tuple() as values, negated=negated):
