@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -36,6 +37,10 @@ MALFORMED: dict[str, Callable[[], Pattern]] = {
     "takes a text": lambda: A.where(lambda event: True),  # type: ignore[arg-type]
     "no strategy": lambda: Pattern.begin("a", skip="skip_to_next"),  # type: ignore[arg-type]
     "named by a text": lambda: A.next(3),  # type: ignore[arg-type]
+    "neither True nor False": lambda: A.next("b").within(3, "PREVIOUS_AND_CURRENT"),  # type: ignore[arg-type]
+    "longer than nothing; for example times": lambda: A.times(2, within=0),
+    "'3' is no number of events": lambda: A.times(2, "3"),
+    "one_or_more behind times": lambda: A.times(2).one_or_more(),
     "names no step": lambda: Pattern.begin("a", AfterMatchSkipStrategy.no_skip().throw_exception_on_miss()),
 }
 
@@ -47,10 +52,12 @@ NOT_COMPILED: dict[str, Pattern] = {
     "longer than that of the whole": A.next("b").within(5, between_events=True).within(3),
     "may be empty": Pattern.begin(A.optional()).one_or_more(),
     "no attribute 'prize'": A.where("prize > 3"),
+    "step 'b' comes later": A.where("price < b.price").next("b"),
     "no step 'z'": A.where("price > z.price"),
     "counts the events of the step itself": A.next("b").where("price > a[i-1].price"),
     "more than a condition": A.where("price > 3 WITHIN 4"),
     "not for one step": A.where("[name]"),
+    "in backticks": Pattern.begin("first-one").next("b").where("price > first-one.price"),
     "no condition": A.where("price"),
     "needs the types": A.subtype("b"),
     "as a column of the result": Pattern.begin("match_start"),
@@ -77,6 +84,12 @@ def test_an_error_points_into_the_condition() -> None:
         "name = 'a' AND prise > 2",
         "               ^^^^^ did you mean 'price'?",
     ]
+
+
+def test_a_length_of_time_may_stand_where_flink_has_it() -> None:
+    assert str(A.times(3, timedelta(seconds=2))) == str(A.times(3, within=timedelta(seconds=2)))
+    assert str(A.times(3, "2 seconds")) == str(A.times(3, within="2 seconds"))
+    assert str(A.times(2, 3, "2 seconds")) == "Pattern.begin('a').times(2, 3, within='2 seconds')"
 
 
 def test_options_are_checked() -> None:

@@ -22,7 +22,7 @@ from cepheid.language.printing import window_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.step_strategies import step_strategies
 from cepheid.language.totals import bind_summary
-from cepheid.language.typing import check_condition, type_of
+from cepheid.language.typing import Fail, check_condition, type_of
 from cepheid.language.whole import within_64_bits
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -480,6 +480,21 @@ class _Binder:
         if attribute.of.element is not s.Element.SINGLE:
             return attribute
         return replace(attribute, of=replace(attribute.of, element=s.Element.ALL))
+
+
+class ConditionValues(_Binder):
+    """The values of a condition that stands alone, as those of Flink's patterns do; its names are resolved already."""
+
+    def __init__(self, schema: Schema, parameters: Mapping[str, Any], fail: Fail) -> None:
+        self.schema, self.parameters, self.text = schema, dict(parameters), None
+        self._told = fail
+
+    def fail(self, message: str, node: s.Node, code: str, hint: str | None = None) -> NoReturn:
+        self._told(message, node, code, hint)
+
+    def resolved(self, node: s.Expression) -> s.Expression:
+        """Times and lengths of time as numbers, elements of lists, CAST and mod as all engines know them."""
+        return self.values(self.times(node))
 
 
 def _durations(*nodes: s.Expression) -> bool:

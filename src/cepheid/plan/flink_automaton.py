@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from cepheid.errors import QueryError
 from cepheid.language.durations import whole_steps
-from cepheid.language.flink.conditions import Atom, bind_condition, type_condition
+from cepheid.language.flink.conditions import Atom, Steps, bind_condition, type_condition
 from cepheid.language.flink.pattern import (
     NEGATIVE,
     Both,
@@ -27,6 +27,7 @@ from cepheid.language.flink.pattern import (
     Test,
     check_pattern,
     is_list,
+    steps_before,
 )
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
 from cepheid.language.schema import Schema
@@ -229,6 +230,7 @@ class _Builder:
         self.following: Pattern | None = None
         self.group: Pattern | None = None
         self.known_steps = frozenset(is_list(pattern))
+        self.steps_before = steps_before(pattern)
 
     def build(self) -> None:
         """Makes all states; raises for what Flink finds malformed only now."""
@@ -270,7 +272,8 @@ class _Builder:
             case Test(text=text, is_type=True):
                 return self.number(type_condition(text, self.schema))
             case Test(text=text):
-                atoms = bind_condition(text, own, self.known_steps, self.schema, self.parameters)
+                known = Steps(self.known_steps, self.steps_before.get(own or "", self.known_steps))
+                atoms = bind_condition(text, own, known, self.schema, self.parameters)
                 found: Formula = self.number(atoms[0])
                 for atom in atoms[1:]:
                     found = All(found, self.number(atom))

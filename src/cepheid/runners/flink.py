@@ -14,7 +14,9 @@ from cepheid.engine.reference.flink import Found, match_flink
 from cepheid.engine.search.flink.conditions import NotCompiled
 from cepheid.engine.search.flink.machine import Reported
 from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
+from cepheid.engine.values import columnwise
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
+from cepheid.language import syntax as s
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
@@ -138,13 +140,21 @@ def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOption
 
 def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool) -> Reported:
     """The same by the reference."""
-    rows, times = events.table.to_pylist(), events.time.tolist()
+    rows, times = _rows(automaton, events.table), events.time.tolist()
     found: list[tuple[int, Found]] = []
     for partition in range(len(events.bounds) - 1):
         low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
         each = match_flink(automaton, rows[low:high], times[low:high], partial)
         found += [(low, one) for one in each]
     return _as_arrays(automaton, found)
+
+
+def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
+    """The attributes that conditions speak of, with values as conditions see them."""
+    nodes = (node for atom in automaton.atoms for node in s.walk(atom.expression))
+    names = sorted({node.name for node in nodes if isinstance(node, s.Attribute)})
+    columns = [columnwise.value_column(table.column(name)).to_pylist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
 
 
 def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:

@@ -16,13 +16,15 @@ from typing import Any, NoReturn
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.bind import ConditionValues
 from cepheid.language.functions import find_function
 from cepheid.language.sase.parse import parse
-from cepheid.language.schema import Schema
+from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import check_condition
 
 HERE = ""  # the variable of the event at hand
 _PREFIX = "PATTERN SEQ(* e) WHERE "
+_COLLECTIONS = (DataType.LIST, DataType.TEXTS, DataType.MAP)
 _COUNTED = frozenset({"sum", "count"})  # of no events they are 0
 
 
@@ -51,12 +53,21 @@ class Atom:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """The steps of a pattern that hold events."""
+
+    all: frozenset[str]
+    before: frozenset[str]  # those that may hold some when the condition is judged
+
+
+@dataclass(frozen=True)
 class _Scope:
     """What the names in a condition can mean."""
 
     text: str
     own: str | None
     steps: frozenset[str]
+    before: frozenset[str]
     schema: Schema
     parameters: Mapping[str, Any]
 
@@ -65,16 +76,21 @@ class _Scope:
         start, end = (place - len(_PREFIX) for place in node.span)
         raise QueryError(message, text=self.text, start=start, end=end, hint=hint, code=code)
 
+    def literal(self, value: Any, node: s.Node) -> s.Literal:
+        """The value of a parameter."""
+        return ConditionValues(self.schema, self.parameters, self.fail).literal(value, node)
+
 
 def bind_condition(
-    text: str, own: str | None, steps: frozenset[str], schema: Schema, parameters: Mapping[str, Any]
+    text: str, own: str | None, steps: Steps, schema: Schema, parameters: Mapping[str, Any]
 ) -> tuple[Atom, ...]:
     """A condition over the columns of a table, as parts that all have to hold."""
-    scope = _Scope(text, own, steps, schema, parameters)
+    scope = _Scope(text, own, steps.all, steps.before, schema, parameters)
+    values = ConditionValues(schema, parameters, scope.fail)
     expression = parse_condition(text)
     found = []
     for part in expression.operands if isinstance(expression, s.And) else (expression,):
-        resolved = _resolved(part, scope, aggregate=False)
+        resolved = values.resolved(_resolved(part, scope, aggregate=False))
         check_condition(resolved, schema, scope.fail)
         start, end = (place - len(_PREFIX) for place in part.span)
         found.append(Atom(resolved, own, _from_second(part, scope), text[start:end] or text))
@@ -110,9 +126,13 @@ def _resolved(node: s.Expression, scope: _Scope, aggregate: bool) -> s.Expressio
         case s.Name(name=name):
             return _word(node, name, scope, aggregate)
         case s.Attribute(of=of, name=name, default=default):
-            if default is not None:
+            key = None if default is None else _resolved(default, scope, aggregate)
+            if key is not None and scope.schema.type_of(name) not in _COLLECTIONS:
                 scope.fail("a default is for an event that is missing", node, "flink-pattern", "write coalesce(...)")
-            return replace(node, of=_element(of, scope, aggregate))
+            if of.variable != scope.own:
+                at_hand = name if scope.schema.type_of(name) is not None else None
+                _known(of.variable, of, scope, at_hand)
+            return replace(node, of=_element(of, scope, aggregate), default=key)
         case s.Reference():
             if not aggregate:
                 scope.fail("an event is no value", node, "event-as-value", f"name an attribute: {node.variable}.x")
@@ -127,7 +147,7 @@ def _resolved(node: s.Expression, scope: _Scope, aggregate: bool) -> s.Expressio
             members = scope.parameters.get(values.name)
             if not isinstance(members, list | tuple | set | frozenset):
                 scope.fail(f"no list '{values.name}'", values, "unknown-parameter", "pass parameters={...}")
-            literals = tuple(s.Literal(member) for member in members)
+            literals = tuple(scope.literal(member, values) for member in members)
             return replace(node, operand=_resolved(node.operand, scope, aggregate), values=literals)
         case s.Call(function=function) if function.lower() in AGGREGATES:
             return _aggregated(node, scope)
@@ -146,16 +166,24 @@ def _word(node: s.Name, name: str, scope: _Scope, aggregate: bool) -> s.Expressi
     if scope.schema.type_of(name) is not None:
         return s.Attribute(s.Reference(HERE, span=node.span), name, span=node.span)
     if name in scope.parameters:
-        return s.Literal(scope.parameters[name], span=node.span)
+        return scope.literal(scope.parameters[name], node)
     guess = closest(name, [*scope.schema.names, *scope.steps])
     hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(scope.schema.names)}"
+    quoted = [step for step in sorted(scope.steps) if step.startswith(name) and not step.isidentifier()]
+    if quoted:
+        hint = f"the step is written `{quoted[0]}`, in backticks"
     scope.fail(f"no attribute '{name}'", node, "unknown-attribute", hint)
 
 
-def _known(step: str, node: s.Node, scope: _Scope) -> None:
+def _known(step: str, node: s.Node, scope: _Scope, at_hand: str | None = None) -> None:
+    """Raises where there is no such step; `at_hand` is the attribute asked for, if the event at hand has it."""
     if step not in scope.steps:
         guess = closest(step, scope.steps)
         hint = f"did you mean '{guess}'?" if guess else f"the steps are {', '.join(sorted(scope.steps))}"
+        if at_hand is not None and guess is None:
+            hint = f"of the event at hand, write {at_hand} alone; {hint}"
+        if step in scope.schema.names:
+            hint = f"'{step}' is a column; what is inside of a struct needs a column of its own"
         scope.fail(f"no step '{step}'", node, "unknown-variable", hint)
 
 
@@ -174,6 +202,9 @@ def _element(of: s.Reference, scope: _Scope, aggregate: bool) -> s.Reference:
         case s.Element.PREVIOUS if own:
             return replace(of, element=s.Element.LAST)
         case s.Element.SINGLE | s.Element.FIRST | s.Element.LAST:
+            if of.variable not in scope.before:
+                hint = f"compare them in the condition of '{of.variable}', which knows both"
+                scope.fail(f"step '{of.variable}' comes later and has no event yet", of, "flink-pattern", hint)
             return of
         case s.Element.ALL | s.Element.BEFORE:
             scope.fail("several events are no value", of, "flink-pattern", "write sum(...), count(...), max(...), ...")

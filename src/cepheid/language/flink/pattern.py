@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -183,18 +184,29 @@ class Pattern:
         return self._with(optional=True)
 
     def one_or_more(self, within: Any = None) -> Pattern:
-        """At least one event; `within` is the longest time from one to the next."""
-        return self.times_or_more(1, within)
+        """At least one event; `within` is the longest time from the event before to the first one."""
+        return self._looping("one_or_more", 1, within)
 
     def times_or_more(self, least: int, within: Any = None) -> Pattern:
-        """At least so many events."""
-        self._no_rounds("times_or_more")
-        _count(least, 1)
-        return self._with(rounds=Rounds.LOOPING, least=least, most=least, between=within, optional=False)
+        """At least so many events; `within` is the longest time from one to the next, up to that number."""
+        return self._looping("times_or_more", least, within)
 
-    def times(self, least: int, most: int | None = None, within: Any = None) -> Pattern:
-        """Exactly so many events, or from so many to so many."""
+    def _looping(self, method: str, least: int, within: Any) -> Pattern:
+        self._no_rounds(method)
+        _count(least, 1)
+        return self._with(
+            rounds=Rounds.LOOPING, least=least, most=least, between=_length(within, method), optional=False
+        )
+
+    def times(self, least: int, most: int | str | timedelta | None = None, within: Any = None) -> Pattern:
+        """Exactly so many events, or from so many to so many.
+
+        `within` is the longest time from one to the next but, as in Flink 2.3, not to the last one. As in Flink, too,
+        `times(3, timedelta(seconds=2))` is `times(3, within=timedelta(seconds=2))`.
+        """
         self._no_rounds("times")
+        if within is None and isinstance(most, str | timedelta) and parse_length(most, "within")[1] is not None:
+            most, within = None, most
         _count(least, 1 if most is None else 0)
         if most is not None:
             _count(most, max(least, 1))
@@ -202,7 +214,7 @@ class Pattern:
             rounds=Rounds.TIMES,
             least=max(least, 1),
             most=most if most is not None else least,
-            between=within,
+            between=_length(within, "times"),
             optional=least == 0,
         )
 
@@ -235,6 +247,11 @@ class Pattern:
 
     def within(self, length: Any, between_events: bool = False) -> Pattern:
         """The whole match is shorter than this or, with `between_events`, the time from the event before this step."""
+        if not isinstance(between_events, bool):
+            _fail(
+                f"between_events={between_events!r} is neither True nor False",
+                "between_events=True is Flink's PREVIOUS_AND_CURRENT; without it the window is that of the whole match",
+            )
         if parse_length(length, "within")[0] <= 0:
             _fail("a window must be longer than nothing", "for example within(9) or within('10 minutes')")
         return replace(self, gap_window=length) if between_events else replace(self, window=length)
@@ -320,6 +337,30 @@ def is_list(pattern: Pattern) -> dict[str, bool]:
     return found
 
 
+def steps_before(pattern: Pattern) -> dict[str, frozenset[str]]:
+    """For each step: which steps may hold events when it is judged; in repeated groups, those behind it, too.
+
+    >>> pair = Pattern.begin("x").next("y")
+    >>> found = steps_before(Pattern.begin("a").next(pair).times(2).next("b"))
+    >>> sorted(found["x"]), sorted(found["b"])
+    (['a', 'x', 'y'], ['a', 'b', 'x', 'y'])
+    """
+    found: dict[str, frozenset[str]] = {}
+
+    def visit(inner: Pattern, before: frozenset[str]) -> None:
+        for part in inner.chain():
+            if part.group is not None:
+                inside = frozenset(is_list(part.group))
+                visit(part.group, before | inside if part.quantifier.rounds is not Rounds.SINGLE else before)
+                before |= inside
+            elif part.name is not None:
+                found[part.name] = before | {part.name}
+                before |= {part.name} if part.contiguity not in NEGATIVE else frozenset()
+
+    visit(pattern, frozenset())
+    return found
+
+
 def _fail(message: str, hint: str | None = None) -> NoReturn:
     raise QueryError(message, hint=hint, code="flink-pattern")
 
@@ -337,6 +378,13 @@ def _step_or_group(given: object) -> tuple[str | None, Pattern | None]:
 def _text(given: object, method: str) -> str:
     if not isinstance(given, str):
         _fail(f"{method} takes a text, not {given!r}", f"for example {method}(\"name = 'a'\")")
+    return given
+
+
+def _length(given: Any, method: str) -> Any:
+    """The longest time from one round to the next, if there is one."""
+    if given is not None and parse_length(given, "within")[0] <= 0:
+        _fail("a window must be longer than nothing", f"for example {method}(..., within='10 seconds')")
     return given
 
 

@@ -105,6 +105,15 @@ def date_trunc(unit: str, time: Any) -> Any:
     return days_of(year, (month - 1) // months * months + 1, 1) * DAY
 
 
+def fixed_size(unit: str) -> int | None:
+    """How many microseconds a unit has; None: it has not always as many, as a month.
+
+    >>> fixed_size("minute"), fixed_size("month")
+    (60000000, None)
+    """
+    return _FIXED.get(_unit(unit))
+
+
 def timestampdiff(unit: str, start: int, end: int) -> int:
     """How many whole units lie between two times; negative, if the first is the later one.
 
@@ -216,7 +225,7 @@ def _spark_trunc(F: Any, unit: str, x: Any) -> Any:
 def _difference_columns(unit: str, start: Any, end: Any) -> Any:
     length = next((len(column) for column in (start, end) if not isinstance(column, pa.Scalar)), None)
     pairs = [
-        [column.as_py()] * (length or 1) if isinstance(column, pa.Scalar) else column.to_pylist()
+        [column.as_py()] * (1 if length is None else length) if isinstance(column, pa.Scalar) else column.to_pylist()
         for column in (start, end)
     ]
     found = [None if None in row else timestampdiff(unit, *row) for row in zip(*pairs, strict=True)]

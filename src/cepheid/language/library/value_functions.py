@@ -276,7 +276,10 @@ def _each_of(call: Any) -> Any:
 
     def columnwise(*columns: Any) -> Any:
         length = next((len(column) for column in columns if not isinstance(column, pa.Scalar)), None)
-        lists = [[c.as_py()] * (length or 1) if isinstance(c, pa.Scalar) else c.to_pylist() for c in columns]
+        lists = [
+            [c.as_py()] * (1 if length is None else length) if isinstance(c, pa.Scalar) else c.to_pylist()
+            for c in columns
+        ]
         kind = columns[0].type
         inner = kind.item_type if pa.types.is_map(kind) else kind.value_type
         wanted = pa.bool_() if call is _array_contains else inner

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.search.flink import machine as m
+from cepheid.engine.search.flink.operations import is_aggregate, is_of_one_event, references_in, spelled_out
 from cepheid.engine.values import columnwise
 from cepheid.language import syntax as s
-from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import HERE, Atom
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
@@ -23,9 +23,8 @@ EXACT = 2**53  # whole numbers up to here are floating numbers, too
 _BINARY = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "/": m.DIVIDE, "%": m.REMAINDER}
 _BINARY |= {"=": m.EQUAL, "!=": m.UNEQUAL, "<": m.LESS, "<=": m.AT_MOST, ">": m.MORE, ">=": m.AT_LEAST}
 _AGGREGATES = {"count": m.COUNT, "sum": m.SUM, "avg": m.AVERAGE, "min": m.LEAST, "max": m.GREATEST}
+_NUMBERED = (DataType.INT, DataType.FLOAT, DataType.TIME, DataType.BOOL)
 _AGGREGATES |= {"first": m.FIRST_VALUE, "last": m.LAST_VALUE}
-# What is NULL where an event is absent: only of these an expression may be computed beforehand.
-_STRICT = (s.Attribute, s.Reference, s.Literal, s.Arithmetic, s.Negative, s.Comparison, s.Between, s.Membership)
 
 
 class NotCompiled(Exception):
@@ -192,17 +191,15 @@ class _Code:
         steps = list(self.automaton.lists)
         self.quantified = None
         if not atom.is_simple:
-            self.expression(atom.expression)
+            self.expression(spelled_out(atom.expression))
         self.first.append(len(self.lines))
         self.each.append(-1 if self.quantified is None else steps.index(self.quantified))
         self.own.append(steps.index(atom.own) if atom.from_second and atom.own in steps else -1)
 
     def expression(self, node: s.Expression) -> None:
         """Code that leaves the value of an expression."""
-        references = {inner for inner in s.walk(node) if isinstance(inner, s.Reference)}
-        computed = all(isinstance(inner, _STRICT) for inner in s.walk(node))
-        if len(references) == 1 and computed and not _is_aggregate(node):
-            self.of_event(node, *references)
+        if is_of_one_event(node):
+            self.of_event(node, *references_in(node))
             return
         match node:
             case s.Literal(value=value):
@@ -212,12 +209,12 @@ class _Code:
                 self.constants.append(float("nan") if value is None else float(value))
             case s.Length(variable=variable):
                 self.lines.append((m.COUNT, self.step(variable), -1))
-            case s.Call(function=function, arguments=(argument,)) if _is_aggregate(node):
+            case s.Call(function=function, arguments=(argument,)) if is_aggregate(node):
                 self.aggregate(function.lower(), argument)
             case s.Call(function=function, arguments=(left, right)) if function.lower() == "coalesce":
                 self.both(left, right, m.COALESCE)
             case s.Comparison(operator=operator, left=left, right=right):
-                if type_of(left, self.automaton.schema) is DataType.STRING:
+                if is_of_one_event(left) and type_of(left, self.automaton.schema) is DataType.STRING:
                     self.texts(left, right)
                 else:
                     self.expression(left)
@@ -284,7 +281,7 @@ class _Code:
             raise NotCompiled
         (variable,) = s.variables_of(argument)
         counted = isinstance(argument, s.Reference)
-        if not counted and type_of(argument, self.automaton.schema) not in (DataType.INT, DataType.FLOAT):
+        if not counted and type_of(argument, self.automaton.schema) not in _NUMBERED:
             raise NotCompiled
         column = -1 if counted else self.column(argument)
         self.lines.append((_AGGREGATES[function], self.step(variable), column))
@@ -305,10 +302,9 @@ class _Code:
         """Two texts of different events: their ranks among all texts of both."""
         sides: list[tuple[s.Expression, s.Reference]] = []
         for side in (left, right):
-            references = {inner for inner in s.walk(side) if isinstance(inner, s.Reference)}
-            if len(references) != 1 or not all(isinstance(inner, _STRICT) for inner in s.walk(side)):
+            if not is_of_one_event(side):
                 raise NotCompiled
-            (reference,) = references
+            (reference,) = references_in(side)
             sides.append((side, reference))
         columns = [_whole(self.computed(_at_hand(side))) for side, _ in sides]
         together = pa.concat_arrays([column.cast(pa.string()) for column in columns])
@@ -317,10 +313,6 @@ class _Code:
         for number, (_, reference) in enumerate(sides):
             self.lines.append((*self.which(reference), len(self.values)))
             self.values.append(ranks[number * self.table.num_rows : (number + 1) * self.table.num_rows])
-
-
-def _is_aggregate(node: s.Expression) -> bool:
-    return isinstance(node, s.Call) and node.function.lower() in AGGREGATES
 
 
 def _at_hand(node: s.Expression) -> s.Expression:
