@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from cepheid.engine.cold import answer
 from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST, Reported
+from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.released import Retained, nothing_retained, step
 from cepheid.engine.search.flink.run import result_schema
 from cepheid.errors import DataError
@@ -38,6 +39,7 @@ class FlinkStream:
     ) -> None:
         self.automaton, self.schema, self.delay = automaton, schema, delay
         self.partition_by, self.partial = tuple(partition_by), partial
+        self.moves = Moves(automaton)
         self.result = result_schema(automaton, schema, partial)
         self.state: Retained = nothing_retained(schema)
         self.waiting = schema.empty_table()  # events that the watermark has not passed
@@ -79,7 +81,7 @@ class FlinkStream:
 
     def _known(self, released: pa.Table, end: int | None) -> pa.Table:
         def known() -> tuple[pa.Table, Retained]:
-            return step(self.automaton, self.state, released, end, self.partition_by, self.partial)
+            return step(self.moves, self.state, released, end, self.partition_by, self.partial)
 
         result, self.state = answer("search.flink.kernel", released.num_rows, known)
         return result

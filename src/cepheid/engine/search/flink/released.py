@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.flink.machine import LATEST, Reported
+from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
 from cepheid.plan.flink_automaton import FlinkAutomaton
 
@@ -34,7 +35,7 @@ def nothing_retained(schema: pa.Schema) -> Retained:
 
 
 def step(
-    automaton: FlinkAutomaton,
+    moves: Moves,
     state: Retained,
     released: pa.Table,
     end: int | None,
@@ -44,13 +45,14 @@ def step(
     """What is known now, and what stays. Time has passed up to the end; None: no more events come."""
     places = np.concatenate([np.arange(state.events.num_rows), np.full(released.num_rows, -1)])
     table = pa.concat_tables([state.events, released.select(state.events.column_names)])
+    automaton = moves.automaton
     events = arranged(automaton, table.append_column(_PLACE, pa.array(places)), keys)
     was = events.table.column(_PLACE).to_numpy()
     events = Arranged(events.table.drop_columns([_PLACE]), events.bounds, events.time)
     known = _placed(state.runs, was, events.bounds)
     processed = np.add.reduceat(was >= 0, events.bounds[:-1]) if len(was) else np.zeros(0, np.int64)
     begin = events.bounds[:-1] + processed
-    reported, kept = find_matches(automaton, events, partial, known, begin, end)
+    reported, kept = find_matches(moves, events, partial, known, begin, end)
     result = assemble(automaton, events, reported, partial)
     return result, _retained(automaton, events, kept) if end is not None else nothing_retained(state.events.schema)
 
