@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NoReturn
 
 from cepheid.errors import QueryError, closest
@@ -40,7 +40,7 @@ class Atom:
     from_second: bool = False  # says nothing as long as the step itself took no event
     text: str = ""
 
-    @property
+    @cached_property
     def is_simple(self) -> bool:
         """Does it speak of nothing but the event at hand?"""
         return not self.steps()

@@ -79,7 +79,7 @@ DONE, MORE_RUNS, MORE_NODES, MORE_ARRIVED, MORE_COMPLETE, MORE_REPORTS, MORE_EVE
 UNTIL_A_LOOK = 1 << 14  # events after which one looks whether the search is to stop
 
 
-@borrowing(INT(MACHINE, INT64S, INT64_ROWS, INT, INT, INT))
+@borrowing(INT(MACHINE, INT64S, INT64_ROWS, INT, INT, INT), inline=True)
 def deadline_of(machine: Machine, time: Int64s, nodes: Nodes, state: int, node: int, began: int) -> int:
     """When a run is given up; LATEST: never."""
     found = LATEST
@@ -238,7 +238,7 @@ def outcome_of(machine: Machine, conditions: Conditions, room: Room, decision: i
     return -1 - decision
 
 
-@borrowing(types.void(MACHINE, EVENTS, ROOM))
+@borrowing(types.void(MACHINE, EVENTS, ROOM), inline=True)
 def begin_extending(machine: Machine, events: Events, room: Room) -> None:
     """Extends runs from the first one on; only the last one, if only the run that waits for a first event can move."""
     counts = room.counts
@@ -252,7 +252,7 @@ def begin_extending(machine: Machine, events: Events, room: Room) -> None:
     counts[WRITTEN] = counts[AT]
 
 
-@borrowing(INT(MACHINE, CONDITIONS, EVENTS, ROOM))
+@borrowing(INT(MACHINE, CONDITIONS, EVENTS, ROOM), inline=True)
 def extend(machine: Machine, conditions: Conditions, events: Events, room: Room) -> int:
     """Extends the runs that are left by the event at hand; what is needed to go on, or DONE.
 
@@ -356,7 +356,7 @@ def settle(machine: Machine, room: Room, out: Reported, partition: int) -> int:
 # --- time -----------------------------------------------------------------------------------------------------------
 
 
-@borrowing(types.void(MACHINE, INT64S, ROOM))
+@borrowing(types.void(MACHINE, INT64S, ROOM), inline=True)
 def look_for_nearest(machine: Machine, time: Int64s, room: Room) -> None:
     """When the next run may be given up: the first one, unless states have a longest time of their own."""
     counts, runs = room.counts, room.runs
@@ -419,7 +419,7 @@ def pass_time(machine: Machine, time: Int64s, room: Room, out: Reported, partiti
             return int(needed)
 
 
-@borrowing(INT(MACHINE, EVENTS, INT64S, INT))
+@borrowing(INT(MACHINE, EVENTS, INT64S, INT), inline=True)
 def next_active(machine: Machine, events: Events, counts: Int64s, high: int) -> int:
     """The next event at which a run does something or is given up."""
     row, present, nearest = counts[AT_ROW], counts[PRESENT], counts[NEAREST]

@@ -32,6 +32,7 @@ from cepheid.plan.flink_automaton import (
 Move: TypeAlias = tuple[int, int, int]  # what is done, the step that takes the event, the state it leads to
 Truths: TypeAlias = dict[int, bool]  # atoms that are decided
 MOST_CHOICES = 1 << 17
+TABLES = 64  # that are kept: small batches of a stream ask for few
 MOST_EDGES = 1 << 12  # that one event opens for one run
 
 
@@ -62,10 +63,19 @@ class Moves:
         self.outcomes: dict[tuple[Move, ...], int] = {}
         self.choices: list[tuple[int, int, int]] = []
         self.decided: dict[tuple[int, bytes], int] = {}
+        self.tables: dict[tuple[int, bytes], MoveTable] = {}
         self.asked = [self._asked(state) for state in automaton.states]
 
     def table(self, truths: npt.NDArray[np.uint8]) -> MoveTable:
         """What runs do with events of several kinds; per kind and atom, does it hold?"""
+        key = len(truths), truths.tobytes()
+        if key not in self.tables:
+            if len(self.tables) >= TABLES:
+                self.tables.clear()
+            self.tables[key] = self._table(truths)
+        return self.tables[key]
+
+    def _table(self, truths: npt.NDArray[np.uint8]) -> MoveTable:
         decision = np.zeros((len(truths), len(self.automaton.states)), np.int64)
         active = np.zeros(len(truths), np.int64)
         for state in self.automaton.states:
