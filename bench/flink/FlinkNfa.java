@@ -29,33 +29,42 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMap
 /**
  * Flink's own NFA, without a cluster: patterns and events come in as lines of JSON, and what it finds goes out.
  * Time advances step by step from event to event, as with a watermark for every instant.
+ *
+ * <p>A task may ask for the number of matches only ("count"), take the events of the task before (no "events"), give
+ * each name of "key" a state of its own, and be run as a job in a local cluster ("job": see FlinkJob).
  */
 public final class FlinkNfa {
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    /** An event as Flink likes it: a class with public fields and an empty constructor. */
     public static final class Event {
-        final int number;
-        final long time;
-        final String name;
-        final double price;
+        public int number;
+        public long time;
+        public String name;
+        public double price;
+        public int key;
+
+        public Event() {}
 
         Event(int number, JsonNode node) {
             this.number = number;
             time = node.get("ts").asLong();
             name = node.get("name").asText();
             price = node.get("price").asDouble();
+            key = node.has("key") ? node.get("key").asInt() : 0;
         }
     }
 
     /** What an event has to pass: one of a few tests that both sides know. */
     private static final class Test extends IterativeCondition<Event> {
-        private final String kind;
+        private static final List<String> KINDS = List.of("name", "above", "sum below", "count", "above first");
+        private final int kind;
         private final String text;
         private final double number;
         private final String step;
 
         Test(JsonNode node) {
-            kind = node.get("test").asText();
+            kind = KINDS.indexOf(node.get("test").asText());
             text = node.has("value") ? node.get("value").asText() : "";
             number = node.has("value") ? node.get("value").asDouble() : 0;
             step = node.has("step") ? node.get("step").asText() : "";
@@ -64,35 +73,35 @@ public final class FlinkNfa {
         @Override
         public boolean filter(Event event, Context<Event> context) throws Exception {
             switch (kind) {
-                case "name":
+                case 0:
                     return event.name.equals(text);
-                case "above":
+                case 1:
                     return event.price > number;
-                case "sum below": {
+                case 2: {
                     double sum = event.price;
                     for (Event taken : context.getEventsForPattern(step)) {
                         sum += taken.price;
                     }
                     return sum < number;
                 }
-                case "count": {
+                case 3: {
                     int count = 0;
                     for (Event taken : context.getEventsForPattern(step)) {
                         count++;
                     }
                     return count == (int) number;
                 }
-                case "above first": {
+                case 4: {
                     Iterator<Event> taken = context.getEventsForPattern(step).iterator();
                     return taken.hasNext() && event.price > taken.next().price;
                 }
                 default:
-                    throw new IllegalArgumentException(kind);
+                    throw new IllegalArgumentException("no such test");
             }
         }
     }
 
-    private static AfterMatchSkipStrategy skip(JsonNode node) {
+    static AfterMatchSkipStrategy skip(JsonNode node) {
         switch (node.get("skip").asText()) {
             case "skip_to_next":
                 return AfterMatchSkipStrategy.skipToNext();
@@ -107,7 +116,7 @@ public final class FlinkNfa {
         }
     }
 
-    private static Pattern<Event, Event> pattern(JsonNode chain, AfterMatchSkipStrategy skip) {
+    static Pattern<Event, Event> pattern(JsonNode chain, AfterMatchSkipStrategy skip) {
         Pattern<Event, Event> at = null;
         for (JsonNode part : chain) {
             String how = part.get("contiguity").asText();
@@ -238,44 +247,75 @@ public final class FlinkNfa {
         return found;
     }
 
+    /** The runs of one key. */
+    private static final class Keyed {
+        final SharedBuffer<Event> buffer = new SharedBuffer<>(store(), null, new SharedBufferCacheConfig());
+        final NFAState state;
+        long time;
+
+        Keyed(NFA<Event> nfa) {
+            state = nfa.createInitialNFAState();
+        }
+    }
+
+    private static List<Event> events = new ArrayList<>();
+
     private static Map<String, Object> answer(JsonNode task) throws Exception {
         AfterMatchSkipStrategy skip = skip(task);
         Pattern<Event, Event> pattern = pattern(task.get("chain"), skip);
+        if (task.hasNonNull("events")) {
+            events = new ArrayList<>();
+            for (JsonNode each : task.get("events")) {
+                events.add(new Event(events.size(), each));
+            }
+        }
+        boolean keyed = task.hasNonNull("keyed");
+        if (task.hasNonNull("job")) {
+            return FlinkJob.run(pattern, events, keyed);
+        }
         NFA<Event> nfa = NFACompiler.compileFactory(pattern, true).createNFA();
-        SharedBuffer<Event> buffer = new SharedBuffer<>(store(), null, new SharedBufferCacheConfig());
-        NFAState state = nfa.createInitialNFAState();
         TimerService clock = () -> 0L;
         List<Object> matches = new ArrayList<>();
         List<Object> given = new ArrayList<>();
-        List<Event> events = new ArrayList<>();
-        for (JsonNode each : task.get("events")) {
-            events.add(new Event(events.size(), each));
-        }
-        long time = 0;
+        Map<Integer, Keyed> keys = new HashMap<>();
         long begun = System.nanoTime();
         long worked = java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
         for (Event event : events) {
-            try (SharedBufferAccessor<Event> accessor = buffer.getAccessor()) {
-                for (; time < event.time; time++) {
-                    advance(nfa, accessor, state, time + 1, skip, matches, given);
+            Keyed own = keys.get(keyed ? event.key : 0);
+            if (own == null) {
+                own = new Keyed(nfa);
+                keys.put(keyed ? event.key : 0, own);
+            }
+            try (SharedBufferAccessor<Event> accessor = own.buffer.getAccessor()) {
+                // With many keys, as Flink's operator does it: time passes for a key when one of its events comes.
+                for (own.time = keyed ? event.time - 1 : own.time; own.time < event.time; own.time++) {
+                    advance(nfa, accessor, own.state, own.time + 1, skip, matches, given);
                 }
                 for (Map<String, List<Event>> match
-                        : nfa.process(accessor, state, event, event.time, skip, clock)) {
+                        : nfa.process(accessor, own.state, event, event.time, skip, clock)) {
                     matches.add(numbers(match));
                 }
             }
         }
-        try (SharedBufferAccessor<Event> accessor = buffer.getAccessor()) {
-            for (long end = time + 100; time < end; time++) {
-                advance(nfa, accessor, state, time + 1, skip, matches, given);
+        for (Keyed own : keys.values()) {
+            try (SharedBufferAccessor<Event> accessor = own.buffer.getAccessor()) {
+                for (long end = own.time + 100; own.time < end; own.time++) {
+                    advance(nfa, accessor, own.state, own.time + 1, skip, matches, given);
+                }
+                if (keyed) {
+                    advance(nfa, accessor, own.state, Long.MAX_VALUE, skip, matches, given);
+                }
             }
         }
         Map<String, Object> found = new HashMap<>();
-        found.put("matches", matches);
-        found.put("given_up", given);
-        found.put("seconds", (System.nanoTime() - begun) / 1e9);
         worked = java.lang.management.ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - worked;
+        found.put("seconds", (System.nanoTime() - begun) / 1e9);
         found.put("processor", worked / 1e9);
+        found.put("count", matches.size());
+        if (!task.hasNonNull("count")) {
+            found.put("matches", matches);
+            found.put("given_up", given);
+        }
         return found;
     }
 

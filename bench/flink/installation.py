@@ -68,13 +68,15 @@ def flink_jars() -> Path:
 
 
 def compile_driver(name: str, jars: Path) -> Path:
-    """The folder of a driver's classes; a new one for every change of the source or of Flink."""
+    """The folder of a driver's classes; a new one for every change of a driver or of Flink."""
     javac, source = find_tool("javac"), DRIVER.with_name(f"{name}.java")
-    state = hashlib.sha256(source.read_bytes() + FLINK_VERSION.encode()).hexdigest()[:16]
+    sources = [source, *sorted(source.parent.glob("*.java"))]  # one may use another
+    state = hashlib.sha256(b"".join(each.read_bytes() for each in sources) + FLINK_VERSION.encode()).hexdigest()[:16]
     classes = BENCH_HOME / f"flink-classes-{state}"
 
     def fill(folder: Path) -> None:
-        command = [javac, "--release", "17", "-cp", str(jars / "*"), "-d", str(folder), str(source)]
+        command = [javac, "--release", "17", "-cp", str(jars / "*"), "-sourcepath", str(source.parent)]
+        command += ["-d", str(folder), str(source)]
         _run(command, f"compile {source.name}")
 
     _make_once(classes, fill)

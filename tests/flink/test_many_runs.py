@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.search.flink import kernel
+from cepheid.engine.search.flink import kernel, released
 from cepheid.flink import AfterMatchSkipStrategy, Pattern
 
 
@@ -51,3 +51,19 @@ def test_arrays_grow_and_nodes_are_dropped(pattern: Pattern, collect_at: int, mo
     live = cepheid.live(pattern, table.schema, type=None, partial=True)
     cut = [row for at in range(0, 90, 17) for row in live.send(table.slice(at, 17)).to_pylist()]
     assert sorted([*cut, *live.finish().to_pylist()], key=key) == sorted(expected.to_pylist(), key=key)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=["any", "loop", "skip"])
+def test_a_stream_of_many_keys_equals_its_table(pattern: Pattern, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CEPHEID_COMPILE", "later")
+    monkeypatch.setattr(released, "UNUSED", 5)  # what is retained is laid out anew often
+    monkeypatch.setattr(released, "CHUNKS", 4)
+    table = letters(200, "aabbcx", 5)
+    table = table.append_column("key", pa.array([None if at % 13 == 4 else str(at * 7 % 11) for at in range(200)]))
+    pattern, options = pattern.within(60), {"type": None, "partial": True, "partition_by": "key"}
+    expected = cepheid.match(table, pattern, engine="reference", **options)
+    live = cepheid.live(pattern, table.schema, **options)
+    cut = [row for at in range(0, 200, 3) for row in live.send(table.slice(at, 3)).to_pylist()]
+    found = [*cut, *live.finish().to_pylist()]
+    assert expected.num_rows > 50
+    assert sorted(found, key=str) == sorted(expected.to_pylist(), key=str)

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from cepheid.engine.cold import answer
 from cepheid.engine.reference.flink import Found, match_flink
-from cepheid.engine.search.flink.conditions import NotCompiled
+from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
 from cepheid.engine.search.flink.machine import Reported
+from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
 from cepheid.engine.values import columnwise
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
@@ -128,7 +129,7 @@ def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOption
     events = arranged(automaton, table, options.partition_by)
     if options.engine != "reference":
         try:
-            found, _ = answer(KERNEL, len(events.time), lambda: find_matches(automaton, events, options.partial))
+            found, _ = answer(KERNEL, len(events.time), lambda: find_matches(Moves(automaton), events, options.partial))
             return assemble(automaton, events, found, options.partial)
         except NotCompiled:
             if options.engine != "auto":
@@ -187,7 +188,7 @@ def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) 
         columns = local.arrow.schema
     automaton = automaton_for(pattern, columns, options)
     try:
-        find_matches(automaton, arranged(automaton, columns.empty_table(), options.partition_by), options.partial)
+        compile_conditions(automaton, columns.empty_table())
         engine = "automaton: every run is extended by every event, in a compiled kernel"
     except NotCompiled:
         engine = "reference: a condition is beyond the compiled automaton, so runs are extended in Python, slowly"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, NoReturn
 
 from cepheid.errors import QueryError, closest
@@ -41,7 +42,7 @@ class Atom:
     from_second: bool = False  # says nothing as long as the step itself took no event
     text: str = ""
 
-    @property
+    @cached_property
     def is_simple(self) -> bool:
         """Does it speak of nothing but the event at hand?"""
         return not self.steps()
@@ -106,6 +107,7 @@ def type_condition(type: str, schema: Schema) -> Atom:
     return Atom(s.Comparison("=", event_type, s.Literal(type)), None, text=f"{schema.type} = '{type}'")
 
 
+@lru_cache(maxsize=1024)
 def parse_condition(text: str) -> s.Expression:
     """The syntax tree of a condition alone; its spans are those of a query that has it as its WHERE."""
     try:

@@ -11,13 +11,16 @@ import pyarrow.compute as pc
 
 from cepheid.engine.cold import answer
 from cepheid.engine.data.table import times_of
+from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.search.flink.machine import LATEST, Reported
-from cepheid.engine.search.flink.released import Retained, nothing_retained, step
+from cepheid.engine.search.flink.moves import Moves
+from cepheid.engine.search.flink.released import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.run import result_schema
 from cepheid.errors import DataError
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.runners.stream.rows import encoded
 
+BRIEF = 20_000  # runs times events that take less time than to start a thread
 VERSION = 1  # of the saved state
 _HEAD = "<iqiqqqqq"  # version, watermark and whether there is one, late events, the next deadline, three lengths
 
@@ -38,6 +41,7 @@ class FlinkStream:
     ) -> None:
         self.automaton, self.schema, self.delay = automaton, schema, delay
         self.partition_by, self.partial = tuple(partition_by), partial
+        self.moves = Moves(automaton)
         self.result = result_schema(automaton, schema, partial)
         self.state: Retained = nothing_retained(schema)
         self.waiting = schema.empty_table()  # events that the watermark has not passed
@@ -78,11 +82,12 @@ class FlinkStream:
         return self._known(released, None)
 
     def _known(self, released: pa.Table, end: int | None) -> pa.Table:
-        def known() -> tuple[pa.Table, Retained]:
-            return step(self.automaton, self.state, released, end, self.partition_by, self.partial)
+        def known() -> tuple[pa.Table | None, Retained]:
+            with briefly(released.num_rows * (1 + len(self.state.runs.partition)) < BRIEF):
+                return step(self.moves, self.state, released, end, self.partition_by, self.partial)
 
         result, self.state = answer("search.flink.kernel", released.num_rows, known)
-        return result
+        return self.result.empty_table() if result is None else result
 
     def earliest_decision(self) -> int | None:
         """The watermark at which something is known even if no event comes."""
@@ -92,6 +97,7 @@ class FlinkStream:
 
     def save(self) -> bytes:
         """What the stream knows, as bytes: tables of events and numbers, nothing else."""
+        self.state = compacted(self.state)
         runs = self.state.runs
         offsets = pa.array(runs.first, pa.int64())
         columns = {

@@ -1,7 +1,8 @@
-"""Conditions for the kernel: over whole columns where they speak of one event, as postfix code where they look back."""
+"""Conditions for the kernel: kinds of events where they speak of one event, postfix code where they look back."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,15 +11,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.flink import machine as m
 from cepheid.engine.search.flink.operations import is_aggregate, is_of_one_event, references_in, spelled_out
 from cepheid.engine.values import columnwise
 from cepheid.language import syntax as s
 from cepheid.language.flink.conditions import HERE, Atom
-from cepheid.language.schema import DataType
+from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
-from cepheid.plan.flink_automaton import Action, All, Always, FlinkAutomaton, Formula, Judged, Not, Some, State
+from cepheid.plan.flink_automaton import FlinkAutomaton
 
+_AT_HAND = s.Reference(HERE)
+FEW, ROOMY = 1 << 6, 1 << 14  # kinds of events that are numbered with gaps: in the end, and on the way
 EXACT = 2**53  # whole numbers up to here are floating numbers, too
 _BINARY = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "/": m.DIVIDE, "%": m.REMAINDER}
 _BINARY |= {"=": m.EQUAL, "!=": m.UNEQUAL, "<": m.LESS, "<=": m.AT_MOST, ">": m.MORE, ">=": m.AT_LEAST}
@@ -31,144 +35,94 @@ class NotCompiled(Exception):
     """A condition that the kernel cannot judge; the reference can."""
 
 
-def formulas_of(automaton: FlinkAutomaton) -> list[Formula]:
-    """The distinct conditions on edges."""
-    return list(dict.fromkeys(edge.formula for state in automaton.states for edge in state.edges))
-
-
 def compile_conditions(automaton: FlinkAutomaton, table: pa.Table) -> m.Conditions:
-    """The conditions of an automaton over the events of a table, which are in order."""
-    rows, atoms = table.num_rows, automaton.atoms
-    holds = np.zeros((rows, max(len(atoms), 1)), np.uint8)
+    """The atoms that look back, for the events of a table, which are in order."""
     code = _Code(automaton, table)
-    for number, atom in enumerate(atoms):
-        if atom.is_simple:
-            holds[:, number] = simple_holds(atom, table)
+    for atom in automaton.atoms:
         code.add(atom)
-    formulas = formulas_of(automaton)
-    looks_back = np.array([any(not atoms[atom].is_simple for atom in atoms_in(each)) for each in formulas], np.uint8)
-    judged = np.zeros((rows, max(len(formulas), 1)), np.uint8)
-    parts: list[int] = []
-    first = [0]
-    for number, formula in enumerate(formulas):
-        if looks_back[number]:
-            parts += postfix(formula)
-        else:
-            judged[:, number] = over_rows(formula, holds)
-        first.append(len(parts))
     return m.Conditions(
-        judged,
-        looks_back if len(formulas) else np.zeros(1, np.uint8),
-        np.array(first, np.int64),
-        np.array(parts, np.int64),
-        holds,
-        np.array([not atom.is_simple for atom in atoms] or [False], np.uint8),
         np.array(code.first, np.int64),
         np.array(code.lines, np.int64).reshape(-1, 3),
         np.array(code.each or [-1], np.int64),
         np.array(code.own or [-1], np.int64),
         np.array(code.constants, np.float64),
-        np.array(code.values, np.float64).reshape(len(code.values), rows),
+        np.array(code.values, np.float64).reshape(len(code.values), table.num_rows),
     )
 
 
-def simple_holds(atom: Atom, table: pa.Table) -> npt.NDArray[np.uint8]:
-    """Where a condition on the event at hand holds."""
-    found = columnwise.condition(atom.expression, lambda node: columnwise.value_column(table.column(node.name)))  # type: ignore[attr-defined]
-    if isinstance(found, pa.Scalar):
-        return np.full(table.num_rows, bool(found.as_py()), np.uint8)
-    return np.asarray(found).astype(np.uint8)
+def kinds_of_events(automaton: FlinkAutomaton, table: pa.Table) -> tuple[Int64s, npt.NDArray[np.uint8]]:
+    """A kind for each event, and per kind and atom whether it holds; of those that look back, nothing is said.
 
-
-def atoms_in(formula: Formula) -> list[int]:
-    """The numbers of the atoms of a formula."""
-    match formula:
-        case Always():
-            return []
-        case Judged(atom=atom):
-            return [atom]
-        case Not(inner=inner):
-            return atoms_in(inner)
-        case All(left=left, right=right) | Some(left=left, right=right):
-            return [*atoms_in(left), *atoms_in(right)]
-
-
-def postfix(formula: Formula) -> list[int]:
-    """A formula for the kernel."""
-    match formula:
-        case Judged(atom=atom):
-            return [atom]
-        case Not(inner=inner):
-            return [*postfix(inner), m.NEGATE]
-        case All(left=Always(), right=right):
-            return postfix(right)
-        case All(left=left, right=Always()):
-            return postfix(left)
-        case All(left=left, right=right):
-            return [*postfix(left), *postfix(right), m.BOTH]
-        case Some(left=left, right=right):
-            return [*postfix(left), *postfix(right), m.EITHER]
-    return [m.TRUE]
-
-
-def over_rows(formula: Formula, holds: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Where a formula of simple atoms holds."""
-    match formula:
-        case Judged(atom=atom):
-            return holds[:, atom]
-        case Not(inner=inner):
-            return 1 - over_rows(inner, holds)
-        case All(left=left, right=right):
-            return over_rows(left, holds) & over_rows(right, holds)
-        case Some(left=left, right=right):
-            return over_rows(left, holds) | over_rows(right, holds)
-    return np.ones(len(holds), np.uint8)
-
-
-def activity(automaton: FlinkAutomaton, holds: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Per event a bit for each state in which a run may do something else with it than to wait on.
-
-    What is judged on the way counts as doing something, unless the event itself already rules it out.
+    Events of one kind agree in all conditions that speak of one event alone.
     """
-    active = np.zeros(len(holds), np.int64)
-    for state in automaton.states:
-        reached: list[tuple[State, npt.NDArray[np.bool_]]] = [(state, np.ones(len(holds), bool))]
-        does = np.zeros(len(holds), bool)
-        waits = np.full(len(holds), state.start)
-        while reached:
-            at, where = reached.pop()
-            for edge in at.edges:
-                maybe, surely = possible(edge.formula, automaton.atoms, holds)
-                if edge.action is Action.PROCEED:
-                    if (where & maybe).any():
-                        reached.append((edge.target, where & maybe))
-                elif edge.action is Action.IGNORE and (edge.target is state or state.start):
-                    waits |= surely & (at is state)
-                else:
-                    does |= where & maybe
-        active |= (does | ~waits).astype(np.int64) << min(state.number, m.BITS)
-    return active
+    rows = table.num_rows
+    simple = {number: atom.expression for number, atom in enumerate(automaton.atoms) if atom.is_simple}
+    texts = _texts_asked_for(simple.values(), automaton.schema)
+    asked: dict[s.Expression, tuple[Int64s, int]] = {}  # where codes are a number, the expression holds
+    kind, number = np.zeros(rows, np.int64), 1
+    for name, among in texts.items():
+        codes = _text_codes(table.column(name), among)
+        asked |= {
+            s.Comparison("=", s.Attribute(_AT_HAND, name), s.Literal(text)): (codes, at) for text, at in among.items()
+        }
+        kind, number = _crossed(kind, number, codes, len(among) + 1)
+    for expression in simple.values():
+        if expression not in asked:
+            holds = simple_holds(expression, table).astype(np.int64)
+            asked[expression] = holds, 1
+            kind, number = _crossed(kind, number, holds, 2)
+    if number > FEW:
+        kind, number = _dense(kind, number)
+    example = np.zeros(number if rows else 0, np.int64)
+    example[kind] = np.arange(rows)
+    truths = np.zeros((len(example), len(automaton.atoms)), np.uint8)
+    for atom, expression in simple.items():
+        codes, code = asked[expression]
+        truths[:, atom] = codes[example] == code
+    return kind, truths
 
 
-def possible(
-    formula: Formula, atoms: tuple[Atom, ...], holds: npt.NDArray[np.uint8]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Where a formula may hold, and where it surely does."""
-    match formula:
-        case Judged(atom=atom):
-            if atoms[atom].is_simple:
-                return holds[:, atom] == 1, holds[:, atom] == 1
-            return np.ones(len(holds), bool), np.zeros(len(holds), bool)
-        case Not(inner=inner):
-            maybe, surely = possible(inner, atoms, holds)
-            return ~surely, ~maybe
-        case All(left=left, right=right):
-            one, other = possible(left, atoms, holds), possible(right, atoms, holds)
-            return one[0] & other[0], one[1] & other[1]
-        case Some(left=left, right=right):
-            one, other = possible(left, atoms, holds), possible(right, atoms, holds)
-            return one[0] | other[0], one[1] | other[1]
-    return np.ones(len(holds), bool), np.ones(len(holds), bool)
+def _texts_asked_for(expressions: Iterable[s.Expression], schema: Schema) -> dict[str, dict[str, int]]:
+    """The columns that are compared with several texts, `column = 'text'`, and a number for each of these."""
+    found: dict[str, dict[str, int]] = {}
+    for expression in expressions:
+        match expression:
+            case s.Comparison(
+                operator="=", left=s.Attribute(name=name, default=None), right=s.Literal(value=str(text))
+            ):
+                if schema.type_of(name) is DataType.STRING:
+                    among = found.setdefault(name, {})
+                    among.setdefault(text, len(among))
+    return {name: among for name, among in found.items() if len(among) > 1}
+
+
+def _text_codes(column: pa.ChunkedArray, among: dict[str, int]) -> Int64s:
+    """The number of the text that each value is; of others, the next one."""
+    column = columnwise.value_column(column)
+    found = pc.fill_null(pc.index_in(column, value_set=pa.array(list(among), column.type)), len(among))
+    codes: Int64s = found.to_numpy().astype(np.int64)
+    return codes
+
+
+def _crossed(kind: Int64s, number: int, codes: Int64s, base: int) -> tuple[Int64s, int]:
+    """Kinds that are divided further by codes below a base."""
+    kind, number = kind * base + codes if number > 1 else codes, number * base
+    return _dense(kind, number) if number > ROOMY else (kind, number)
+
+
+def _dense(codes: Int64s, number: int) -> tuple[Int64s, int]:
+    """Codes below a number as numbers without gaps, and how many there are."""
+    present = np.bincount(codes, minlength=number) > 0
+    place = np.cumsum(present) - 1
+    return place[codes], int(present.sum())
+
+
+def simple_holds(expression: s.Expression, table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Where a condition on the event at hand holds."""
+    found = columnwise.condition(expression, lambda node: columnwise.value_column(table.column(node.name)))  # type: ignore[attr-defined]
+    if isinstance(found, pa.Scalar):
+        return np.full(table.num_rows, bool(found.as_py()))
+    return np.asarray(found).astype(bool)
 
 
 @dataclass

@@ -8,10 +8,9 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64_ROWS
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.search.flink.machine import INT
+from cepheid.engine.search.flink.machine import BEGAN, INT, NODE, STATE
 
 Heap = npt.NDArray[np.int64]  # per run: its state, its last node (-1: none), the row of its first event
-STATE, NODE, BEGAN = range(3)
 
 
 @borrowing(INT(INT64_ROWS, INT, INT, INT, INT))

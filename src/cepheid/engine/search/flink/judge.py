@@ -1,4 +1,4 @@
-"""Conditions inside the kernel: formulas over atoms, and atoms that look back along what a run took."""
+"""Conditions inside the kernel: atoms that look back along what a run took."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from cepheid.engine.search.flink.machine import (
     AT_LEAST,
     AT_MOST,
     AVERAGE,
-    BOTH,
     COALESCE,
     CONDITIONS,
     CONSTANT,
     COUNT,
     DIVIDE,
     EACH,
-    EITHER,
     EQUAL,
     FIRST,
     FIRST_VALUE,
@@ -38,19 +36,17 @@ from cepheid.engine.search.flink.machine import (
     MINUS,
     MORE,
     MULTIPLY,
-    NEGATE,
     NOT,
     OR,
     REMAINDER,
     SUBTRACT,
     SUM,
-    TRUE,
     UNEQUAL,
     Conditions,
     Floats,
 )
 
-Nodes = npt.NDArray[np.int64]  # per node: the event's row, the step, the node before it (-1: none)
+Nodes = npt.NDArray[np.int64]  # per node: the event's row, the step, the node before it (-1: none), the length
 FLOAT = types.float64
 FLOATS = types.float64[::1]
 
@@ -177,8 +173,6 @@ def is_true(conditions: Conditions, nodes: Nodes, stack: Floats, atom: int, row:
 @borrowing(types.boolean(CONDITIONS, INT64_ROWS, FLOATS, INT, INT, INT))
 def atom_holds(conditions: Conditions, nodes: Nodes, stack: Floats, atom: int, row: int, node: int) -> bool:
     """Does an atom hold for the event at hand, and each event of the step it quantifies over?"""
-    if not conditions.atom_looks_back[atom]:
-        return bool(conditions.atom_holds[row, atom])
     own, each = conditions.own[atom], conditions.each[atom]
     if own >= 0:
         at = node
@@ -196,24 +190,3 @@ def atom_holds(conditions: Conditions, nodes: Nodes, stack: Floats, atom: int, r
                 return False
         at = nodes[at, 2]
     return seen or is_true(conditions, nodes, stack, atom, row, node, -1)
-
-
-@borrowing(types.boolean(CONDITIONS, INT64_ROWS, FLOATS, INT, INT, INT))
-def formula_holds(conditions: Conditions, nodes: Nodes, stack: Floats, formula: int, row: int, node: int) -> bool:
-    """Does a formula hold? Truths are kept as bits: a formula is not nested 60 deep."""
-    if not conditions.looks_back[formula]:
-        return bool(conditions.holds[row, formula])
-    bits = 0
-    for at in range(conditions.first_part[formula], conditions.first_part[formula + 1]):
-        part = conditions.part[at]
-        if part >= 0:
-            bits = (bits << 1) | (1 if atom_holds(conditions, nodes, stack, part, row, node) else 0)
-        elif part == TRUE:
-            bits = (bits << 1) | 1
-        elif part == NEGATE:
-            bits ^= 1
-        elif part == BOTH:
-            bits = (bits >> 2 << 1) | ((bits & 1) & ((bits >> 1) & 1))
-        elif part == EITHER:
-            bits = (bits >> 2 << 1) | ((bits & 1) | ((bits >> 1) & 1))
-    return (bits & 1) == 1

@@ -1,8 +1,11 @@
 """The walk: every run is extended by every event, in the order in which Flink extends them.
 
-Runs and complete matches stand in binary heaps laid out as Java's, ordered by the event they began with: where two
-began with the same one, the layout decides which is reported first, and with a strategy that skips, which one wins.
+Flink keeps runs and complete matches in binary heaps, ordered by the event they began with; where two began with the
+same one, the layout decides which is reported first, and with a strategy that skips, which one wins. Runs are always in
+order (see `Room`), so for them the heap is a plain array; complete matches stand in a heap laid out as Java's.
 What a run took is a chain of nodes that runs share; a run is its state, its last node and its first event.
+
+Functions that work on the runs make no arrays: where room is short they return what they need and are called again.
 """
 
 from __future__ import annotations
@@ -15,11 +18,15 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.search.flink.heaps import BEGAN, NODE, STATE, drop_earlier, drop_first, push
-from cepheid.engine.search.flink.judge import Nodes, formula_holds
+from cepheid.engine.search.flink.heaps import drop_earlier, drop_first, push
+from cepheid.engine.search.flink.judge import Nodes, atom_holds
 from cepheid.engine.search.flink.machine import (
+    AGAIN,
     ARRIVED,
     AT,
+    AT_ROW,
+    BEFORE,
+    BEGAN,
     BITS,
     COLLECT_AT,
     COMPLETE,
@@ -28,30 +35,34 @@ from cepheid.engine.search.flink.machine import (
     EVENTS_REPORTED,
     FAILURE,
     FINAL,
-    FOLLOWING,
-    IGNORE,
+    HEAD,
     INT,
     LATEST,
+    LEFT,
+    LENGTH,
     MACHINE,
     NEAREST,
-    NEXT_NEAREST,
     NEXT_PRESENT,
     NO_SKIP,
     NOBODY,
+    NODE,
     NODES,
-    NOW,
     PAST_LAST,
     PENDING,
+    PHASE,
     PRESENT,
-    PROCEED,
     REPORTED,
     REPORTS,
     ROOM,
-    RUNNING,
-    STOP,
+    ROW,
+    STATE,
+    STEP,
+    TAIL,
     TAKE,
     TO_FIRST,
     TO_NEXT,
+    WAIT,
+    WRITTEN,
     Conditions,
     Events,
     Machine,
@@ -59,65 +70,24 @@ from cepheid.engine.search.flink.machine import (
     Room,
 )
 
-OUT_OF_ROOM = -1
 MISSED, AT_ITS_START = 1, 2  # what a strict strategy may run into
 COLLECT = 1 << 16  # nodes at which those that no run needs are dropped
+# What is done with an event: the next one is looked for, time passes up to it, runs are extended, matches are reported.
+SEEKING, PASSING, EXTENDING, SETTLING = range(4)
+# What is needed to go on, if anything.
+DONE, MORE_RUNS, MORE_NODES, MORE_ARRIVED, MORE_COMPLETE, MORE_REPORTS, MORE_EVENTS, COLLECTION, A_LOOK = range(9)
+UNTIL_A_LOOK = 1 << 14  # events after which one looks whether the search is to stop
 
 
-@borrowing(INT(MACHINE, CONDITIONS, ROOM, INT, INT, INT))
-def open_edges(machine: Machine, conditions: Conditions, room: Room, state: int, node: int, row: int) -> int:
-    """The edges that take or ignore the event, from a state and those it proceeds to; how many, or OUT_OF_ROOM."""
-    nodes, values, stack, edges = room.nodes, room.values, room.stack, room.edges
-    stack[0] = state
-    depth, found = 1, 0
-    while depth:
-        depth -= 1
-        at = stack[depth]
-        for edge in range(machine.first_edge[at], machine.first_edge[at + 1]):
-            if formula_holds(conditions, nodes, values, machine.formula[edge], row, node):
-                if machine.action[edge] == PROCEED:
-                    if depth == len(stack):
-                        return OUT_OF_ROOM
-                    stack[depth] = machine.target[edge]
-                    depth += 1
-                else:
-                    if found == len(edges):
-                        return OUT_OF_ROOM
-                    edges[found] = edge
-                    found += 1
-    return found
-
-
-@borrowing(types.boolean(MACHINE, CONDITIONS, ROOM, INT, INT, INT))
-def is_final_after(machine: Machine, conditions: Conditions, room: Room, state: int, node: int, row: int) -> bool:
-    """Is the end reached from a state without a further event?"""
-    nodes, values, stack = room.nodes, room.values, room.stack
-    stack[0] = state
-    depth = 1
-    while depth:
-        depth -= 1
-        at = stack[depth]
-        for edge in range(machine.first_edge[at], machine.first_edge[at + 1]):
-            if machine.action[edge] == PROCEED and formula_holds(
-                conditions, nodes, values, machine.formula[edge], row, node
-            ):
-                if machine.kind[machine.target[edge]] == FINAL:
-                    return True
-                if depth < len(stack):
-                    stack[depth] = machine.target[edge]
-                    depth += 1
-    return False
-
-
-@borrowing(INT(MACHINE, INT64S, INT64_ROWS, INT, INT, INT))
+@borrowing(INT(MACHINE, INT64S, INT64_ROWS, INT, INT, INT), inline=True)
 def deadline_of(machine: Machine, time: Int64s, nodes: Nodes, state: int, node: int, began: int) -> int:
     """When a run is given up; LATEST: never."""
     found = LATEST
     if node >= 0:
         if machine.window > 0:
             found = time[began] + machine.window
-        if machine.gap[state] > 0:
-            found = min(found, time[nodes[node, 0]] + machine.gap[state])
+        if machine.gapped and machine.gap[state] > 0:
+            found = min(found, time[nodes[node, ROW]] + machine.gap[state])
     return found
 
 
@@ -129,14 +99,14 @@ def skipped_before(machine: Machine, nodes: Nodes, node: int, began: int) -> int
     if machine.skip == TO_NEXT:
         return began + 1
     if machine.skip == PAST_LAST:
-        return int(nodes[node, 0]) + 1
+        return int(nodes[node, ROW]) + 1
     limit = -1
     while node >= 0:
-        if nodes[node, 1] == machine.skip_step:
-            limit = nodes[node, 0]
+        if nodes[node, STEP] == machine.skip_step:
+            limit = nodes[node, ROW]
             if machine.skip != TO_FIRST:
                 break
-        node = nodes[node, 2]
+        node = nodes[node, BEFORE]
     if machine.strict and limit < 0:
         return -MISSED
     if machine.strict and limit == began:
@@ -144,292 +114,38 @@ def skipped_before(machine: Machine, nodes: Nodes, node: int, began: int) -> int
     return max(limit, 0)
 
 
-@borrowing(types.boolean(REPORTED, INT64S, INT))
-def has_room(out: Reported, counts: Int64s, length: int) -> bool:
-    """Is there room for one more run with so many events?"""
-    return bool(counts[REPORTS] + 1 < len(out.first) and counts[EVENTS_REPORTED] + length <= len(out.row))
+# --- results --------------------------------------------------------------------------------------------------------
 
 
-@kernel(REPORTED(REPORTED, INT64S, INT64_ROWS, INT, INT, INT, INT))
-def report(
-    out: Reported, counts: Int64s, nodes: Nodes, node: int, partition: int, waiting: int, given_up: int
-) -> Reported:
-    """Adds what a run took to the result, which grows where it must."""
-    length, at = 0, node
-    while at >= 0:
-        length += 1
-        at = nodes[at, 2]
-    while not has_room(out, counts, length):
-        if counts[REPORTS] + 1 >= len(out.first):
-            numbers = grown(out.partition), grown(out.first), grown(out.waiting), grown(out.given_up)
-            out = Reported(numbers[0], numbers[1], out.row, out.step, numbers[2], numbers[3])
-        else:
-            out = Reported(out.partition, out.first, grown(out.row), grown(out.step), out.waiting, out.given_up)
-    number, used = counts[REPORTS], counts[EVENTS_REPORTED]
-    at, place = node, used + length
-    while at >= 0:
-        place -= 1
-        out.row[place], out.step[place] = nodes[at, 0], nodes[at, 1]
-        at = nodes[at, 2]
+@borrowing(INT(REPORTED, INT64S, INT, INT))
+def lacking_room(out: Reported, counts: Int64s, number: int, length: int) -> int:
+    """What the result needs for some more runs with so many events in all; DONE: nothing."""
+    if counts[REPORTS] + number >= len(out.first):
+        return MORE_REPORTS
+    return MORE_EVENTS if counts[EVENTS_REPORTED] + length > len(out.row) else DONE
+
+
+@borrowing(types.void(REPORTED, INT64S, INT64_ROWS, INT, INT, INT, INT))
+def report(out: Reported, counts: Int64s, nodes: Nodes, node: int, partition: int, waiting: int, given_up: int) -> None:
+    """Adds what a run took to the result, which has room for it."""
+    number = counts[REPORTS]
+    place = counts[EVENTS_REPORTED] + (nodes[node, LENGTH] if node >= 0 else 0)
     out.partition[number], out.waiting[number], out.given_up[number] = partition, waiting, given_up
-    out.first[number + 1] = used + length
-    counts[REPORTS] = number + 1
-    counts[EVENTS_REPORTED] = used + length
-    return out
+    out.first[number + 1] = place
+    counts[REPORTS], counts[EVENTS_REPORTED] = number + 1, place
+    while node >= 0:
+        place -= 1
+        out.row[place], out.step[place] = nodes[node, ROW], nodes[node, STEP]
+        node = nodes[node, BEFORE]
 
 
-@kernel(types.void(ROOM))
-def collect(room: Room) -> None:
-    """Drops the nodes that no run needs."""
-    counts, nodes = room.counts, room.nodes
-    place = np.full(counts[NODES], -1, np.int64)
-    for heap, length in ((room.runs, counts[RUNNING]), (room.complete, counts[COMPLETE])):
-        for number in range(length):
-            at = heap[number, NODE]
-            while at >= 0 and place[at] < 0:
-                place[at] = 0
-                at = nodes[at, 2]
-    kept = 0
-    for at in range(counts[NODES]):
-        if place[at] == 0:
-            place[at] = kept
-            before = nodes[at, 2]
-            nodes[kept, 0], nodes[kept, 1] = nodes[at, 0], nodes[at, 1]
-            nodes[kept, 2] = place[before] if before >= 0 else -1
-            kept += 1
-    for heap, length in ((room.runs, counts[RUNNING]), (room.complete, counts[COMPLETE])):
-        for number in range(length):
-            if heap[number, NODE] >= 0:
-                heap[number, NODE] = place[heap[number, NODE]]
-    counts[NODES] = kept
-    counts[COLLECT_AT] = max(COLLECT, 4 * kept)
-
-
-@kernel(ROOM(ROOM))
-def enlarged(room: Room) -> Room:
-    """The same with room for another run's moves."""
-    counts, fan = room.counts, 2 * len(room.edges) + 2
-    runs, following = room.runs, room.following
-    arrived, complete, nodes = room.arrived, room.complete, room.nodes
-    while counts[FOLLOWING] + fan > len(following):
-        runs, following = grown_rows(runs), grown_rows(following)
-    while counts[ARRIVED] + fan > len(arrived):
-        arrived = grown_rows(arrived)
-    while counts[NODES] + fan > len(nodes):
-        nodes = grown_rows(nodes)
-    while counts[COMPLETE] + counts[ARRIVED] + fan > len(complete):
-        complete = grown_rows(complete)
-    return Room(runs, following, arrived, complete, nodes, room.edges, room.stack, room.values, counts)
-
-
-@borrowing(types.boolean(ROOM))
-def is_crowded(room: Room) -> bool:
-    """Might the moves of another run not fit?"""
-    counts, fan = room.counts, 2 * len(room.edges) + 2
-    if counts[FOLLOWING] + fan > len(room.following) or counts[NODES] + fan > len(room.nodes):
-        return True
-    return bool(
-        counts[ARRIVED] + fan > len(room.arrived) or counts[COMPLETE] + counts[ARRIVED] + fan > len(room.complete)
-    )
-
-
-@borrowing(types.void(ROOM))
-def turn(room: Room) -> None:
-    """The runs that follow become those that run."""
-    counts = room.counts
-    for number in range(counts[FOLLOWING]):
-        room.runs[number, 0] = room.following[number, 0]
-        room.runs[number, 1] = room.following[number, 1]
-        room.runs[number, 2] = room.following[number, 2]
-    counts[RUNNING], counts[FOLLOWING] = counts[FOLLOWING], 0
-    counts[NEAREST], counts[NEXT_NEAREST] = counts[NEXT_NEAREST], LATEST
-    counts[PRESENT], counts[NEXT_PRESENT] = counts[NEXT_PRESENT], 0
-
-
-# --- moves ----------------------------------------------------------------------------------------------------------
-
-
-@borrowing(types.void(MACHINE, INT64S, ROOM, INT, INT, INT))
-def keep(machine: Machine, time: Int64s, room: Room, state: int, node: int, began: int) -> None:
-    """A run goes on, or is complete."""
-    counts = room.counts
-    if machine.kind[state] == FINAL:
-        counts[ARRIVED] = push(room.arrived, counts[ARRIVED], state, node, began)
-    else:
-        counts[FOLLOWING] = push(room.following, counts[FOLLOWING], state, node, began)
-        deadline = deadline_of(machine, time, room.nodes, state, node, began)
-        counts[NEXT_NEAREST] = min(counts[NEXT_NEAREST], deadline)
-        counts[NEXT_PRESENT] |= 1 << min(state, BITS)
-
-
-@borrowing(types.void(MACHINE, CONDITIONS, INT64S, ROOM, INT, INT))
-def extend(machine: Machine, conditions: Conditions, time: Int64s, room: Room, number: int, row: int) -> None:
-    """All that a run becomes with an event."""
-    counts, nodes = room.counts, room.nodes
-    state, node, began = room.runs[number, STATE], room.runs[number, NODE], room.runs[number, BEGAN]
-    is_start = node < 0
-    found = open_edges(machine, conditions, room, state, node, row)
-    if found < 0:
-        counts[FAILURE] = OUT_OF_ROOM
-        return
-    stopped = False
-    for at in range(found):
-        stopped |= machine.kind[machine.target[room.edges[at]]] == STOP
-    for at in range(found):
-        edge = room.edges[at]
-        target = machine.target[edge]
-        # A run that may not go on can still be complete; what it took last is needed for that alone.
-        passes = machine.action[edge] != TAKE or machine.kind[target] == STOP
-        if stopped and passes and machine.kind[target] != FINAL:
-            continue
-        if machine.action[edge] == IGNORE:
-            if not is_start:
-                keep(machine, time, room, target, node, began)
-            continue
-        taken = counts[NODES]
-        nodes[taken, 0], nodes[taken, 1], nodes[taken, 2] = row, machine.step[machine.source[edge]], node
-        counts[NODES] = taken + 1
-        first = row if is_start else began
-        if not stopped or machine.kind[target] == FINAL:
-            keep(machine, time, room, target, taken, first)
-        if is_final_after(machine, conditions, room, target, node, row):
-            keep(machine, time, room, machine.final, taken, first)
-    if is_start and not stopped:
-        keep(machine, time, room, state, -1, NOBODY)
-
-
-@borrowing(types.boolean(MACHINE, CONDITIONS, EVENTS, ROOM, INT))
-def extend_all(machine: Machine, conditions: Conditions, events: Events, room: Room, row: int) -> bool:
-    """Extends the runs that are left by an event; False: the moves of the next one might not fit."""
-    counts, active = room.counts, events.active[row]
-    while counts[AT] < counts[RUNNING]:
-        if is_crowded(room):
-            return False
-        state = room.runs[counts[AT], STATE]
-        if (active >> min(state, BITS)) & 1:
-            extend(machine, conditions, events.time, room, counts[AT], row)
-        else:  # it waits on
-            keep(machine, events.time, room, state, room.runs[counts[AT], NODE], room.runs[counts[AT], BEGAN])
-        counts[AT] += 1
-    return True
-
-
-@kernel(types.Tuple((ROOM, REPORTED))(MACHINE, ROOM, REPORTED, INT))
-def settle(machine: Machine, room: Room, out: Reported, partition: int) -> tuple[Room, Reported]:
-    """Reports complete matches; a strategy that skips waits until no run that began earlier could win."""
-    counts = room.counts
-    if counts[COMPLETE] + counts[ARRIVED] > len(room.complete):
-        room = enlarged(room)
-    for number in range(counts[ARRIVED]):
-        state, node, began = room.arrived[number, STATE], room.arrived[number, NODE], room.arrived[number, BEGAN]
-        counts[COMPLETE] = push(room.complete, counts[COMPLETE], state, node, began)
-    counts[ARRIVED] = 0
-    while counts[COMPLETE]:
-        node, began = room.complete[0, NODE], room.complete[0, BEGAN]
-        if machine.skip != NO_SKIP and counts[FOLLOWING] and began > room.following[0, BEGAN]:
-            break
-        counts[COMPLETE] = drop_first(room.complete, counts[COMPLETE])
-        limit = skipped_before(machine, room.nodes, node, began)
-        if limit < 0:
-            counts[FAILURE] = -limit
-            break
-        if limit > 0:
-            counts[FOLLOWING] = drop_earlier(room.following, counts[FOLLOWING], limit)
-            counts[COMPLETE] = drop_earlier(room.complete, counts[COMPLETE], limit)
-        out = report(out, counts, room.nodes, node, partition, -1, 0)
-    return room, out
-
-
-@kernel(types.Tuple((ROOM, REPORTED))(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
-def give_up(
-    machine: Machine, time: Int64s, room: Room, out: Reported, partition: int, now: int
-) -> tuple[Room, Reported]:
-    """Runs whose window has passed are given up; those that only waited for that are complete."""
-    counts = room.counts
-    for number in range(counts[RUNNING]):
-        if is_crowded(room):
-            room = enlarged(room)
-        state, node, began = room.runs[number, STATE], room.runs[number, NODE], room.runs[number, BEGAN]
-        deadline = deadline_of(machine, time, room.nodes, state, node, began)
-        if deadline > now:
-            keep(machine, time, room, state, node, began)
-        elif machine.kind[state] == PENDING:
-            counts[ARRIVED] = push(room.arrived, counts[ARRIVED], state, node, began)
-        elif machine.partial:
-            out = report(out, counts, room.nodes, node, partition, state, deadline)
-    room, out = settle(machine, room, out, partition)
-    turn(room)
-    return room, out
-
-
-@borrowing(INT(EVENTS, INT64S, INT, INT))
-def next_active(events: Events, counts: Int64s, row: int, high: int) -> int:
-    """The next event, from a row on, at which a run does something or is given up."""
-    present, nearest = counts[PRESENT], counts[NEAREST]
-    while row < high and not events.active[row] & present and events.time[row] < nearest:
-        row += 1
-    return row
-
-
-# --- all partitions -------------------------------------------------------------------------------------------------
-
-
-@kernel(ROOM(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
-def resumed(machine: Machine, time: Int64s, room: Room, known: Reported, low: int, high: int) -> Room:
-    """The runs low to high of an earlier call, in the order of their heaps; without any, the one that waits."""
-    counts = room.counts
-    counts[RUNNING] = counts[COMPLETE] = counts[NODES] = counts[FOLLOWING] = counts[ARRIVED] = 0
-    counts[NEXT_NEAREST], counts[NEXT_PRESENT] = LATEST, 0
-    counts[NOW] = -LATEST
-    counts[COLLECT_AT] = COLLECT
-    if low == high:
-        keep(machine, time, room, machine.start, -1, NOBODY)
-    for run in range(low, high):
-        while counts[NODES] + known.first[run + 1] - known.first[run] + len(room.edges) > len(room.nodes):
-            room = with_nodes(room)
-        if is_crowded(room):
-            room = enlarged(room)
-        node, began = -1, NOBODY
-        for at in range(known.first[run], known.first[run + 1]):
-            taken = counts[NODES]
-            room.nodes[taken, 0], room.nodes[taken, 1], room.nodes[taken, 2] = known.row[at], known.step[at], node
-            counts[NODES] = taken + 1
-            began = known.row[at] if node < 0 else began
-            node = taken
-        if known.given_up[run]:
-            counts[COMPLETE] = push(room.complete, counts[COMPLETE], known.waiting[run], node, began)
-        else:
-            keep(machine, time, room, known.waiting[run], node, began)
-    turn(room)
-    return room
-
-
-@kernel(ROOM(ROOM))
-def with_nodes(room: Room) -> Room:
-    """The same with room for more nodes."""
-    return Room(
-        room.runs,
-        room.following,
-        room.arrived,
-        room.complete,
-        grown_rows(room.nodes),
-        room.edges,
-        room.stack,
-        room.values,
-        room.counts,
-    )
-
-
-@kernel(REPORTED(ROOM, REPORTED, INT64S, INT))
-def suspended(room: Room, kept: Reported, kept_counts: Int64s, partition: int) -> Reported:
-    """Adds the runs of a partition to those that a later call goes on with."""
-    for number in range(room.counts[RUNNING]):
-        state, node = room.runs[number, STATE], room.runs[number, NODE]
-        kept = report(kept, kept_counts, room.nodes, node, partition, state, 0)
-    for number in range(room.counts[COMPLETE]):
-        state, node = room.complete[number, STATE], room.complete[number, NODE]
-        kept = report(kept, kept_counts, room.nodes, node, partition, state, 1)
-    return kept
+@kernel(REPORTED(REPORTED, INT))
+def enlarged_result(out: Reported, needed: int) -> Reported:
+    """The same with more room."""
+    if needed == MORE_REPORTS:
+        numbers = grown(out.partition), grown(out.first), grown(out.waiting), grown(out.given_up)
+        return Reported(numbers[0], numbers[1], out.row, out.step, numbers[2], numbers[3])
+    return Reported(out.partition, out.first, grown(out.row), grown(out.step), out.waiting, out.given_up)
 
 
 @kernel(REPORTED())
@@ -454,6 +170,380 @@ def trimmed(out: Reported, counts: Int64s) -> Reported:
     )
 
 
+# --- room for runs --------------------------------------------------------------------------------------------------
+
+
+@kernel(types.void(ROOM))
+def collect(room: Room) -> None:
+    """Drops the nodes that no run needs."""
+    counts, nodes = room.counts, room.nodes
+    place = np.full(counts[NODES], -1, np.int64)
+    for heap, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
+        for number in range(low, high):
+            at = heap[number, NODE]
+            while at >= 0 and place[at] < 0:
+                place[at] = 0
+                at = nodes[at, BEFORE]
+    kept = 0
+    for at in range(counts[NODES]):
+        if place[at] == 0:
+            place[at] = kept
+            before = nodes[at, BEFORE]
+            nodes[kept, ROW], nodes[kept, STEP], nodes[kept, LENGTH] = nodes[at, 0], nodes[at, 1], nodes[at, 3]
+            nodes[kept, BEFORE] = place[before] if before >= 0 else -1
+            kept += 1
+    for heap, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
+        for number in range(low, high):
+            if heap[number, NODE] >= 0:
+                heap[number, NODE] = place[heap[number, NODE]]
+    counts[NODES] = kept
+    counts[COLLECT_AT] = max(COLLECT, 4 * kept)
+
+
+@kernel(ROOM(ROOM, INT))
+def enlarged(room: Room, needed: int) -> Room:
+    """The same with more room."""
+    runs, behind, arrived, complete, nodes = room.runs, room.behind, room.arrived, room.complete, room.nodes
+    if needed == MORE_RUNS:
+        runs, behind = grown_rows(runs), grown_rows(behind)
+    elif needed == MORE_NODES:
+        nodes = grown_rows(nodes)
+    elif needed == MORE_ARRIVED:
+        arrived = grown_rows(arrived)
+    elif needed == MORE_COMPLETE:
+        complete = grown_rows(complete)
+    return Room(runs, behind, arrived, complete, nodes, room.values, room.counts)
+
+
+@borrowing(types.void(INT64_ROWS, INT64S))
+def move_to_front(runs: Nodes, counts: Int64s) -> None:
+    """Uses again the room of runs that are no more."""
+    head = counts[HEAD]
+    for number in range(head, counts[TAIL]):
+        for part in range(3):
+            runs[number - head, part] = runs[number, part]
+    counts[TAIL] -= head
+    counts[HEAD] = 0
+
+
+# --- an event -------------------------------------------------------------------------------------------------------
+
+
+@borrowing(INT(MACHINE, CONDITIONS, ROOM, INT, INT, INT))
+def outcome_of(machine: Machine, conditions: Conditions, room: Room, decision: int, row: int, node: int) -> int:
+    """The outcome of a decision that looks back."""
+    while decision >= 0:
+        holds = atom_holds(conditions, room.nodes, room.values, machine.choice[decision, 0], row, node)
+        decision = machine.choice[decision, 1 if holds else 2]
+    return -1 - decision
+
+
+@borrowing(types.void(MACHINE, EVENTS, ROOM), inline=True)
+def begin_extending(machine: Machine, events: Events, room: Room) -> None:
+    """Extends runs from the first one on; only the last one, if only the run that waits for a first event can move."""
+    counts = room.counts
+    counts[PHASE], counts[LEFT] = EXTENDING, -1
+    moving = machine.active[events.kind[counts[AT_ROW]]] & counts[PRESENT]
+    last = counts[TAIL] - 1
+    if machine.start < BITS and moving == 1 << machine.start and room.runs[last, STATE] == machine.start:
+        counts[AT], counts[NEXT_PRESENT] = last, counts[PRESENT]
+    else:
+        counts[AT], counts[NEXT_PRESENT] = counts[HEAD], 0
+    counts[WRITTEN] = counts[AT]
+
+
+@borrowing(INT(MACHINE, CONDITIONS, EVENTS, ROOM), inline=True)
+def extend(machine: Machine, conditions: Conditions, events: Events, room: Room) -> int:
+    """Extends the runs that are left by the event at hand; what is needed to go on, or DONE.
+
+    What a run becomes takes its place. Where that is more than one, those behind it are put aside.
+    """
+    counts, runs, behind, nodes, arrived = room.counts, room.runs, room.behind, room.nodes, room.arrived
+    row, at, written, left = counts[AT_ROW], counts[AT], counts[WRITTEN], counts[LEFT]
+    kind = events.kind[row]
+    active, present, nearest, fan = machine.active[kind], counts[NEXT_PRESENT], counts[NEAREST], machine.fan
+    end, needed = counts[TAIL] if left < 0 else left, DONE
+    while at < end:
+        if left < 0:
+            state, node, began = runs[at, STATE], runs[at, NODE], runs[at, BEGAN]
+        else:
+            state, node, began = behind[at, STATE], behind[at, NODE], behind[at, BEGAN]
+        bit = 1 << min(state, BITS)
+        if written + fan > len(runs):
+            needed = MORE_RUNS
+            break
+        if not active & bit:  # it waits on
+            if written < at or left >= 0:
+                runs[written, STATE], runs[written, NODE], runs[written, BEGAN] = state, node, began
+            present |= bit
+            written += 1
+            at += 1
+            continue
+        if counts[NODES] + fan > len(nodes) or counts[ARRIVED] + fan > len(arrived):
+            needed = MORE_NODES if counts[NODES] + fan > len(nodes) else MORE_ARRIVED
+            break
+        outcome = -1 - machine.decision[kind, state]
+        if outcome < 0:
+            outcome = outcome_of(machine, conditions, room, -1 - outcome, row, node)
+        first, last = machine.first_move[outcome], machine.first_move[outcome + 1]
+        if left < 0 and written + last - first > at + 1 and at + 1 < end:
+            left = end - at - 1
+            for number in range(left):
+                for part in range(3):
+                    behind[number, part] = runs[at + 1 + number, part]
+            at, end = -1, left
+        taken = -1
+        for move in range(first, last):
+            how, target = machine.move[move, 0], machine.move[move, 2]
+            held, origin = taken, row if node < 0 else began
+            if how == TAKE:
+                taken = held = counts[NODES]
+                nodes[taken, ROW], nodes[taken, STEP], nodes[taken, BEFORE] = row, machine.move[move, 1], node
+                nodes[taken, LENGTH] = 1 + (nodes[node, LENGTH] if node >= 0 else 0)
+                counts[NODES] = taken + 1
+            elif how == WAIT:
+                held = node
+            elif how == AGAIN:
+                held, origin = -1, NOBODY
+            if machine.kind[target] == FINAL:
+                place = counts[ARRIVED]
+                arrived[place, STATE], arrived[place, NODE], arrived[place, BEGAN] = target, held, origin
+                counts[ARRIVED] = place + 1
+                continue
+            runs[written, STATE], runs[written, NODE], runs[written, BEGAN] = target, held, origin
+            written += 1
+            present |= 1 << min(target, BITS)
+            if machine.gapped:
+                nearest = min(nearest, deadline_of(machine, events.time, nodes, target, held, origin))
+        at += 1
+    counts[AT], counts[WRITTEN], counts[LEFT], counts[NEXT_PRESENT] = at, written, left, present
+    counts[NEAREST] = nearest
+    if needed == DONE:
+        counts[TAIL], counts[PRESENT] = written, present
+    return int(needed)
+
+
+@borrowing(INT(MACHINE, ROOM, REPORTED, INT))
+def settle(machine: Machine, room: Room, out: Reported, partition: int) -> int:
+    """Reports complete matches; a strategy that skips waits until no run that began earlier could win."""
+    counts, complete, nodes = room.counts, room.complete, room.nodes
+    if counts[COMPLETE] + counts[ARRIVED] > len(complete):
+        return MORE_COMPLETE
+    for number in range(counts[ARRIVED]):
+        state, node, began = room.arrived[number, STATE], room.arrived[number, NODE], room.arrived[number, BEGAN]
+        counts[COMPLETE] = push(complete, counts[COMPLETE], state, node, began)
+    counts[ARRIVED] = 0
+    while counts[COMPLETE]:
+        node, began = complete[0, NODE], complete[0, BEGAN]
+        if machine.skip != NO_SKIP and counts[HEAD] < counts[TAIL] and began > room.runs[counts[HEAD], BEGAN]:
+            break
+        needed = lacking_room(out, counts, 1, nodes[node, LENGTH])
+        if needed != DONE:
+            return needed
+        counts[COMPLETE] = drop_first(complete, counts[COMPLETE])
+        limit = skipped_before(machine, nodes, node, began)
+        if limit < 0:
+            counts[FAILURE] = -limit
+            break
+        if limit > 0:
+            while counts[HEAD] < counts[TAIL] and room.runs[counts[HEAD], BEGAN] < limit:
+                counts[HEAD] += 1
+            counts[COMPLETE] = drop_earlier(complete, counts[COMPLETE], limit)
+        report(out, counts, nodes, node, partition, -1, 0)
+    return DONE
+
+
+# --- time -----------------------------------------------------------------------------------------------------------
+
+
+@borrowing(types.void(MACHINE, INT64S, ROOM), inline=True)
+def look_for_nearest(machine: Machine, time: Int64s, room: Room) -> None:
+    """When the next run may be given up: the first one, unless states have a longest time of their own."""
+    counts, runs = room.counts, room.runs
+    nearest = LATEST
+    for number in range(counts[HEAD], counts[TAIL]):
+        state, node, began = runs[number, STATE], runs[number, NODE], runs[number, BEGAN]
+        nearest = min(nearest, deadline_of(machine, time, room.nodes, state, node, began))
+        if not machine.gapped:
+            break
+    counts[NEAREST] = nearest
+
+
+@borrowing(INT(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
+def give_up(machine: Machine, time: Int64s, room: Room, out: Reported, partition: int, now: int) -> int:
+    """Runs whose window has passed are given up; those that only waited for that are complete."""
+    counts, runs, nodes = room.counts, room.runs, room.nodes
+    number, length, high = 0, 0, counts[HEAD]
+    for at in range(counts[HEAD], counts[TAIL]):
+        if deadline_of(machine, time, nodes, runs[at, STATE], runs[at, NODE], runs[at, BEGAN]) <= now:
+            number, high = number + 1, at + 1
+            length += nodes[runs[at, NODE], LENGTH]
+        elif not machine.gapped:
+            break
+    if counts[ARRIVED] + number > len(room.arrived):
+        return MORE_ARRIVED
+    needed = lacking_room(out, counts, number, length) if machine.partial else DONE
+    if needed != DONE:
+        return int(needed)
+    for at in range(counts[HEAD], high):
+        state, node, began = runs[at, STATE], runs[at, NODE], runs[at, BEGAN]
+        deadline = deadline_of(machine, time, nodes, state, node, began)
+        if deadline <= now and machine.kind[state] == PENDING:
+            place = counts[ARRIVED]
+            room.arrived[place, STATE], room.arrived[place, NODE], room.arrived[place, BEGAN] = state, node, began
+            counts[ARRIVED] = place + 1
+        elif deadline <= now and machine.partial:
+            report(out, counts, nodes, node, partition, state, deadline)
+    # Those that stay before the last one that goes move up to it.
+    place = high
+    for at in range(high - 1, counts[HEAD] - 1, -1):
+        if deadline_of(machine, time, nodes, runs[at, STATE], runs[at, NODE], runs[at, BEGAN]) > now:
+            place -= 1
+            for part in range(3):
+                runs[place, part] = runs[at, part]
+    counts[HEAD] = place
+    look_for_nearest(machine, time, room)
+    return DONE
+
+
+@borrowing(INT(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
+def pass_time(machine: Machine, time: Int64s, room: Room, out: Reported, partition: int, until: int) -> int:
+    """Time passes, from one deadline to the next; what is needed to go on, or DONE."""
+    counts = room.counts
+    while True:
+        needed = settle(machine, room, out, partition) if counts[ARRIVED] or counts[COMPLETE] else DONE
+        if needed != DONE or counts[FAILURE] or counts[NEAREST] > until or counts[NEAREST] == LATEST:
+            return int(needed)
+        needed = give_up(machine, time, room, out, partition, counts[NEAREST])
+        if needed != DONE:
+            return int(needed)
+
+
+@borrowing(INT(MACHINE, EVENTS, INT64S, INT), inline=True)
+def next_active(machine: Machine, events: Events, counts: Int64s, high: int) -> int:
+    """The next event at which a run does something or is given up."""
+    row, present, nearest = counts[AT_ROW], counts[PRESENT], counts[NEAREST]
+    while row < high and not machine.active[events.kind[row]] & present and events.time[row] < nearest:
+        row += 1
+    return int(row)
+
+
+@borrowing(INT(MACHINE, CONDITIONS, EVENTS, ROOM, REPORTED, INT, INT))
+def walk_on(
+    machine: Machine, conditions: Conditions, events: Events, room: Room, out: Reported, partition: int, last: int
+) -> int:
+    """Walks through a partition from where it stopped; what is needed to go on, or DONE."""
+    counts, time, seen, needed = room.counts, events.time, 0, DONE
+    while counts[AT_ROW] < last:
+        if counts[PHASE] == SEEKING:
+            if counts[NODES] > counts[COLLECT_AT]:
+                return COLLECTION
+            if seen > UNTIL_A_LOOK:
+                return A_LOOK
+            if 2 * counts[HEAD] > len(room.runs):
+                move_to_front(room.runs, counts)
+            if not machine.gapped:
+                look_for_nearest(machine, time, room)
+            counts[AT_ROW] = next_active(machine, events, counts, last)
+            if counts[AT_ROW] == last:
+                break
+            counts[PHASE] = PASSING
+            seen += 1
+        row = counts[AT_ROW]
+        if counts[PHASE] == PASSING:
+            if counts[NEAREST] <= time[row] or counts[ARRIVED] or counts[COMPLETE]:
+                needed = pass_time(machine, time, room, out, partition, time[row])
+            if needed != DONE or counts[FAILURE]:
+                return int(needed)
+            begin_extending(machine, events, room)
+        if counts[PHASE] == EXTENDING:
+            needed = extend(machine, conditions, events, room)
+            if needed != DONE:
+                return int(needed)
+            counts[PHASE] = SETTLING
+        if counts[ARRIVED] or counts[COMPLETE]:
+            needed = settle(machine, room, out, partition)
+            if needed != DONE or counts[FAILURE]:
+                return int(needed)
+        counts[PHASE] = SEEKING
+        counts[AT_ROW] = row + 1
+    look_for_nearest(machine, time, room)
+    return pass_time(machine, time, room, out, partition, events.end)
+
+
+# --- all partitions -------------------------------------------------------------------------------------------------
+
+
+@borrowing(types.void(INT64S, INT))
+def clear(counts: Int64s, row: int) -> None:
+    """Begins with a partition at a row."""
+    counts[HEAD] = counts[TAIL] = counts[COMPLETE] = counts[NODES] = counts[ARRIVED] = 0
+    counts[NEAREST], counts[PRESENT], counts[COLLECT_AT] = LATEST, 0, COLLECT
+    counts[PHASE], counts[AT_ROW] = SEEKING, row
+
+
+@borrowing(INT(ROOM, REPORTED, INT, INT))
+def resume(room: Room, known: Reported, run: int, high: int) -> int:
+    """Takes up the runs of an earlier call, from one on, in their order; which one does not fit, or the end."""
+    counts, nodes = room.counts, room.nodes
+    while run < high:
+        first, last = known.first[run], known.first[run + 1]
+        if counts[TAIL] == len(room.runs) or counts[COMPLETE] == len(room.complete):
+            break
+        if counts[NODES] + last - first > len(nodes):
+            break
+        node, began, state = -1, NOBODY, known.waiting[run]
+        for at in range(first, last):
+            taken = counts[NODES]
+            nodes[taken, ROW], nodes[taken, STEP], nodes[taken, BEFORE] = known.row[at], known.step[at], node
+            nodes[taken, LENGTH] = at - first + 1
+            counts[NODES] = taken + 1
+            began = known.row[at] if node < 0 else began
+            node = taken
+        if known.given_up[run]:
+            counts[COMPLETE] = push(room.complete, counts[COMPLETE], state, node, began)
+        else:
+            place = counts[TAIL]
+            room.runs[place, STATE], room.runs[place, NODE], room.runs[place, BEGAN] = state, node, began
+            counts[TAIL] = place + 1
+            counts[PRESENT] |= 1 << min(state, BITS)
+        run += 1
+    return run
+
+
+@kernel(ROOM(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
+def resumed(machine: Machine, time: Int64s, room: Room, known: Reported, low: int, high: int) -> Room:
+    """The runs low to high of an earlier call; without any, the one that waits for a first event."""
+    counts = room.counts
+    if low == high:
+        room.runs[0, STATE], room.runs[0, NODE], room.runs[0, BEGAN] = machine.start, -1, NOBODY
+        counts[TAIL], counts[PRESENT] = 1, 1 << min(machine.start, BITS)
+        return room
+    low = resume(room, known, low, high)
+    while low < high:
+        for needed in (MORE_RUNS, MORE_NODES, MORE_COMPLETE):
+            room = enlarged(room, needed)
+        low = resume(room, known, low, high)
+    look_for_nearest(machine, time, room)
+    return room
+
+
+@kernel(REPORTED(ROOM, REPORTED, INT64S, INT))
+def suspended(room: Room, kept: Reported, kept_counts: Int64s, partition: int) -> Reported:
+    """Adds the runs of a partition to those that a later call goes on with."""
+    counts = room.counts
+    for done, heap, low, high in ((0, room.runs, counts[HEAD], counts[TAIL]), (1, room.complete, 0, counts[COMPLETE])):
+        for number in range(low, high):
+            state, node = heap[number, STATE], heap[number, NODE]
+            length = room.nodes[node, LENGTH] if node >= 0 else 0
+            needed = lacking_room(kept, kept_counts, 1, length)
+            while needed != DONE:
+                kept = enlarged_result(kept, needed)
+                needed = lacking_room(kept, kept_counts, 1, length)
+            report(kept, kept_counts, room.nodes, node, partition, state, done)
+    return kept
+
+
 @search_kernel(types.Tuple((REPORTED, REPORTED, INT))(MACHINE, CONDITIONS, EVENTS, REPORTED, ROOM))
 def walk(
     machine: Machine, conditions: Conditions, events: Events, known: Reported, room: Room
@@ -470,32 +560,20 @@ def walk(
         high = low
         while high < len(known.partition) and known.partition[high] == partition:
             high += 1
+        clear(counts, events.begin[partition])
         room = resumed(machine, events.time, room, known, low, high)
         low = high
-        row, last = events.begin[partition], events.bounds[partition + 1]
-        row = next_active(events, counts, row, last)
-        while row < last:
-            is_later = events.time[row] > counts[NOW]
-            counts[NOW] = events.time[row]
-            while is_later and counts[NEAREST] <= counts[NOW]:
-                room, out = give_up(machine, events.time, room, out, partition, counts[NEAREST])
-            counts[AT] = 0
-            while not extend_all(machine, conditions, events, room, row):
-                room = enlarged(room)
-            if counts[ARRIVED] or counts[COMPLETE]:
-                room, out = settle(machine, room, out, partition)
-            turn(room)
-            if counts[NODES] > counts[COLLECT_AT]:
-                collect(room)
+        needed = A_LOOK
+        while needed != DONE:
+            needed = walk_on(machine, conditions, events, room, out, partition, events.bounds[partition + 1])
             if counts[FAILURE] or stop_flag():
                 return trimmed(out, counts), trimmed(kept, kept_counts), counts[FAILURE]
-            row = next_active(events, counts, row + 1, last)
-        while counts[NEAREST] <= events.end:
-            if counts[NEAREST] == LATEST:
-                break
-            room, out = give_up(machine, events.time, room, out, partition, counts[NEAREST])
-        if counts[FAILURE]:
-            break
+            if needed == COLLECTION:
+                collect(room)
+            elif needed in (MORE_REPORTS, MORE_EVENTS):
+                out = enlarged_result(out, needed)
+            elif needed not in (DONE, A_LOOK):
+                room = enlarged(room, needed)
         if events.goes_on:
             kept = suspended(room, kept, kept_counts, partition)
     return trimmed(out, counts), trimmed(kept, kept_counts), counts[FAILURE]

@@ -11,18 +11,17 @@ from numba import types
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
 
-Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 
-TAKE, IGNORE, PROCEED = 0, 1, 2
 NORMAL, FINAL, STOP, PENDING = 0, 1, 2, 3
 NO_SKIP, TO_NEXT, PAST_LAST, TO_FIRST, TO_LAST = range(5)
 LATEST = 2**63 - 1
 BITS = 62  # states that have a bit of their own; the others share the last
 NOBODY = 2**62  # the first event of the run that waits for one: later than all others
 
-# What formulas are made of, in postfix order: atoms are numbers from 0 on.
-NEGATE, BOTH, EITHER, TRUE = -1, -2, -3, -4
+# What a run does with an event: it waits in a state; it takes the event; what it becomes has taken it, too (another
+# way on of the same run); the run that waits for a first event does so again.
+WAIT, TAKE, ALSO, AGAIN = range(4)
 
 # What atoms that look back are made of, in postfix order. NaN is NULL, and unknown.
 (
@@ -59,19 +58,25 @@ NEGATE, BOTH, EITHER, TRUE = -1, -2, -3, -4
 
 
 class Machine(NamedTuple):
-    """The automaton: the edges of state k are first_edge[k] to first_edge[k + 1]."""
+    """The automaton, as a table of what a run in each state does with each kind of event.
 
-    first_edge: Int64s
-    action: Int64s
-    source: Int64s
-    target: Int64s
-    formula: Int64s  # of each edge
+    Events of one kind agree in all conditions that speak of one event alone. `decision[kind, state]` is a choice, if it
+    is not negative: then an atom that looks back decides between two further ones; or else -1 minus the number of an
+    outcome, whose moves are first_move[outcome] to first_move[outcome + 1].
+    """
+
+    decision: npt.NDArray[np.int64]  # per kind of event and state
+    choice: npt.NDArray[np.int64]  # atom, the decision if it holds, the one if it does not
+    first_move: Int64s
+    move: npt.NDArray[np.int64]  # what is done, the step that takes the event, the state it leads to (-1: none)
+    active: Int64s  # per kind of event a bit for each state in which a run does something else with it than to wait on
     kind: Int64s  # of each state
-    step: Int64s  # whose events it takes; -1: none that is reported
     gap: Int64s  # the longest time since the event before; 0: any
     start: int
     final: int
     window: int  # 0: none
+    gapped: int  # has a state a longest time of its own?
+    fan: int  # the most that a run becomes by one event
     skip: int
     skip_step: int
     strict: int  # is it an error if there is nothing to skip to?
@@ -79,15 +84,9 @@ class Machine(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """Formulas: those that speak of the event at hand only are judged beforehand."""
+    """Atoms that look back, as postfix code."""
 
-    holds: Bytes  # per event and formula
-    looks_back: Bytes  # per formula: is it judged on the way?
-    first_part: Int64s  # where its postfix code begins in `part`
-    part: Int64s
-    atom_holds: Bytes  # per event and atom
-    atom_looks_back: Bytes
-    first_code: Int64s  # of each atom that looks back
+    first_code: Int64s  # of each atom
     code: npt.NDArray[np.int64]  # operation, step, column
     each: Int64s  # per atom: the step for each of whose events it is to hold, or -1
     own: Int64s  # per atom: the step that must have taken an event before it says anything, or -1
@@ -101,7 +100,7 @@ class Events(NamedTuple):
     bounds: Int64s
     begin: Int64s
     time: Int64s
-    active: Int64s  # per event a bit for each state in which a run does something else with it than to wait on
+    kind: Int64s
     end: int  # how far time has passed after the last one
     goes_on: int  # may more events come?
 
@@ -118,72 +117,60 @@ class Reported(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for the runs of a partition."""
+    """Room for the runs of a partition: a run is its state, its last node (-1: none) and the row of its first event.
+
+    Runs stand in the order of their first events: what a run becomes takes its place, and whoever begins is the last.
+    Flink has them in a heap of that order, and for runs that are in order already, the heap's layout is that order.
+    """
 
     runs: npt.NDArray[np.int64]
-    following: npt.NDArray[np.int64]
+    behind: npt.NDArray[np.int64]  # runs still to be extended, where those before them have become more
     arrived: npt.NDArray[np.int64]  # complete since the last event
     complete: npt.NDArray[np.int64]  # and waiting to be reported
-    nodes: npt.NDArray[np.int64]
-    edges: Int64s
-    stack: Int64s
+    nodes: npt.NDArray[np.int64]  # per node: the event's row, the step, the node before it (-1: none), the length
     values: Floats
     counts: Int64s
 
 
+STATE, NODE, BEGAN = range(3)
+ROW, STEP, BEFORE, LENGTH = range(4)
 (
-    RUNNING,
-    FOLLOWING,
+    HEAD,  # the first run
+    TAIL,  # after the last one
     ARRIVED,
     COMPLETE,
     NODES,
-    NEAREST,
-    NEXT_NEAREST,
+    NEAREST,  # no run is given up before
     FAILURE,
     REPORTS,
     EVENTS_REPORTED,
     COLLECT_AT,
-    NOW,
-    PRESENT,  # a bit for each state in which a run waits
-    NEXT_PRESENT,
+    PRESENT,  # a bit for each state in which a run may wait
+    PHASE,  # what is done with the event at hand
+    AT_ROW,
+    # While runs are extended:
     AT,  # the run to be extended next
-) = range(15)
+    WRITTEN,  # where what it becomes is put
+    LEFT,  # how many runs stand in `behind`; -1: they are still in their place
+    NEXT_PRESENT,
+) = range(17)
 
 
 SUMMED = 4096  # events that a sum adds up in their order; of more, backwards
 
 
-def make_room(machine: Machine, depth: int) -> Room:
+def make_room(fan: int, depth: int) -> Room:
     """Room to begin with; `depth` is how many values a condition holds at a time."""
-    fan = 4 * len(machine.action) + 16
-    runs, following, arrived, complete = (np.empty((2 * fan + 64, 3), np.int64) for _ in range(4))
-    nodes = np.empty((1024 + 2 * fan, 3), np.int64)
-    edges, stack = np.empty(fan, np.int64), np.empty(fan, np.int64)
-    values, counts = np.empty(depth + SUMMED, np.float64), np.zeros(15, np.int64)
-    return Room(runs, following, arrived, complete, nodes, edges, stack, values, counts)
+    runs, behind, arrived, complete = (np.empty((2 * fan + 64, 3), np.int64) for _ in range(4))
+    nodes = np.empty((1024 + 2 * fan, 4), np.int64)
+    values, counts = np.empty(depth + SUMMED, np.float64), np.zeros(17, np.int64)
+    return Room(runs, behind, arrived, complete, nodes, values, counts)
 
 
-BYTE_ROWS = types.uint8[:, ::1]
 FLOAT_ROWS = types.float64[:, ::1]
 INT = types.int64
-MACHINE = types.NamedTuple((INT64S,) * 8 + (INT,) * 7, Machine)
-CONDITIONS = types.NamedTuple(
-    (
-        BYTE_ROWS,
-        types.uint8[::1],
-        INT64S,
-        INT64S,
-        BYTE_ROWS,
-        types.uint8[::1],
-        INT64S,
-        INT64_ROWS,
-        INT64S,
-        INT64S,
-        types.float64[::1],
-        FLOAT_ROWS,
-    ),
-    Conditions,
-)
+MACHINE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS) + (INT64S,) * 3 + (INT,) * 9, Machine)
+CONDITIONS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, INT64S, types.float64[::1], FLOAT_ROWS), Conditions)
 EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT, INT), Events)
 REPORTED = types.NamedUniTuple(INT64S, 6, Reported)
-ROOM = types.NamedTuple((INT64_ROWS,) * 5 + (INT64S, INT64S, types.float64[::1], INT64S), Room)
+ROOM = types.NamedTuple((INT64_ROWS,) * 5 + (types.float64[::1], INT64S), Room)

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST, Reported
+from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
 from cepheid.plan.flink_automaton import FlinkAutomaton
 
+UNUSED, CHUNKS = 1000, 64  # events that no run needs, and pieces of tables, before what is retained is laid out anew
 _PLACE = "cepheid: place"  # a column that is there for a moment: which row of the retained events it was
 
 
@@ -34,14 +38,26 @@ def nothing_retained(schema: pa.Schema) -> Retained:
 
 
 def step(
-    automaton: FlinkAutomaton,
+    moves: Moves,
     state: Retained,
     released: pa.Table,
     end: int | None,
     keys: Sequence[str] = (),
     partial: bool = False,
-) -> tuple[pa.Table, Retained]:
-    """What is known now, and what stays. Time has passed up to the end; None: no more events come."""
+) -> tuple[pa.Table | None, Retained]:
+    """What is known now (None: nothing), and what stays. Time has passed up to the end; None: no more events come."""
+    if not keys or end is None or not state.events.num_rows:
+        return _walked(moves, state, released, end, keys, partial)
+    concerned, others = _divided(moves.automaton, state, released, end, keys)
+    result, after = _walked(moves, concerned, released, end, keys, partial)
+    return result, _joined(others, after)
+
+
+def _walked(
+    moves: Moves, state: Retained, released: pa.Table, end: int | None, keys: Sequence[str], partial: bool
+) -> tuple[pa.Table | None, Retained]:
+    """A step over all keys that are retained."""
+    automaton = moves.automaton
     places = np.concatenate([np.arange(state.events.num_rows), np.full(released.num_rows, -1)])
     table = pa.concat_tables([state.events, released.select(state.events.column_names)])
     events = arranged(automaton, table.append_column(_PLACE, pa.array(places)), keys)
@@ -50,9 +66,68 @@ def step(
     known = _placed(state.runs, was, events.bounds)
     processed = np.add.reduceat(was >= 0, events.bounds[:-1]) if len(was) else np.zeros(0, np.int64)
     begin = events.bounds[:-1] + processed
-    reported, kept = find_matches(automaton, events, partial, known, begin, end)
-    result = assemble(automaton, events, reported, partial)
+    reported, kept = find_matches(moves, events, partial, known, begin, end)
+    result = assemble(automaton, events, reported, partial) if len(reported.partition) else None
     return result, _retained(automaton, events, kept) if end is not None else nothing_retained(state.events.schema)
+
+
+# --- keys that a step does not concern ------------------------------------------------------------------------------
+
+
+def _divided(
+    automaton: FlinkAutomaton, state: Retained, released: pa.Table, end: int, keys: Sequence[str]
+) -> tuple[Retained, Retained]:
+    """The runs of keys of which an event comes or whose time is up, and all others, which stay as they are."""
+    events, runs, held = state.events, state.runs, state.events.num_rows
+    columns = [pa.chunked_array([*events.column(name).chunks, *released.column(name).chunks]) for name in keys]
+    key = combined([codes(column) for column in columns], held + released.num_rows)
+    of_key = np.full(int(runs.partition.max(initial=-1)) + 1, -1, np.int64)
+    some = np.diff(runs.first) > 0
+    of_key[runs.partition[some]] = key[runs.row[runs.first[:-1][some]]]
+    concerned = np.zeros(int(key.max(initial=0)) + 1, bool)
+    concerned[key[held:]] = True
+    deadlines = _deadlines(automaton, times_of(events, automaton.schema.time), runs)
+    concerned[of_key[runs.partition[deadlines <= end]]] = True
+    chosen = concerned[of_key[runs.partition]]
+    others = Retained(events, _taken(runs, np.flatnonzero(~chosen)), int(deadlines[~chosen].min(initial=LATEST)))
+    return compacted(Retained(events, _taken(runs, np.flatnonzero(chosen)))), others
+
+
+def _joined(others: Retained, after: Retained) -> Retained:
+    """All runs together; events that no run needs stay until there are many of them."""
+    one, two = others.runs, after.runs
+    first = np.concatenate([one.first, one.first[-1] + two.first[1:]])
+    row = np.concatenate([one.row, two.row + others.events.num_rows])
+    numbers = _numbered(one.partition), _numbered(two.partition)
+    partition = np.concatenate([numbers[0], numbers[1] + int(numbers[0].max(initial=-1)) + 1])
+    runs = _runs(
+        (
+            partition,
+            first,
+            row,
+            *(np.concatenate(pair) for pair in ((one.step, two.step), (one.waiting, two.waiting))),
+            np.concatenate([one.given_up, two.given_up]),
+        )
+    )
+    events = pa.concat_tables([others.events, after.events])
+    joined = Retained(events, runs, min(others.nearest, after.nearest))
+    if events.num_rows > 2 * len(row) + UNUSED or events.column(0).num_chunks > CHUNKS:
+        return compacted(joined)
+    return joined
+
+
+def _numbered(partition: Int64s) -> Int64s:
+    """Partitions counted from 0: only which runs are of one partition matters."""
+    return np.cumsum(np.diff(partition, prepend=partition[:1]) != 0)
+
+
+def compacted(state: Retained) -> Retained:
+    """The same without events that no run took."""
+    taken = np.zeros(state.events.num_rows, bool)
+    taken[state.runs.row] = True
+    row = (np.cumsum(taken) - 1)[state.runs.row]
+    events = state.events.take(pa.array(np.flatnonzero(taken))).combine_chunks()
+    return Retained(events, state.runs._replace(row=np.ascontiguousarray(row, np.int64)), state.nearest)
 
 
 def _runs(parts: Sequence[Int64s]) -> Reported:
@@ -100,12 +175,18 @@ def _retained(automaton: FlinkAutomaton, events: Arranged, kept: Reported) -> Re
 
 def _nearest(automaton: FlinkAutomaton, time: Int64s, runs: Reported) -> int:
     """When the next run is given up."""
+    return int(_deadlines(automaton, time, runs).min(initial=LATEST))
+
+
+def _deadlines(automaton: FlinkAutomaton, time: Int64s, runs: Reported) -> Int64s:
+    """When each run is given up; LATEST: never."""
+    found = np.full(len(runs.partition), LATEST, np.int64)
     some = np.flatnonzero((np.diff(runs.first) > 0) & (runs.given_up == 0))
-    found = [LATEST]
     if len(some) and automaton.window > 0:
-        found.append(int(time[runs.row[runs.first[:-1][some]]].min()) + automaton.window)
+        found[some] = time[runs.row[runs.first[:-1][some]]] + automaton.window
     gaps = np.array([state.window or 0 for state in automaton.states], np.int64)[runs.waiting[some]]
-    if len(some) and gaps.any():
-        deadlines = time[runs.row[runs.first[1:][some] - 1]] + gaps
-        found.append(int(deadlines[gaps > 0].min()))
-    return min(found)
+    if gaps.any():
+        gapped = some[gaps > 0]
+        latest = time[runs.row[runs.first[1:][gapped] - 1]]
+        found[gapped] = np.minimum(found[gapped], latest + gaps[gaps > 0])
+    return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,11 +14,12 @@ from cepheid.engine.data.keys import codes, combined, grouped
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import ordered
 from cepheid.engine.search.flink import machine as m
-from cepheid.engine.search.flink.conditions import activity, compile_conditions, formulas_of
-from cepheid.engine.search.flink.kernel import MISSED, OUT_OF_ROOM, walk
+from cepheid.engine.search.flink.conditions import compile_conditions, kinds_of_events
+from cepheid.engine.search.flink.kernel import MISSED, walk
+from cepheid.engine.search.flink.moves import Moves
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
-from cepheid.plan.flink_automaton import FlinkAutomaton
+from cepheid.plan.flink_automaton import FlinkAutomaton, Kind
 
 _SKIPS = {
     Skip.NO_SKIP: m.NO_SKIP,
@@ -50,25 +52,25 @@ def arranged(automaton: FlinkAutomaton, table: pa.Table, keys: Sequence[str]) ->
     return Arranged(events.table.take(pa.array(order)), bounds, np.ascontiguousarray(events.time[order]))
 
 
-def machine_of(automaton: FlinkAutomaton, partial: bool) -> m.Machine:
-    """The automaton as arrays."""
-    formulas = {formula: number for number, formula in enumerate(formulas_of(automaton))}
-    edges = [edge for state in automaton.states for edge in state.edges]
-    counts = [len(state.edges) for state in automaton.states]
-    final = next(state.number for state in automaton.states if state.kind.value == m.FINAL)
+def machine_of(moves: Moves, truths: npt.NDArray[np.uint8], partial: bool) -> m.Machine:
+    """The automaton as arrays, for events of some kinds."""
+    automaton = moves.automaton
+    table = moves.table(truths)
+    gap = np.array([state.window or 0 for state in automaton.states], np.int64)
     skip = automaton.skip
     return m.Machine(
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        np.array([edge.action.value for edge in edges], np.int64),
-        np.array([edge.source.number for edge in edges], np.int64),
-        np.array([edge.target.number for edge in edges], np.int64),
-        np.array([formulas[edge.formula] for edge in edges], np.int64),
+        table.decision,
+        table.choice,
+        table.first_move,
+        table.move,
+        table.active,
         np.array([state.kind.value for state in automaton.states], np.int64),
-        np.array([_step(automaton, state.step) for state in automaton.states], np.int64),
-        np.array([state.window or 0 for state in automaton.states], np.int64),
+        gap,
         automaton.start,
-        final,
+        next(state.number for state in automaton.states if state.kind is Kind.FINAL),
         automaton.window,
+        int(gap.any()),
+        table.fan,
         _SKIPS[skip.skip],
         _step(automaton, skip.step),
         int(skip.strict),
@@ -82,7 +84,7 @@ def _step(automaton: FlinkAutomaton, name: str | None) -> int:
 
 
 def find_matches(
-    automaton: FlinkAutomaton,
+    moves: Moves,
     events: Arranged,
     partial: bool,
     known: m.Reported | None = None,
@@ -90,22 +92,16 @@ def find_matches(
     end: int | None = None,
 ) -> tuple[m.Reported, m.Reported]:
     """What is reported and, if time has an end, the runs that go on from there."""
-    machine = machine_of(automaton, partial)
+    automaton = moves.automaton
     conditions = compile_conditions(automaton, events.table)
+    kind, truths = kinds_of_events(automaton, events.table)
+    machine = machine_of(moves, truths, partial)
     nobody = m.Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))
     first = events.bounds[:-1] if begin is None else begin
-    given = m.Events(
-        events.bounds,
-        np.ascontiguousarray(first),
-        events.time,
-        activity(automaton, conditions.atom_holds),
-        m.LATEST if end is None else end,
-        int(end is not None),
-    )
-    room = m.make_room(machine, len(conditions.code) + 1)
+    end_of_time = m.LATEST if end is None else end
+    given = m.Events(events.bounds, np.ascontiguousarray(first), events.time, kind, end_of_time, int(end is not None))
+    room = m.make_room(machine.fan, len(conditions.code) + 1)
     reported, kept, failure = walk(machine, conditions, given, known or nobody, room)
-    if failure == OUT_OF_ROOM:
-        raise LimitError("the pattern opens too many ways at a time", hint="use engine='reference'")
     if failure:
         step = automaton.skip.step
         told = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
@@ -118,17 +114,19 @@ def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, par
     schema = automaton.schema
     clock = events.table.column(schema.time)
     sizes = np.diff(found.first)
-    of = np.repeat(np.arange(len(sizes)), sizes)
     columns: dict[str, pa.Array] = {
         "match_start": _taken(clock, found.row[found.first[:-1]]),
         "match_end": _taken(clock, found.row[found.first[1:] - 1]),
     }
+    # The events of the first step, then those of the second, and so on: all are taken from the table at once.
+    order = np.argsort(found.step.astype(np.int16), kind="stable")
+    of = np.repeat(np.arange(len(sizes)), sizes)[order]
+    bounds = np.searchsorted(found.step[order], np.arange(len(automaton.lists) + 1))
+    taken = [_taken(column, found.row[order]) for column in events.table.columns]
     for number, (step, many) in enumerate(automaton.lists.items()):
-        own = found.step == number
-        rows, counts = found.row[own], np.bincount(of[own], minlength=len(sizes))
-        columns[step] = (
-            _listed(events.table, rows, counts) if many else _single(events.table, rows, of[own], len(sizes))
-        )
+        here = slice(int(bounds[number]), int(bounds[number + 1]))
+        own = pa.StructArray.from_arrays([column[here] for column in taken], events.table.column_names)
+        columns[step] = _listed(own, of[here], len(sizes)) if many else _single(own, of[here], len(sizes))
     if partial:
         names = np.array([state.step for state in automaton.states], object)
         waited = found.waiting >= 0
@@ -151,21 +149,22 @@ def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
     return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken
 
 
-def _structs(table: pa.Table, rows: Int64s) -> pa.StructArray:
-    return pa.StructArray.from_arrays([_taken(column, rows) for column in table.columns], table.column_names)
-
-
-def _listed(table: pa.Table, rows: Int64s, counts: Int64s) -> pa.Array:
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    if offsets[-1] > MAX_LIST:
+def _listed(own: pa.StructArray, of: Int64s, count: int) -> pa.Array:
+    """A list for each match; `of` says whose event each one is."""
+    if len(of) > MAX_LIST:
         raise LimitError("the lists of the result hold over two billion events", hint="match fewer events at a time")
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), _structs(table, rows))
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum(np.bincount(of, minlength=count), out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), own)
 
 
-def _single(table: pa.Table, rows: Int64s, of: Int64s, count: int) -> pa.Array:
+def _single(own: pa.StructArray, of: Int64s, count: int) -> pa.Array:
+    """An event for each match, or NULL."""
+    if len(of) == count:
+        return own
     place = np.full(count, -1, np.int64)
-    place[of] = np.arange(len(rows))
-    return _structs(table, rows).take(pa.array(place, mask=place < 0))
+    place[of] = np.arange(len(of))
+    return own.take(pa.array(place, mask=place < 0))
 
 
 def _instants(kind: pa.DataType, values: Int64s, known: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
