@@ -141,6 +141,8 @@ class Live(LiveFace):
             records = read_records(self._query, table, self._options)
             write_aside(records.bad, self._options.aside)
             table = records.table
+        if table.schema == self._resident.schema:
+            return table
         table = with_paths(table, self._narrow)
         for name in self._narrow:
             if name not in table.column_names:

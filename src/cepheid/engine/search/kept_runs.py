@@ -32,6 +32,8 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.states import States, compile_states
 
 BRIEF = 1_000_000  # runs that could be looked at; fewer take less time than starting a thread that can be stopped
+NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)  # no runs are found by value
+_NO_PARTITIONS = np.zeros(1, np.int64)
 
 
 def can_keep_runs(plan: Plan, schema: pa.Schema) -> bool:
@@ -46,10 +48,11 @@ def can_keep_runs(plan: Plan, schema: pa.Schema) -> bool:
         return False
     if plan.engine == "states" and isinstance(compile_states(bound), str):
         return False
-    return can_be_read_once(plan, schema, _compiled(plan)[0].layout)
+    return can_be_read_once(plan, schema, compiled_for(plan)[0].layout)
 
 
-def _compiled(plan: Plan) -> tuple[CompiledProgram, Graph]:
+def compiled_for(plan: Plan) -> tuple[CompiledProgram, Graph]:
+    """The program of a query for the run kernels, and its states."""
     if plan.engine == "states":
         automaton = compile_states(plan.bound)
         assert isinstance(automaton, States)
@@ -72,7 +75,6 @@ class _Form(NamedTuple):
     machine: Machine
     widths: Widths
     merging: bool
-    waits: Waits
 
 
 class KeptRuns:
@@ -80,7 +82,7 @@ class KeptRuns:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        compiled, graph = _compiled(plan)
+        compiled, graph = compiled_for(plan)
         self._reader = Reader(plan, compiled.layout)
         self._facts = Growing(np.empty((KEPT_FACTS, 0), np.int64))
         self._columns = GrowingColumns(compiled.layout)
@@ -192,7 +194,7 @@ class KeptRuns:
                 self._form.machine,
                 self._columns.all(),
                 self._predicate(),
-                self._form.waits,
+                NO_WAITS,
                 self._form.widths,
                 kept,
                 nothing_listed(len(self.plan.bound.positives)),
@@ -203,7 +205,7 @@ class KeptRuns:
     def _predicate(self) -> Any:
         interpreted = is_interpreted()
         if interpreted not in self._predicates:
-            self._predicates[interpreted] = _compiled(self.plan)[0].predicate.call
+            self._predicates[interpreted] = compiled_for(self.plan)[0].predicate.call
         return self._predicates[interpreted]
 
     def _matches(self, listed: Listed) -> Matches | None:
@@ -218,16 +220,12 @@ class KeptRuns:
         return Matches(tuple(Chosen(chosen[:, place]) for place in range(places)), listed.known[:found].copy())
 
 
-_NO_PARTITIONS = np.zeros(1, np.int64)
-
-
 def _form(plan: Plan, compiled: CompiledProgram, graph: Graph) -> _Form:
     program = compiled.program
     merging = bool(plan.options.get("merge", True)) and bool(program.place[:, MERGEABLE].any())
     keys = int(np.diff(program.place[:, KEYS_FROM]).max(initial=0))
     widths = Widths(int(merging), compiled.slots, compiled.whole, compiled.number, 3 + keys if merging else 0)
-    nothing = np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0
-    return _Form(Machine(program, graph), widths, merging, Waits(*nothing))
+    return _Form(Machine(program, graph), widths, merging)
 
 
 def _with_room(kept: KeptState, events: int, keys: int, states: int) -> KeptState:

@@ -6,13 +6,14 @@ key on arrival; a step picks those of some keys, side by side as the kernel want
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.data.columns import ColumnLayout, Columns
 from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, PRECISE_FACTS, TIME, Events
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.value_index import no_index
@@ -24,6 +25,8 @@ from cepheid.engine.search.stacks import OVERFLOW, Asked, construct
 from cepheid.plan.physical import Plan
 
 BRIEF = 200_000  # sequences that could be looked at; fewer take less time than starting a thread that can be stopped
+# What is kept of an event: its time, the number of its key, the components it could fill, and those it could begin.
+WHEN, WHOSE, FILLING, FIRST = range(4)
 
 
 def can_keep_stacks(plan: Plan, schema: pa.Schema) -> bool:
@@ -44,26 +47,32 @@ class KeptStacks:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.rows: list[list[int]] = []  # the candidates of each key
-        self._last = 1 << (len(plan.bound.positives) - 1)
-        layout = _compiled(plan).layout
+        places = len(plan.bound.positives)
+        self.last = 1 << (places - 1)  # the components that a match can end with
+        self.fewest = places  # events of a match
+        layout = self.layout()
         self._reader = Reader(plan, layout)
-        nothing = np.empty((1, 0), np.int64)
-        self._time, self._key, self._mask = Growing(nothing), Growing(nothing), Growing(nothing)
+        self._facts = Growing(np.empty((4, 0), np.int64))
         self._columns = GrowingColumns(layout)
 
+    def layout(self) -> ColumnLayout:
+        """What conditions read of an event."""
+        layout: ColumnLayout = _compiled(self.plan).layout
+        return layout
+
     def __len__(self) -> int:
-        return len(self._time)
+        return len(self._facts)
 
     @property
     def time(self) -> Int64s:
         """The time of each candidate."""
-        times: Int64s = self._time.values()[0]
+        times: Int64s = self._facts.values()[WHEN]
         return times
 
     @property
     def key(self) -> Int64s:
         """The number of the key of each candidate."""
-        keys: Int64s = self._key.values()[0]
+        keys: Int64s = self._facts.values()[WHOSE]
         return keys
 
     def append(self, table: pa.Table, time: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
@@ -73,56 +82,68 @@ class KeptStacks:
         if not len(rows):
             return rows, np.empty(0, bool)
         start = len(self)
-        self._time.extend(time[rows])
-        self._key.extend(arrived.keys)
-        self._mask.extend(arrived.mask)
+        self._facts.extend(np.stack((time[rows], arrived.keys, arrived.mask, arrived.begins)))
         self._columns.extend(arrived.columns)
         own = self.rows
         while len(own) < self._reader.keys:
             own.append([])
         for row, key in enumerate(arrived.keys.tolist(), start):
             own[key].append(row)
-        return rows, arrived.mask & self._last != 0
+        return rows, arrived.mask & self.last != 0
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Forgets all other candidates; those that stay are numbered anew, and so are their keys."""
-        for part in (self._time, self._key, self._mask):
-            part.keep(which)
+        self._facts.keep(which)
         self._columns.keep(which)
         left, keys = np.unique(self.key, return_inverse=True)
-        self._key = Growing(keys.astype(np.int64).reshape(1, -1))
+        self._facts.values()[WHOSE] = keys
         self._reader.keep_keys(left)
         self.rows = [[] for _ in left]
         for row, key in enumerate(keys.tolist()):
             self.rows[key].append(row)
 
-    def find(self, keys: Sequence[int], after: int, until: int, oldest: int) -> Matches:
+    def find(self, keys: Iterable[int], after: int, until: int, oldest: int) -> Matches | None:
         """The matches of some keys with after < completion <= until; no event of theirs lies before `oldest`."""
-        chosen = np.array([row for key in keys for row in self.rows[key]], np.int64)
-        time = self.time[chosen]
-        inside = (time <= until) & (time >= oldest)
+        least = self.fewest
+        rows = [row for key in keys for row in self.rows[key] if len(self.rows[key]) >= least]
+        if not rows:
+            return None
+        chosen = np.array(rows, np.int64)
+        known = self._facts.values()[:, chosen]
+        inside = (known[WHEN] <= until) & (known[WHEN] >= oldest)
         if not inside.all():
-            chosen, time = chosen[inside], time[inside]
-        key = self.key[chosen]
+            chosen, known = chosen[inside], known[:, inside]
+        time, key = known[WHEN], known[WHOSE]
         changes = key[1:] != key[:-1]
-        if bool(np.any((time[1:] < time[:-1]) & ~changes)):
+        if bool(((time[1:] < time[:-1]) & ~changes).any()):
             order = np.lexsort((time, key))
-            chosen, time, key = chosen[order], time[order], key[order]
+            chosen, known = chosen[order], known[:, order]
+            time, key = known[WHEN], known[WHOSE]
             changes = key[1:] != key[:-1]
-        starts = np.concatenate([[0], np.flatnonzero(changes) + 1, [len(chosen)]])
+        starts = np.concatenate([_ZERO, np.flatnonzero(changes) + 1, [len(chosen)]])
         facts = np.zeros((PRECISE_FACTS, len(chosen)), np.int64)
-        facts[TIME] = time
+        facts[TIME], facts[MASK], facts[BEGINS] = time, known[FILLING], known[FIRST]
         facts[INSTANT, 1:] = np.cumsum(changes | (time[1:] != time[:-1]))
-        facts[MASK] = facts[BEGINS] = self._mask.values()[0, chosen]
         events = Events(facts, starts, np.zeros((0, len(chosen)), np.int64), True)
-        columns = self._columns.picked(chosen)
-        places = len(self.plan.bound.positives)
-        brief = float((np.diff(starts).astype(np.float64) ** places).sum()) <= BRIEF
-        compiled = _compiled(self.plan)
-        asked = Asked(after, until, self.plan.limits.max_matches, self.plan.push_window, self.plan.push_predicates)
-        with briefly(brief):
-            found, completion, counters = construct(
-                events, compiled.program, columns, compiled.predicate.call, no_index(places, len(chosen)), asked
-            )
-        check_limit(self.plan, "max_matches", bool(counters[OVERFLOW]))
-        return Matches(tuple(Chosen(chosen[found[:, place]]) for place in range(places)), completion)
+        longest = float(np.diff(starts).max(initial=0))
+        brief = len(chosen) * longest ** (len(self.plan.bound.positives) - 1) <= BRIEF
+        with briefly(brief and not self.plan.bound.has_kleene):
+            return self.search(events, self._columns.picked(chosen), chosen, (after, until))
+
+    def search(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Matches:
+        """The matches among the events of these rows."""
+        plan, places = self.plan, len(self.plan.bound.positives)
+        compiled = _compiled(plan)
+        found, completion, counters = construct(
+            events,
+            compiled.program,
+            columns,
+            compiled.predicate.call,
+            no_index(places, len(rows)),
+            Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates),
+        )
+        check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
+        return Matches(tuple(Chosen(rows[found[:, place]]) for place in range(places)), completion)
+
+
+_ZERO = np.zeros(1, np.int64)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.find import BEGINNING
+from cepheid.engine.search.kept_scans import KeptScans
 from cepheid.engine.search.kept_stacks import KeptStacks
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.resident_kept import ResidentKept
@@ -21,8 +22,11 @@ from cepheid.runners.stream.state import Step
 class ResidentStacks(ResidentKept):
     """A stream's state in memory for one plain query."""
 
+    keeping: type[KeptStacks] = KeptStacks
+    engine = "search.stacks"
+
     def __init__(self, step: Step, schema: pa.Schema, fingerprint: Fingerprint) -> None:
-        self._stacks = KeptStacks(step.plans[0])
+        self._stacks = self.keeping(step.plans[0])
         self._ending: Int64s = np.empty(0, np.int64)  # candidates after `until` that can be the last of a match
         super().__init__(step, schema, fingerprint)
 
@@ -47,15 +51,12 @@ class ResidentStacks(ResidentKept):
         released, self._ending = self._ending[passed], self._ending[~passed]
         if not len(released):
             return ()
-        keys = list(dict.fromkeys(self._stacks.key[released].tolist()))
+        keys = dict.fromkeys(self._stacks.key[released].tolist())
         oldest = BEGINNING if after is None else self.step.gone(after)
-        since = next(iter(self.queries.values())).since  # a query that came later has not been shown what was before
-        oldest = oldest if since is None else max(oldest, since + 1)
+        oldest = oldest if self.since is None else max(oldest, self.since + 1)
         begin = BEGINNING if after is None else after
-        matches = answer("search.stacks", len(self), lambda: self._stacks.find(keys, begin, until, oldest))
-        if not len(matches):
-            return ()
-        return self.told(matches)
+        matches = answer(self.engine, len(self), lambda: self._stacks.find(keys, begin, until, oldest))
+        return self.told(matches) if matches is not None and len(matches) else ()
 
     def forget(self) -> None:
         """Leaves out what no later match can need."""
@@ -69,10 +70,17 @@ class ResidentStacks(ResidentKept):
 
     def lay_down(self, table: pa.Table, until: int | None) -> None:
         """Begins anew with these events."""
-        self._stacks = KeptStacks(self.plan)
+        self._stacks = self.keeping(self.plan)
         self._ending = np.empty(0, np.int64)
         self.pieces = [table.slice(0, 0)]
         self.append(table, self.step.begins(table))
         if until is not None:
             self._ending = self._ending[self._stacks.time[self._ending] > until]
         self.kept = len(self)
+
+
+class ResidentScans(ResidentStacks):
+    """The same for a query that the run engine searches."""
+
+    keeping = KeptScans
+    engine = "search.runs"
