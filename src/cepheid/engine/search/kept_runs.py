@@ -1,8 +1,8 @@
 """The run engine over events that stay: runs are kept, too, and wait for the events that come (runs/keeping.py).
 
-The same events lie in order here: those that have been shown to runs, and behind them, as they came, those that wait
-until time has passed them. All that is known of runs follows from the events that were shown: whatever happens to
-them, a stop in the middle of a search or a limit that was met, they can be made again.
+The events lie in order here: those that have been shown to runs, and behind them, as they came, those that wait until
+time has passed them. All that runs know follows from the events that were shown: whatever happens to them, a stop in
+the middle of a search or a limit that was met, they can be made again.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import pyarrow as pa
 from cepheid.engine.data.layout import BEGINS, MASK, TIME, Events
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.kernels.compile import is_interpreted
+from cepheid.engine.kernels.handing import with_known_addresses
 from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_states_program
-from cepheid.engine.program.graph import Graph, sequence_graph
+from cepheid.engine.program.graph import FILLED, FINAL, Graph, sequence_graph
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
 from cepheid.engine.search.kept_events import Growing, GrowingColumns, Reader, can_be_read_once
 from cepheid.engine.search.runs.by_value import Waits
@@ -87,9 +88,11 @@ class KeptRuns:
         self._facts = Growing(np.empty((KEPT_FACTS, 0), np.int64))
         self._columns = GrowingColumns(compiled.layout)
         self._shown = 0  # events that runs have seen; those behind them wait
+        final = graph.states[:-1, FINAL] == 1  # the components that a match can end with, as bits
+        self._ending = int(np.bitwise_or.reduce(1 << graph.states[:-1, FILLED][final]))
         self._form = _form(plan, compiled, graph)
         self._predicates: dict[bool, Any] = {}  # while kernels are cold, conditions are plain Python, too
-        self._kept: KeptState | None = None  # None: to be made from the events that were shown
+        self._kept: KeptState | None = None
         self._single = plan.engine == "runs" and not plan.bound.has_kleene
 
     def __len__(self) -> int:
@@ -117,24 +120,28 @@ class KeptRuns:
         return rows
 
     def released(self, after: int, until: int) -> Matches | None:
-        """Shows the events up to a time; the matches with after < completion <= until."""
+        """The matches with after < completion <= until, all events up to `until` have come.
+
+        Events that can end no match wait until one comes that can, and are shown with it.
+        """
         number = self._in_order(until)
-        if not number:
+        waiting = self._facts.values()[:, self._shown : self._shown + number]
+        ending = waiting[MASK] & self._ending != 0
+        if not bool((ending & (waiting[TIME] > after)).any()):
             return None
-        kept = self._kept if self._kept is not None else self._made_again(after)
-        self._kept = None  # if anything happens, they are made again
-        listed, kept = self._search(kept, Shown(self._shown, self._shown + number, after, until, *self._limits))
-        self._shown += number
+        kept = no_runs(self._form.widths, self._form.merging) if self._kept is None else self._kept
+        first, last = self._shown, self._shown + number
+        self.make_again()  # if anything happens
+        listed, kept = self._search(kept, Shown(first, last, after, until, *self._limits))
         reached = int(kept.state[OVERFLOW])
         if reached != NOTHING_REACHED:
             raise TooMany(reached == RUNS_REACHED)
-        self._kept = kept
+        self._kept, self._shown = kept, last
         return self._matches(listed)
 
-    def pass_over(self, until: int) -> None:
-        """Takes the events up to a time as shown, though runs have not seen them."""
-        self._shown += self._in_order(until)
-        self._kept = None
+    def make_again(self) -> None:
+        """Forgets all runs: at the next step all events are shown to new ones."""
+        self._kept, self._shown = None, 0
 
     def rows_between(self, after: int, until: int) -> Int64s:
         """The numbers of the events with after < time <= until, as they came."""
@@ -144,7 +151,6 @@ class KeptRuns:
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Forgets all other events, by their numbers; those that stay are numbered anew, and so are their keys."""
         here = which[self._facts.values()[ROW]]
-        self._shown = int(here[: self._shown].sum())
         self._facts.keep(here)
         self._columns.keep(here)
         facts = self._facts.values()
@@ -153,7 +159,7 @@ class KeptRuns:
         if self.plan.partition:
             facts[KEY] = keys
             self._reader.keep_keys(left)
-        self._kept = None
+        self.make_again()
 
     # --- the kernel ------------------------------------------------------------------------------------------------
 
@@ -172,15 +178,6 @@ class KeptRuns:
             waiting[:] = waiting[:, order]
             self._columns.move(self._shown, order)
         return int(np.searchsorted(waiting[TIME], until, side="right"))
-
-    def _made_again(self, after: int) -> KeptState:
-        """The runs that have seen the events which were shown, and can become matches after a time."""
-        kept = no_runs(self._form.widths, self._form.merging)
-        if self._shown:
-            _, kept = self._search(kept, Shown(0, self._shown, after, after, *self._limits))
-            if kept.state[OVERFLOW] != NOTHING_REACHED:
-                raise TooMany(True)
-        return kept
 
     def _search(self, kept: KeptState, shown: Shown) -> tuple[Listed, KeptState]:
         facts = self._facts.room
@@ -205,7 +202,7 @@ class KeptRuns:
     def _predicate(self) -> Any:
         interpreted = is_interpreted()
         if interpreted not in self._predicates:
-            self._predicates[interpreted] = compiled_for(self.plan)[0].predicate.call
+            self._predicates[interpreted] = with_known_addresses(compiled_for(self.plan)[0].predicate.call)
         return self._predicates[interpreted]
 
     def _matches(self, listed: Listed) -> Matches | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from cepheid.engine.data.columns import ColumnLayout, Columns
 from cepheid.engine.data.layout import Events
 from cepheid.engine.data.matches import Int64s, Matches
+from cepheid.engine.kernels.handing import with_known_addresses
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
 from cepheid.engine.search.kept_events import can_be_read_once
@@ -49,7 +50,7 @@ class KeptScans(KeptStacks):
             events,
             Machine(program, graph),
             columns,
-            compiled.predicate.call,
+            with_known_addresses(compiled.predicate.call),
             NO_WAITS,
             Widths(0, compiled.slots, compiled.whole, compiled.number, 2 + keys if merging else 0),
             nothing_listed(program.places),

@@ -17,6 +17,7 @@ from cepheid.engine.data.columns import ColumnLayout, Columns
 from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, PRECISE_FACTS, TIME, Events
 from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.data.value_index import no_index
+from cepheid.engine.kernels.handing import with_known_addresses
 from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
@@ -25,6 +26,7 @@ from cepheid.engine.search.stacks import OVERFLOW, Asked, construct
 from cepheid.plan.physical import Plan
 
 BRIEF = 200_000  # sequences that could be looked at; fewer take less time than starting a thread that can be stopped
+FEW = 16  # events of a key
 # What is kept of an event: its time, the number of its key, the components it could fill, and those it could begin.
 WHEN, WHOSE, FILLING, FIRST = range(4)
 
@@ -46,10 +48,10 @@ class KeptStacks:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.rows: list[list[int]] = []  # the candidates of each key
+        self._of_key: list[list[tuple[int, int, int]]] = []  # the candidates of each key: number, time, components
         places = len(plan.bound.positives)
         self.last = 1 << (places - 1)  # the components that a match can end with
-        self.fewest = places  # events of a match
+        self.all = (1 << places) - 1  # the components of a match
         layout = self.layout()
         self._reader = Reader(plan, layout)
         self._facts = Growing(np.empty((4, 0), np.int64))
@@ -84,11 +86,12 @@ class KeptStacks:
         start = len(self)
         self._facts.extend(np.stack((time[rows], arrived.keys, arrived.mask, arrived.begins)))
         self._columns.extend(arrived.columns)
-        own = self.rows
+        own = self._of_key
         while len(own) < self._reader.keys:
             own.append([])
-        for row, key in enumerate(arrived.keys.tolist(), start):
-            own[key].append(row)
+        facts = self._facts.values()[:FIRST, start:].tolist()
+        for row, (when, key, filling) in enumerate(zip(*facts, strict=True), start):
+            own[key].append((row, when, filling))
         return rows, arrived.mask & self.last != 0
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
@@ -98,14 +101,13 @@ class KeptStacks:
         left, keys = np.unique(self.key, return_inverse=True)
         self._facts.values()[WHOSE] = keys
         self._reader.keep_keys(left)
-        self.rows = [[] for _ in left]
-        for row, key in enumerate(keys.tolist()):
-            self.rows[key].append(row)
+        self._of_key = [[] for _ in left]
+        for row, (when, key, filling) in enumerate(zip(*self._facts.values()[:FIRST].tolist(), strict=True)):
+            self._of_key[key].append((row, when, filling))
 
     def find(self, keys: Iterable[int], after: int, until: int, oldest: int) -> Matches | None:
         """The matches of some keys with after < completion <= until; no event of theirs lies before `oldest`."""
-        least = self.fewest
-        rows = [row for key in keys for row in self.rows[key] if len(self.rows[key]) >= least]
+        rows = [row for key in keys for row in self._in_reach(key, oldest)]
         if not rows:
             return None
         chosen = np.array(rows, np.int64)
@@ -130,6 +132,17 @@ class KeptStacks:
         with briefly(brief and not self.plan.bound.has_kleene):
             return self.search(events, self._columns.picked(chosen), chosen, (after, until))
 
+    def _in_reach(self, key: int, oldest: int) -> list[int]:
+        """The candidates of a key; none if some component has none. Few are looked at one by one, many not at all."""
+        own, seen = self._of_key[key], 0
+        if len(own) <= FEW:
+            for _, when, filling in own:
+                if when >= oldest:
+                    seen |= filling
+            if seen & self.all != self.all:
+                return []
+        return [row for row, when, _ in own if when >= oldest]
+
     def search(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Matches:
         """The matches among the events of these rows."""
         plan, places = self.plan, len(self.plan.bound.positives)
@@ -138,7 +151,7 @@ class KeptStacks:
             events,
             compiled.program,
             columns,
-            compiled.predicate.call,
+            with_known_addresses(compiled.predicate.call),
             no_index(places, len(rows)),
             Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates),
         )

@@ -54,7 +54,6 @@ class ResidentRuns(ResidentKept):
 
     def _found_again(self, after: int | None, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The same from the events that are kept, as if there were no runs."""
-        self._runs.pass_over(until)
         rows = self._runs.rows_between(BEGINNING if after is None else self.step.gone(after), until)
         if not len(rows):
             return ()
@@ -80,6 +79,4 @@ class ResidentRuns(ResidentKept):
             later = begins > self.since
             table, begins = table.filter(pa.array(later)), begins[later]
         self.append(table, begins)
-        if until is not None:
-            self._runs.pass_over(until)
         self.kept = len(self)
