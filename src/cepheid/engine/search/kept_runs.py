@@ -33,6 +33,7 @@ from cepheid.plan.physical import Plan
 from cepheid.plan.states import States, compile_states
 
 BRIEF = 1_000_000  # runs that could be looked at; fewer take less time than starting a thread that can be stopped
+MANY_WAITING = 1_000  # events that wait for one that can end a match
 NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)  # no runs are found by value
 _NO_PARTITIONS = np.zeros(1, np.int64)
 
@@ -125,9 +126,11 @@ class KeptRuns:
         Events that can end no match wait until one comes that can, and are shown with it.
         """
         number = self._in_order(until)
+        if not number:
+            return None
         waiting = self._facts.values()[:, self._shown : self._shown + number]
         ending = waiting[MASK] & self._ending != 0
-        if not bool((ending & (waiting[TIME] > after)).any()):
+        if number < MANY_WAITING and not bool((ending & (waiting[TIME] > after)).any()):
             return None
         kept = no_runs(self._form.widths, self._form.merging) if self._kept is None else self._kept
         first, last = self._shown, self._shown + number
