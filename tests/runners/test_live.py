@@ -14,8 +14,11 @@ import pytest
 from hypothesis import given
 
 import cepheid
+from cepheid.engine.search import kept_runs
+from cepheid.language import syntax as s
 from cepheid.runners.stream import resident
-from cepheid.runners.stream.resident_stacks import ResidentStacks
+from cepheid.runners.stream.resident_runs import ResidentRuns
+from cepheid.runners.stream.resident_stacks import ResidentScans, ResidentStacks
 from contract.steps import in_batches
 from strategies.intervals import ROLES, intervals
 from strategies.queries import queries, streams
@@ -59,6 +62,8 @@ KEYED = [
     "PATTERN SEQ(!(C c), A a, B b) WHERE [id] WITHIN 4",
     "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match(a, b[]) { [id] AND b[i].x >= a.x } WITHIN 5",
     "PATTERN SEQ(A a, A b) WHERE [id] WITHIN 4",
+    "PATTERN SEQ(A a, B b, C? c) WHERE [id] WITHIN 6",
+    "PATTERN SEQ(A a, (B b | C c)) WHERE [id] WITHIN 6",
 ]
 
 
@@ -88,6 +93,100 @@ def test_plain_queries_prepare_an_event_once_and_find_the_same(
     kept = cepheid.query(query).live(events.schema, engine="sequence")
     assert isinstance(kept._resident, ResidentStacks)
     check_live(data, query, events, delay, engine="sequence")
+
+
+NEXT = [
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [id] } WITHIN 4",
+    "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) { [id] AND a.x <= b.x AND b.x <> c.x } WITHIN 9",
+    "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) { [id] AND [shop] } WITHIN 9",
+    "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) { a.x < c.x } WITHIN 6",
+    "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match(a, b[]) { [id] AND b[i].x >= a.x } WITHIN 7",
+    "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match(a, b[], c) { [id] AND b[1].x > 0 AND b[i].x >= b[i-1].x }"
+    " WITHIN 9",
+    "PATTERN SEQ(A+ a[], B b) WHERE skip_till_next_match(a[], b) { [id] AND a[i].x <= avg(a[..i-1].x) } WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [id] } WITHIN 6 RETURN a.id AS key, a.x + b.x AS total",
+    "PATTERN SEQ(A a, (B b | C c), D? d) WHERE skip_till_next_match { [id] } WITHIN 6",
+    "PATTERN SEQ((A a, B b){1,2}, C c) WHERE skip_till_next_match { [id] } WITHIN 9",
+]
+
+
+AGAIN = [
+    "PATTERN SEQ(A a, !(C c), B b) WHERE skip_till_next_match(a, b) { [id] AND a.x <= b.x } WITHIN 6",
+    "PATTERN SEQ(!(C c), A a, B+ b[]) WHERE skip_till_next_match(a, b[]) { [id] AND b[1].x > 0 } WITHIN 6",
+    "PATTERN SEQ(A+ a[], B b) WHERE [id] AND a[1].x > 0 AND a[i].x >= a[i-1].x WITHIN 6",
+]
+
+
+@given(st.data(), st.sampled_from(AGAIN), streams(max_size=20, ids=3), st.integers(0, 3))
+def test_runs_over_events_that_stay_find_the_same(data: Any, query: str, table: pa.Table, delay: int) -> None:
+    kept = cepheid.query(query).live(numbered(table).schema, engine="runs")
+    assert isinstance(kept._resident, ResidentScans)
+    check_live(data, query, numbered(table), delay, engine="runs")
+
+
+@given(st.data(), st.sampled_from(NEXT), streams(max_size=24, ids=3), st.integers(0, 3))
+def test_runs_that_stay_find_the_same(data: Any, query: str, table: pa.Table, delay: int) -> None:
+    shops = data.draw(st.lists(st.sampled_from(["s", "t", None]), min_size=len(table), max_size=len(table)))
+    events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
+    engine = "states" if "|" in query or "{1,2}" in query else "runs"
+    kept = cepheid.query(query).live(events.schema, engine=engine)
+    assert isinstance(kept._resident, ResidentRuns)
+    check_live(data, query, events, delay, engine=engine)
+
+
+@given(
+    st.data(),
+    queries(
+        window=True,
+        returns=False,
+        output=False,
+        event_window=False,
+        negation=False,
+        strategy=s.Strategy.SKIP_TILL_NEXT,
+    ),
+    streams(max_size=16, ids=3),
+    st.integers(0, 4),
+)
+def test_runs_of_drawn_queries_find_the_same(data: Any, query: Any, table: pa.Table, delay: int) -> None:
+    check_live(data, query, numbered(table), delay, engine="runs")
+
+
+def test_runs_are_made_again_after_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that was stopped half way leaves nothing behind: what was kept is made again from the events."""
+    live = cepheid.live(NEXT[0], SCHEMA)
+    live.send([{"ts": 1, "type": "A", "id": 7}, {"ts": 2, "type": "A", "id": 8}, {"ts": 3, "type": "D", "id": 7}])
+    whole = kept_runs.show
+
+    def stopped(*arguments: Any) -> Any:
+        whole(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kept_runs, "show", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        live.send([{"ts": 4, "type": "B", "id": 9}, {"ts": 5, "type": "D", "id": 7}])
+    monkeypatch.setattr(kept_runs, "show", whole)
+    assert [match["a"]["id"] for match in live.send({"ts": 5, "type": "B", "id": 8}) + live.finish()] == [8]
+
+
+def test_limits_are_those_of_each_key() -> None:
+    """Runs of all keys lie in one pool, but `max_partial_matches` bounds those of one."""
+    # The times keep runs apart: they would be merged otherwise.
+    text = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [id] AND a.ts < b.ts } WITHIN 40"
+    events = [{"ts": time, "type": "A", "id": time} for time in range(8)]
+    live = cepheid.live(text, SCHEMA, max_partial_matches=3)
+    live.send(events)
+    found = live.send([{"ts": 9 + time, "type": "B", "id": time} for time in range(8)]) + live.finish()
+    assert sorted(match["a"]["id"] for match in found) == list(range(8))
+    crowded = cepheid.live(text, SCHEMA, max_partial_matches=3)
+    with pytest.raises(cepheid.LimitError, match="max_partial_matches"):
+        crowded.send([{**event, "id": 7, "type": "A" if event["ts"] < 6 else "B"} for event in events])
+    few = cepheid.live(text, SCHEMA, max_matches=3)
+    few.send([{**event, "id": 7} for event in events])
+    few.send([{"ts": 8, "type": "B", "id": 7}])
+    with pytest.raises(cepheid.LimitError, match="max_matches"):
+        few.send([{"ts": 9, "type": "A", "id": 7}])
+    few.send([{"ts": 10, "type": "B", "id": 7}])
+    assert [match["a"]["ts"] for match in few.finish()] == [9]
 
 
 @given(

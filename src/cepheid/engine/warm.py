@@ -21,6 +21,7 @@ OTHERS = (
     "fitting.history",
     "search.flink.run",
     "search.preferred.run",
+    "search.kept_runs",
     "search.totals",
     "search.runs.totals",
     "search.runs.backtrack",

@@ -22,8 +22,8 @@ from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.resident import Resident
+from cepheid.runners.stream.resident_kinds import resident_kind
 from cepheid.runners.stream.resident_levels import ResidentLevels, local_levels
-from cepheid.runners.stream.resident_stacks import ResidentStacks, is_plain
 from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
 
@@ -141,6 +141,8 @@ class Live(LiveFace):
             records = read_records(self._query, table, self._options)
             write_aside(records.bad, self._options.aside)
             table = records.table
+        if table.schema == self._resident.schema:
+            return table
         table = with_paths(table, self._narrow)
         for name in self._narrow:
             if name not in table.column_names:
@@ -213,8 +215,7 @@ def live_query(
         of_all = (*shipments, *(level.step.shipments[0] for level in levels))
         resident = ResidentLevels(step, narrow, fingerprint(of_all, 1), levels)
     else:
-        kind = ResidentStacks if is_plain(step, narrow) else Resident
-        resident = kind(step, narrow, fingerprint(shipments, 1))
+        resident = resident_kind(step, narrow)(step, narrow, fingerprint(shipments, 1))
     if state is not None:
         resident.restore(state)
     return Live(resident, columns, options, next(iter(queries.values())))

@@ -14,6 +14,7 @@ from cepheid.errors import DataError
 from cepheid.language.schema import DataType, Schema, data_type
 
 Int64s = npt.NDArray[np.int64]
+_WHOLE = pa.int64()
 FARTHEST = 2**62  # from 0: two times can be subtracted, and a window be added, within 64 bits
 
 
@@ -115,7 +116,8 @@ def times_of(table: pa.Table, name: str) -> Int64s:
             row=row,
         )
     try:
-        column = microseconds(column) if data_type(column.type) is DataType.TIME else column.cast(pa.int64())
+        if column.type != _WHOLE:
+            column = microseconds(column) if data_type(column.type) is DataType.TIME else column.cast(_WHOLE)
     except pa.ArrowInvalid as error:
         raise DataError(f"column '{name}' does not fit 64 bits: {error}", column=name) from None
     values: Int64s = np.ascontiguousarray(column.to_numpy())

@@ -285,8 +285,9 @@ def _codes(table: pa.Table, attributes: Sequence[str]) -> Int64s:
 def _types(plans: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
     """The event types that are needed at all, those of last events, and their column; None: all are needed."""
     name = plans[0].bound.schema.type
-    lasts = [plan.bound.positives[-1].types for plan in plans]
     needed = [plan.scan.types for plan in plans]
+    # An expression may end with other components than the last one: that is optional, or one of several.
+    lasts = [plan.bound.positives[-1].types if plan.bound.pattern is None else plan.scan.types for plan in plans]
     if name is None or any(types is None for types in lasts) or any(types is None for types in needed):
         return None
     every = sorted(frozenset().union(*(types or () for types in needed)))

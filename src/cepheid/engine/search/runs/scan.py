@@ -10,7 +10,7 @@ from numba import types
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, MASK, TIME, Events
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION, new_scratch
 from cepheid.engine.kernels.query import QUERY, Query, find_absent, room_for_absent
 from cepheid.engine.kernels.stop import stop_flag
@@ -89,7 +89,7 @@ def new_books(events: int, widths: Widths, after: int, until: int, counted: bool
     )
 
 
-@kernel(LISTED(BOOKS, LISTED, types.int64, types.int64))
+@called_by_address(LISTED(BOOKS, LISTED, types.int64, types.int64))
 def drain(books: Books, listed: Listed, mode: int, limit: int) -> Listed:
     """Deals with what was accepted: writes it down, or counts it; in compressed mode it stays where it is."""
     state = books.state
@@ -105,7 +105,7 @@ def drain(books: Books, listed: Listed, mode: int, limit: int) -> Listed:
     return listed
 
 
-@kernel(types.Tuple((RUNS, BOOKS))(RUNS, BOOKS, types.int64, types.int64, types.int64, types.int64))
+@called_by_address(types.Tuple((RUNS, BOOKS))(RUNS, BOOKS, types.int64, types.int64, types.int64, types.int64))
 def with_room(
     runs: Runs, books: Books, horizon: int, moves: int, beginnings: int, most_entries: int
 ) -> tuple[Runs, Books]:
@@ -365,7 +365,7 @@ def settle_fresh(query: Query, runs: Runs, books: Books, lists: Lists, cursor: I
     return True
 
 
-@borrowing(types.int64(QUERY, GRAPH, RUNS, BOOKS, LISTS, INT64S))
+@called_by_address(types.int64(QUERY, GRAPH, RUNS, BOOKS, LISTS, INT64S), borrows=True)
 def follow(query: Query, graph: Graph, runs: Runs, books: Books, lists: Lists, cursor: Int64s) -> int:
     """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
     events, program, state, end = query.events, query.program, books.state, cursor[END]

@@ -1,0 +1,234 @@
+"""What can be said of an event alone, worked out once, when it comes: for live queries, which look at it again.
+
+Which components could it fill, which key has it, and what do conditions read of it? The tables are small, so most of it
+is done value by value: a call of Arrow costs more than a hundred values do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.data.candidates import first_conditions
+from cepheid.engine.data.columns import ColumnLayout, Columns, fill, storage
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.language import syntax as s
+from cepheid.language.schema import DataType
+from cepheid.plan.physical import Plan
+
+_KEYS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
+
+
+def can_be_read_once(plan: Plan, schema: pa.Schema, layout: ColumnLayout) -> bool:
+    """Does what a search reads of an event depend on that event alone, and its matches on events of one key?"""
+    bound = plan.bound
+    if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
+        return False
+    if bound.summary is not None or bound.postponed or bound.contiguous or bound.schema.tiebreak:
+        return False
+    if bound.window is None or bound.window.events or plan.output.mode is not s.OutputMode.ALL or plan.limits.timeout:
+        return False
+    if plan.limits.max_bytes or plan.score.lossy or plan.score.imprecise:
+        return False
+    if not all(any(test(schema.field(name).type) for test in _KEYS) for name in plan.partition):
+        return False
+    # The ranks of texts change with the texts that occur.
+    plain = all(kind is not DataType.STRING and storage(kind) != "list" for _, kind, _ in layout.attributes)
+    return plain and not layout.read
+
+
+class Arrived(NamedTuple):
+    """The candidates among some events."""
+
+    rows: Int64s  # in the table that they came in
+    keys: Int64s  # the number of the key of each
+    mask: Int64s  # which components each could fill, as bits
+    begins: Int64s  # which components each could be the first event of
+    columns: Columns | None  # what conditions read; None: nothing
+
+
+class Reader:
+    """Reads events as they come, and numbers their keys from 0 on."""
+
+    def __init__(self, plan: Plan, layout: ColumnLayout) -> None:
+        self._plan, self._layout = plan, layout
+        self._number_of: dict[Any, int] = {}  # the number of each key
+        bound = plan.bound
+        self._components = [*bound.positives, *(negation.component for negation in bound.negations)]
+        self._any_type = sum(1 << place for place, each in enumerate(self._components) if each.types is None)
+        named = {name for each in self._components for name in each.types or ()}
+        self._of_type = {name: _filled_by(name, self._components) for name in named}
+        tested = [(place, each) for place, each in enumerate(self._components)]
+        self._conditions = [
+            (place, each, part) for place, each in tested for part in plan.scan.conditions_of(each.variable)
+        ]
+        positives = [(place, each) for place, each in enumerate(bound.positives)]
+        self._firsts = [(place, each, part) for place, each in positives for part in first_conditions(bound, each)]
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        return len(self._number_of) if self._plan.partition else 1
+
+    def read(self, table: pa.Table) -> Arrived:
+        """The candidates of a table."""
+        mask = self._mask_of(table)
+        rows = np.flatnonzero(mask)
+        keys = self._keys_of(table, rows)
+        if len(keys) and keys.min() < 0:
+            rows, keys = rows[keys >= 0], keys[keys >= 0]
+        columns = None
+        if self._layout.attributes and len(rows):
+            columns = fill(self._layout, table, rows, self._plan.bound.schema)
+        begins = self._passing(table, mask, self._firsts)[rows] if self._firsts else None
+        mask = mask[rows]
+        return Arrived(rows, keys, mask, mask if begins is None else begins, columns)
+
+    def keep_keys(self, left: Int64s) -> None:
+        """Forgets all other keys; those that stay are numbered anew, in this order."""
+        if self._plan.partition:
+            values = list(self._number_of)
+            self._number_of = {values[key]: number for number, key in enumerate(left.tolist())}
+
+    def _mask_of(self, table: pa.Table) -> Int64s:
+        """Which components each event can fill, as in `candidates`."""
+        name = self._plan.bound.schema.type
+        if name is None:
+            mask = np.full(table.num_rows, self._any_type, np.int64)
+        else:
+            known, other = self._of_type, self._any_type
+            mask = np.array([known.get(kind, other) for kind in table.column(name).to_pylist()], np.int64)
+        return self._passing(table, mask, self._conditions)
+
+    def _passing(
+        self, table: pa.Table, mask: Int64s, conditions: Sequence[tuple[int, s.Component, s.Expression]]
+    ) -> Int64s:
+        """Which components each event can fill by conditions on it alone."""
+        for place, component, part in conditions:
+            passed = condition(part, lambda node: value_column(table.column(node.name)), component.any, None)  # type: ignore[attr-defined]
+            fits = passed.as_py() if isinstance(passed, pa.Scalar) else passed.to_numpy(zero_copy_only=False)
+            mask = np.where(fits, mask, mask & ~(1 << place))
+        return mask
+
+    def _keys_of(self, table: pa.Table, rows: Int64s) -> Int64s:
+        """The number of the key of each of some events, a new key gets the next; -1: a part of it is NULL."""
+        names = self._plan.partition
+        if not names:
+            return np.zeros(len(rows), np.int64)
+        attributes = [_values(table.column(name)) for name in names]
+        values = attributes[0] if len(attributes) == 1 else list(zip(*attributes, strict=True))
+        known, keys = self._number_of, []
+        for row in rows.tolist():
+            value = values[row]
+            number = known.get(value)
+            if number is None:
+                number = -1
+                if not _is_null(value):
+                    number = known[value] = len(known)
+            keys.append(number)
+        return np.array(keys, np.int64)
+
+
+class Growing:
+    """Rows of numbers that grow at their end without being copied each time."""
+
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        self._values, self._length = values, int(values.shape[1])
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def room(self) -> npt.NDArray[Any]:
+        """The numbers, and room for more behind them."""
+        return self._values
+
+    def values(self) -> npt.NDArray[Any]:
+        """The numbers."""
+        return self._values[:, : self._length]
+
+    def extend(self, more: npt.NDArray[Any]) -> None:
+        """Puts more at the end."""
+        length = self._length + int(more.shape[-1])
+        if length > self._values.shape[1]:
+            larger = np.empty((self._values.shape[0], max(2 * length, 1024)), self._values.dtype)
+            larger[:, : self._length] = self.values()
+            self._values = larger
+        self._values[:, self._length : length] = more
+        self._length = length
+
+    def keep(self, which: npt.NDArray[np.bool_]) -> None:
+        """Forgets the others."""
+        self._values = np.ascontiguousarray(self.values()[:, which])
+        self._length = int(self._values.shape[1])
+
+
+class GrowingColumns:
+    """What conditions read of events that are kept."""
+
+    def __init__(self, layout: ColumnLayout) -> None:
+        stored = [storage(kind) for _, kind, _ in layout.attributes]
+        self.is_empty = not stored
+        self._whole = Growing(np.empty((stored.count("whole"), 0), np.int64))
+        self._number = Growing(np.empty((stored.count("number"), 0), np.float64))
+        self._null = Growing(np.empty((len(stored), 0), np.uint8))
+        self._parts = (self._whole, self._number, self._null)
+
+    def extend(self, columns: Columns | None) -> None:
+        """Puts those of more events at the end."""
+        if columns is not None:
+            self._whole.extend(columns.whole)
+            self._number.extend(columns.number)
+            self._null.extend(columns.null)
+
+    def keep(self, which: npt.NDArray[np.bool_]) -> None:
+        """Forgets the others."""
+        if not self.is_empty:
+            for part in self._parts:
+                part.keep(which)
+
+    def move(self, start: int, order: Int64s) -> None:
+        """Puts those from `start` on in another order."""
+        if not self.is_empty:
+            for part in self._parts:
+                tail = part.values()[:, start:]
+                tail[:] = tail[:, order]
+
+    def picked(self, chosen: Int64s) -> Columns:
+        """Those of some events."""
+        if self.is_empty:
+            return _columns(*(np.empty((0, len(chosen)), part.room.dtype) for part in self._parts))
+        return _columns(*(np.ascontiguousarray(part.values()[:, chosen]) for part in self._parts))
+
+    def all(self) -> Columns:
+        """Those of all events, with room for more behind them."""
+        return _columns(*(part.room for part in self._parts))
+
+
+_NOTHING = np.empty(0, np.int64), np.empty(0, np.float64), np.zeros((0, 0), np.int64)
+
+
+def _columns(whole: Any, number: Any, null: Any) -> Columns:
+    return Columns(whole, number, null, *_NOTHING)
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a key, equal where SQL says that they are."""
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return column.to_numpy().tolist()  # type: ignore[no-any-return]
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _is_null(value: Any) -> bool:
+    parts = value if isinstance(value, tuple) else (value,)
+    return any(part is None or part != part for part in parts)  # NaN counts as NULL
+
+
+def _filled_by(name: str, components: Sequence[s.Component]) -> int:
+    """The components that take events of a type, as bits."""
+    return sum(1 << place for place, each in enumerate(components) if each.types is None or name in each.types)
