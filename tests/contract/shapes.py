@@ -58,6 +58,8 @@ EXPRESSION = (
     "PATTERN SEQ(AND(A a, B b), C? c) WITHIN 6",
     "PATTERN SEQ(A a, B{1,2} b[] WITHIN 4, !(C n), A? c) WHERE n.x > a.x WITHIN 9",
     "PATTERN SEQ(A a, (B* b[], C c)?, A d) WHERE partition_contiguity { [id] } WITHIN 9 OUTPUT NON-OVERLAP",
+    "PATTERN SEQ(A a, (B b | A c)+, D? d) WHERE skip_till_next_match { b.x <= a.x } AND strict_contiguity(c) WITHIN 9",
+    "PATTERN SEQ(A a, B+ b[] UNTIL b.x > a.x + count(b[..i-1]), A? c) WHERE skip_till_next_match { [id] } WITHIN 9",
 )
 SHAPES = {"expression": EXPRESSION, "certain": CERTAIN, "missing": MISSING, "imprecise": IMPRECISE, "both": MISSING}
 SHAPES |= {"existence": IMPRECISE}

@@ -169,3 +169,23 @@ def test_matches_of_one_shape_have_one_confidence_and_agree_with_the_reference()
             shapes.setdefault((second - first, third - first), set()).add(confidence)
     assert shapes
     assert all(len(values) == 1 for values in shapes.values())
+
+
+EXPRESSIONS = [
+    "SEQ(A a, (B b | C c), A d) WHERE {strategy} {{ a.{left} = d.{right} }}",
+    "SEQ(A a, (B b | C c), A d) WHERE {strategy} {{ a.{left} = b.{right} AND c.{left} = d.{right} }}",
+    "SEQ(A a, (B b, C c)+) WHERE {strategy} {{ b.{left} = c.{right} AND b[i].{left} = b[i-1].{left} }}",
+    "SEQ(A? a, B+ b[], (C c | A d)?) WHERE {strategy} {{ b[i].{left} = b[1].{left} AND d.{right} = a.{left} }}",
+]
+
+
+@given(
+    tables(),
+    st.sampled_from(EXPRESSIONS),
+    st.sampled_from(PAIRS),
+    st.sampled_from(["skip_till_next_match", "skip_till_any_match"]),
+)
+def test_states_find_runs_by_value(table: pa.Table, pattern: str, pair: tuple[str, str], strategy: str) -> None:
+    text = f"PATTERN {pattern.format(left=pair[0], right=pair[1], strategy=strategy)} WITHIN 8"
+    found, expected = (cepheid.match(table, text, engine=engine).to_pylist() for engine in ("states", "reference"))
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
