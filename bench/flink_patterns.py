@@ -1,6 +1,7 @@
 """Flink's own patterns: `cepheid.flink` beside Flink CEP, on the same events in the same run.
 
-`python -m bench.flink_patterns [EVENTS] [WINDOW] [NAMES]`. Flink is measured in two ways:
+`python -m bench.flink_patterns [--events 100000] [--window 40] [--names 20] [PATTERN ...]`.
+Flink is measured in two ways:
 
 - as a job, as its users run it: `CEP.pattern` on a stream in event time, in a local cluster with one slot; wall time
   from the first event that the source hands out to the end of the pattern operator, so without the start of Java, of
@@ -9,8 +10,8 @@
   the processor time of that thread alone, without Java's collector and compiler (`FlinkNfa.java`).
 
 Of Cepheid the whole call of `match` is timed, from an Arrow table to one: wall time beside the job, processor time of
-all its threads beside the NFA. Everything runs several times, and the shortest counts; so Java's compiler has warmed
-up. The numbers of matches must be equal.
+all its threads beside the NFA. Everything runs several times after a warm-up, and the shortest
+counts. The numbers of matches must be equal.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
+from argparse import ArgumentParser
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ from bench.flink.installation import JAVA_OPTIONS, compile_driver, find_tool, fl
 from cepheid.flink import AfterMatchSkipStrategy, Pattern
 
 KEYS = 100
-ROUNDS = 4
+JOBS, ROUNDS = 2, 3  # a job takes longer to start than to run
 
 Part = dict[str, Any]
 
@@ -168,14 +169,14 @@ class Measured:
     own_processor: float
 
 
-def measure(driver: FlinkDriver, table: pa.Table, workload: Workload, window: int, rounds: int = ROUNDS) -> Measured:
+def measure(driver: FlinkDriver, table: pa.Table, workload: Workload, window: int) -> Measured:
     """Runs a workload by all three."""
     task = workload.task(window)
-    jobs = [driver.ask({**task, "job": True}) for _ in range(rounds)]
-    bare = [driver.ask(task) for _ in range(rounds)]
+    jobs = [driver.ask({**task, "job": True}) for _ in range(JOBS)]
+    bare = [driver.ask(task) for _ in range(ROUNDS)]
     options = {"partition_by": "key"} if workload.keyed else {}
     walls, processors = [], []
-    for _ in range(3 * rounds):
+    for _ in range(4 * ROUNDS):
         begun, worked = time.perf_counter(), time.process_time()
         found = cepheid.match(table, builder(task["chain"], workload.skip), type=None, **options)
         walls.append(time.perf_counter() - begun)
@@ -186,16 +187,16 @@ def measure(driver: FlinkDriver, table: pa.Table, workload: Workload, window: in
     return Measured(found.num_rows, *shortest, min(walls), min(processors))
 
 
-def main(count: int, window: int, names: int) -> None:
+def main(count: int, window: int, names: int, chosen: list[str]) -> None:
     """Prints events per second of all three, and how many times faster Cepheid is."""
     table = drawn_events(count, names)
     driver = FlinkDriver(table)
-    cepheid.match(table.slice(0, 10_000), builder(WORKLOADS["three steps"].chain, "no_skip"), type=None)
+    measure(driver, table, WORKLOADS["one or more"], window)  # so that Java's compiler has warmed up, and ours
     titles = ("pattern", "matches", "job ev/s", "NFA ev/s", "Cepheid ev/s", "x job", "x NFA")
     print("{:<18}{:>9}{:>12}{:>12}{:>14}{:>8}{:>8}".format(*titles))
     try:
-        for name, workload in WORKLOADS.items():
-            found = measure(driver, table, workload, window)
+        for name in chosen or WORKLOADS:
+            found = measure(driver, table, WORKLOADS[name], window)
             rates = [f"{count / seconds:,.0f}" for seconds in (found.job, found.nfa, found.own)]
             times = found.job / found.own, found.nfa / found.own_processor
             print(f"{name:<18}{found.matches:>9,}{rates[0]:>12}{rates[1]:>12}{rates[2]:>14}", end="")
@@ -205,5 +206,10 @@ def main(count: int, window: int, names: int) -> None:
 
 
 if __name__ == "__main__":
-    given = [int(each) for each in sys.argv[1:]]
-    main(*(*given, *(100_000, 40, 20)[len(given) :]))
+    parser = ArgumentParser(description="cepheid.flink beside Flink CEP")
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--window", type=int, default=40, help="how many events it spans")
+    parser.add_argument("--names", type=int, default=20, choices=range(4, 21), help="of how many names events are")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help=f"of {', '.join(WORKLOADS)}; all by default")
+    given = parser.parse_args()
+    main(given.events, given.window, given.names, given.patterns)

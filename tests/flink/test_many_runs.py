@@ -67,3 +67,12 @@ def test_a_stream_of_many_keys_equals_its_table(pattern: Pattern, monkeypatch: p
     found = [*cut, *live.finish().to_pylist()]
     assert expected.num_rows > 50
     assert sorted(found, key=str) == sorted(expected.to_pylist(), key=str)
+
+
+def test_more_states_than_bits() -> None:
+    start = Pattern.begin("s").where("name = 'b'").followed_by("a").where("name = 'a'").times(62)
+    pattern = start.followed_by("e").where("name = 'b' AND price >= s.price")
+    table = letters(105, "aaaaab", 3)
+    found = cepheid.match(table, pattern, type=None, engine="automaton")
+    assert found.num_rows
+    assert found.equals(cepheid.match(table, pattern, type=None, engine="reference"))
