@@ -7,6 +7,7 @@ key on arrival; a step picks those of some keys, side by side as the kernel want
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,9 +102,11 @@ class KeptStacks:
         left, keys = np.unique(self.key, return_inverse=True)
         self._facts.values()[WHOSE] = keys
         self._reader.keep_keys(left)
-        self._of_key = [[] for _ in left]
-        for row, (when, key, filling) in enumerate(zip(*self._facts.values()[:FIRST].tolist(), strict=True)):
-            self._of_key[key].append((row, when, filling))
+        order = np.argsort(keys, kind="stable")
+        facts = self._facts.values()[:, order]
+        entries = list(zip(order.tolist(), facts[WHEN].tolist(), facts[FILLING].tolist(), strict=True))
+        edges = [0, *np.cumsum(np.bincount(keys, minlength=len(left))).tolist()]
+        self._of_key = [entries[begin:end] for begin, end in pairwise(edges)]
 
     def find(self, keys: Iterable[int], after: int, until: int, oldest: int) -> Matches | None:
         """The matches of some keys with after < completion <= until; no event of theirs lies before `oldest`."""
