@@ -7,6 +7,7 @@ key on arrival; a step picks those of some keys, side by side as the kernel want
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,10 @@ class KeptStacks:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._of_key: list[list[tuple[int, int, int]]] = []  # the candidates of each key: number, time, components
+        self._of_key: list[list[int]] = []  # the candidates of each key
+        # Of each candidate its time and the components it could fill, again, as Python reads them faster.
+        self._when: list[int] = []
+        self._filling: list[int] = []
         places = len(plan.bound.positives)
         self.last = 1 << (places - 1)  # the components that a match can end with
         self.all = (1 << places) - 1  # the components of a match
@@ -89,9 +93,10 @@ class KeptStacks:
         own = self._of_key
         while len(own) < self._reader.keys:
             own.append([])
-        facts = self._facts.values()[:FIRST, start:].tolist()
-        for row, (when, key, filling) in enumerate(zip(*facts, strict=True), start):
-            own[key].append((row, when, filling))
+        self._when += time[rows].tolist()
+        self._filling += arrived.mask.tolist()
+        for row, key in enumerate(arrived.keys.tolist(), start):
+            own[key].append(row)
         return rows, arrived.mask & self.last != 0
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
@@ -101,9 +106,11 @@ class KeptStacks:
         left, keys = np.unique(self.key, return_inverse=True)
         self._facts.values()[WHOSE] = keys
         self._reader.keep_keys(left)
-        self._of_key = [[] for _ in left]
-        for row, (when, key, filling) in enumerate(zip(*self._facts.values()[:FIRST].tolist(), strict=True)):
-            self._of_key[key].append((row, when, filling))
+        order = np.argsort(keys, kind="stable")
+        rows = order.tolist()
+        edges = [0, *np.cumsum(np.bincount(keys, minlength=len(left))).tolist()]
+        self._when, self._filling = self._facts.values()[WHEN].tolist(), self._facts.values()[FILLING].tolist()
+        self._of_key = [rows[begin:end] for begin, end in pairwise(edges)]
 
     def find(self, keys: Iterable[int], after: int, until: int, oldest: int) -> Matches | None:
         """The matches of some keys with after < completion <= until; no event of theirs lies before `oldest`."""
@@ -134,14 +141,14 @@ class KeptStacks:
 
     def _in_reach(self, key: int, oldest: int) -> list[int]:
         """The candidates of a key; none if some component has none. Few are looked at one by one, many not at all."""
-        own, seen = self._of_key[key], 0
-        if len(own) <= FEW:
-            for _, when, filling in own:
-                if when >= oldest:
-                    seen |= filling
+        rows, times, seen = self._of_key[key], self._when, 0
+        if len(rows) <= FEW:
+            for row in rows:
+                if times[row] >= oldest:
+                    seen |= self._filling[row]
             if seen & self.all != self.all:
                 return []
-        return [row for row, when, _ in own if when >= oldest]
+        return [row for row in rows if times[row] >= oldest]
 
     def search(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Matches:
         """The matches among the events of these rows."""
