@@ -39,7 +39,7 @@ test: tools
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) $(COMPILED:%=tests/engine/test_%.py)
 
 test-all: lint kernels security
-	$(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
+	CEPHEID_KILLS=100 $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
 	CEPHEID_TEST_PROFILE=compiled-thorough $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py

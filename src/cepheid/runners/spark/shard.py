@@ -22,6 +22,7 @@ from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, SHED_FOR, TOTAL, as_structs
 from cepheid.runners.spark.settled import settle
+from cepheid.runners.spark.shards import shards_here
 from cepheid.runners.stream.clock import Clock, token_of
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
@@ -91,6 +92,7 @@ class Telling:
     keep_late: bool = False
     idle: tuple[int, float] | None = None  # milliseconds of silence, and steps of the time column in a millisecond
     aside: str | None = None  # the directory that records go to that cannot be events
+    adopts: bool = False  # does the checkpoint decide how many shards there are?
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class Shard(StatefulProcessor):
         """Opens the state."""
         settle()
         self.handle = handle
+        if self.telling.adopts:
+            self.adopt(shards_here(self.fingerprint.shards))
         self.ready = ready(self.step)
         self.above = [replace(level, step=ready(level.step)) for level in self.levels]
         looks_back = any(step.looks_back() for step in (self.ready, *(level.step for level in self.above)))
@@ -128,6 +132,14 @@ class Shard(StatefulProcessor):
         ends = handle.getMapState("ended", number, packed) if looks_back else None
         codes = handle.getMapState("keys", number, packed) if sleeps else None
         self.store = StateChunks(handle.getMapState("chunks", number, packed), codes, ends)
+
+    def adopt(self, shards: int) -> None:
+        """There are so many shards, of which this is one, rather than as many as were planned."""
+        planned, most = self.fingerprint.shards, self.step.budget.max_bytes
+        if shards != planned:
+            self.fingerprint = replace(self.fingerprint, shards=shards)
+            budget = replace(self.step.budget, max_bytes=most and max(1, most * planned // shards))
+            self.step = replace(self.step, budget=budget)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch."""

@@ -25,6 +25,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.errors import CepheidError
 from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
+from cepheid.runners.spark.shards import ADOPTED, adoptable
+from cepheid.runners.stream.identity import recorded_shards
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -41,7 +43,14 @@ class Announced:
     """A stream that may be started: how many shards it has, and what may go on from a checkpoint's record."""
 
     shards: int
-    record: Callable[[str | None], str]  # the new record of a checkpoint from the old one, or an error
+    # The new record of a checkpoint from the old one and the shards that were adopted from it, or an error.
+    record: Callable[[str | None, int | None], str]
+    adopts: bool = False  # does it go on with the shards of its checkpoint, however many these are?
+
+    def adopted(self, record: str | None) -> int | None:
+        """The shards of a checkpoint, if they are others than were planned, and these may be taken."""
+        told = recorded_shards(record) if self.adopts else None
+        return told if told is not None and told != self.shards and adoptable(told) else None
 
 
 def announce(outcome: DataFrame, announced: Announced) -> DataFrame:
@@ -87,20 +96,25 @@ class Starts(StreamingQueryListener):
                 _announced[mark] for mark in _MARK.findall(execution.analyzedPlan().toString()) if mark in _announced
             ]
             if found:
-                set_for_query(execution, max(each.shards for each in found), self.session)
-                self.keep_record(execution, found)
+                self.set_up(execution, found)
         except Exception as error:
             told = "could not set up the stream (%s); it runs with the settings of the session: see %s and %s"
             _log.warning(told, error, PARTITIONS, PROVIDER)
 
-    def keep_record(self, execution: Any, found: list[Announced]) -> None:
-        """Compares the checkpoint's record with the query that is started; stops it if it cannot go on."""
+    def set_up(self, execution: Any, found: list[Announced]) -> None:
+        """Sets what the query needs, and compares it with the checkpoint's record; stops it if it cannot go on."""
         jvm = self.session._jvm
         place = jvm.org.apache.hadoop.fs.Path(execution.resolvedCheckpointRoot(), RECORD)
         files = place.getFileSystem(self.session._jsparkSession.sessionState().newHadoopConf())
         old = _read(jvm, files, place)
+        adopted = found[0].adopted(old)
+        set_for_query(execution, adopted or max(each.shards for each in found), self.session)
+        if adopted is not None:
+            told = "the checkpoint has %s shards, and the stream goes on with these (%s would be chosen for a new one)"
+            _log.info(told, adopted, found[0].shards)
+            execution.sparkSessionForStream().conf().set(ADOPTED, str(adopted))
         try:
-            new = found[0].record(old)
+            new = found[0].record(old, adopted)
         except CepheidError as error:
             _fail(jvm, execution, error)
             return

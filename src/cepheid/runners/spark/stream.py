@@ -36,7 +36,7 @@ from cepheid.runners.spark.pack import (
     unpacker,
 )
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
-from cepheid.runners.spark.shards import shards_for
+from cepheid.runners.spark.shards import OPEN, shards_for
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
@@ -61,6 +61,7 @@ def match_stream(
     from cepheid.runners.spark.started import Announced, announce
 
     chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
+    adopts = chosen.shards is None and chosen.state is None
     chosen = replace(chosen, shards=shards_for(df.sparkSession, chosen.shards))
     reading = reading or Options()
     events = arrow_schema(df.drop(BAD))
@@ -88,12 +89,16 @@ def match_stream(
         fingerprint([*group, *(each.step.shipments[0] for each in own)], group[0].plan.exchange.shards or 1, more)
         for group, own in zip(groups, levels, strict=True)
     ]
+    # Totals of one shard are not parts that meet those of others.
+    adopts = adopts and not any(
+        each.shards == 1 and totals_in(group) for each, group in zip(prints, groups, strict=True)
+    )
     outcomes = [
-        _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own)))
+        _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own), adopts and bool(each.keys)))
         for group, own, each in zip(groups, levels, prints, strict=True)
     ]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
-    outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints)))
+    outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints), adopts))
     return _results(outcome, shipments, result, chosen.metrics)
 
 
@@ -106,6 +111,12 @@ class Running:
     early: int | None
     fingerprint: Fingerprint
     levels: tuple[Level, ...] = ()
+    adopts: bool = False  # does the checkpoint decide how many shards there are?
+
+
+def totals_in(group: Sequence[Shipment]) -> bool:
+    """Does any of the queries add up its matches?"""
+    return any(shipment.plan.bound.summary is not None for shipment in group)
 
 
 def levels_of(
@@ -185,7 +196,7 @@ def delay_of(df: DataFrame, name: str, options: StreamOptions) -> Any:
 
 
 def packed_events(
-    df: DataFrame, plans: Sequence[Plan], options: StreamOptions, dedupe: Sequence[str] = ()
+    df: DataFrame, plans: Sequence[Plan], options: StreamOptions, dedupe: Sequence[str] = (), adopts: bool = False
 ) -> DataFrame:
     """The events of each task packed by shard; all plans are spread alike."""
     from pyspark.sql import functions as F
@@ -194,7 +205,10 @@ def packed_events(
     schema = plans[0].bound.schema
     keys, shards = plans[0].exchange.keys, plans[0].exchange.shards or 1
     columns = [F.col(pushdown.quoted(name)) for name in keys]
-    shard = F.pmod(F.xxhash64(*columns), F.lit(shards)).cast("int") if keys else F.lit(0)
+    shard = F.lit(0)
+    if keys:
+        hashed = F.xxhash64(*columns)
+        shard = F.pmod(hashed, F.lit(OPEN)) if adopts else F.pmod(hashed, F.lit(shards)).cast("int")
     tests = [pushdown.needed_events(plan, types) for plan in plans]
     known = [test for test in tests if test is not None]
     if len(known) == len(tests):
@@ -211,7 +225,7 @@ def packed_events(
     chosen = df.select(*[pushdown.quoted(name) for name in [*names, *bad]], shard.alias(SHARD))
     if options.heartbeat:
         chosen = _with_heartbeat(chosen, schema)
-    return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards), PACKED)
+    return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards, adopts), PACKED)
 
 
 def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
@@ -241,7 +255,7 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     plans = [shipment.plan for shipment in group]
     schema = plans[0].bound.schema
     dedupe = running.reading.dedupe
-    packed = packed_events(df, plans, options, dedupe)
+    packed = packed_events(df, plans, options, dedupe, running.adopts)
     idle = None
     if options.idle is not None:
         if schema.time_unit is None:
@@ -257,7 +271,7 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     budget = Budget(bytes_here, options.max_key_events, options.when_full, options.batch_seconds())
     step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
     aside = str(running.reading.aside) if running.reading.aside is not None else None
-    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside), running.levels)
+    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside, running.adopts), running.levels)
     mode = "None" if idle is None else "ProcessingTime"
     first = None
     if options.state is not None:
