@@ -21,6 +21,7 @@ SETTINGS = {
     "spark.driver.memory": "600m",
     "spark.driver.extraJavaOptions": "-Xms600m -XX:+AlwaysPreTouch -XX:+UseSerialGC",
     "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.python.authenticate.socketTimeout": "300s",  # a busy machine is slow to start Python
 }
 
 
