@@ -79,7 +79,10 @@ def memory_of_all(session: Any) -> tuple[int, int, int, int]:
     heap = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
     java = workers = 0
     for number, command in below(os.getpid()).items():
-        size = resident_bytes(number)
+        try:
+            size = resident_bytes(number)
+        except FileNotFoundError:  # Spark ends workers that have had nothing to do
+            continue
         if "java" in command.split(" ")[0]:
             java += size
         else:

@@ -1,6 +1,7 @@
 """A stream in processes of its own, which tests kill: its driver, what that starts, and nodes of a small cluster."""
 
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -10,20 +11,25 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 
+from cepheid.files.input_files import completed_files
 from spark.test_stream import ABSENT, FAR, events, in_an_order_allowed, put
 
+KINDS = ("driver", "worker", "executor", "disk", "worker", "worker", "disk", "worker", "worker", "worker")
 DELAY = 20
 AHEAD = 3  # files that lie ready for the stream, so that it always has something to do
 SIZE = 60  # events of a file
 FULL = 64  # bytes that a file may hold while the disk is full
+PR_SET_PDEATHSIG = 1  # of Linux
 PATIENCE = 600  # seconds without a micro-batch; only a stream that hangs takes them
 SMALL = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 # A failed micro-batch starts again in the same session, as a supervisor would do it: a session costs more than the
@@ -74,6 +80,7 @@ class Feed:
 
     def __post_init__(self) -> None:
         self.table = in_an_order_allowed(events(SIZE * self.most, self.seed), DELAY, self.seed)
+        self.given = len(list((self.folder / "in").glob("[0-9]*")))  # of a stream that goes on
 
     def keep_ahead(self, done: int) -> None:
         """Puts down files till a few more lie there than micro-batches are done."""
@@ -126,7 +133,7 @@ class Driver:
                     os.kill(java, signal.SIGQUIT)
                 time.sleep(5)
                 pytest.fail(f"no progress: {(self.folder / 'errors').read_text()[-2000:]} {self.told()}")
-            time.sleep(0.02)
+            time.sleep(0.05)
         return self.process.poll() is None
 
     def finish(self) -> pa.Table:
@@ -146,6 +153,11 @@ class Driver:
     def end(self) -> None:
         """Ends what a dead driver left behind."""
         end_session(self.process)
+
+
+def written(folder: Path) -> pa.Table:
+    """What a stream has written: the files that it completed."""
+    return pa.concat_tables([pq.read_table(path) for path in completed_files(folder)])
 
 
 def commits(folder: Path) -> int:
@@ -174,6 +186,31 @@ def end_session(leader: subprocess.Popen) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(each, signal.SIGKILL)
     leader.wait()
+
+
+def kill_all(
+    rng: random.Random, feed: Feed, kinds: list[str], kills: Counter[str], seconds: float = float("inf")
+) -> pa.Table | None:
+    """Kills what the kinds say, from the last to the first; the events that the stream was given, if it came to an end.
+
+    If time runs out before, whatever is left of the stream is killed: it goes on from its checkpoint another time.
+    """
+    begun = time.monotonic()
+    driver = Driver.start(feed, "local[2]")
+    try:
+        while kinds:
+            if time.monotonic() - begun > seconds:
+                return None
+            kind = kinds[-1]
+            if kill_one(rng, driver, kind):  # if not, it ended by itself, and the next one is killed
+                kills[kinds.pop()] += 1
+            if kind in ("driver", "executor") or driver.process.poll() is not None:
+                time.sleep(rng.uniform(0, 1))  # what the others do without it
+                driver.end()
+                driver = Driver.start(feed, rng.choice(["local[2]", "local[2,3]"]))
+        return driver.finish()
+    finally:
+        driver.end()
 
 
 def kill_one(rng: random.Random, driver: Driver, kind: str) -> bool:
@@ -242,7 +279,14 @@ class Cluster:
         own |= {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
         with (self.folder / f"{name}.log").open("w") as log:
             command = [str(home / "bin" / "spark-class"), java_class, *arguments]
-            return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | own, start_new_session=True)
+            return subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                env=os.environ | own,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
 
     def executors(self) -> list[int]:
         """The processes that run tasks."""
@@ -261,6 +305,11 @@ class Cluster:
         """A node is gone with everything on it: its daemon, its executors, its Python workers, its shuffle files."""
         self.nodes.remove(chosen)
         end_session(chosen)
+
+
+def end_with_parent() -> None:
+    """The process that calls this is killed when the one that started it ends, in whatever way."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_port() -> int:

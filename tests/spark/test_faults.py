@@ -2,7 +2,8 @@
 
 `CEPHEID_KILLS=100` for the longest run, in runs of ten; the moments and victims are drawn from the seed of each. Most
 kills take a Python worker or let the disk be full for a while, which a session survives; one in five takes the driver
-or its JVM, and costs the start of another session.
+or its JVM, and costs the start of another session. `python -m spark.kills` does the same to one stream for as long as
+one likes, with pauses.
 """
 
 import os
@@ -17,45 +18,32 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import cepheid
-from spark.killing import SMALL, Cluster, Driver, Feed, kill_one
+from spark.killing import KINDS, SMALL, Cluster, Driver, Feed, commits, kill_all, written
 from spark.test_stream import ABSENT, cut, events, rows
 
 SEED = 16
 KILLS = int(os.environ.get("CEPHEID_KILLS", "10"))
-EACH = 10  # kills of a run: one of each of the kinds below
-KINDS = ("driver", "worker", "executor", "disk", "worker", "worker", "disk", "worker", "worker", "worker")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEED, SEED + -(-KILLS // EACH)))
-def test_whatever_is_killed_every_match_is_written_once(spark, tmp_path, seed):
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("seed", range(SEED, SEED + -(-KILLS // len(KINDS))))
+def test_whatever_is_killed_every_match_is_written_once(tmp_path, seed):
     """Workers, the driver, its JVM, and a disk that is full for a while."""
-    rng, kills, begun = random.Random(seed), Counter(), time.monotonic()
+    rng, feed, kills = random.Random(seed), Feed(tmp_path, seed), Counter()
     kinds = list(KINDS)
     rng.shuffle(kinds)
-    driver = Driver.start(Feed(tmp_path, seed), "local[2]")
-    try:
-        while kinds:
-            kind = kinds[-1]
-            if kill_one(rng, driver, kind):  # if not, it ended by itself, and the next one is killed
-                kills[kinds.pop()] += 1
-            if kind in ("driver", "executor") or driver.process.poll() is not None:
-                time.sleep(rng.uniform(0, 1))  # what the others do without it
-                driver.end()
-                driver = Driver.start(driver.feed, rng.choice(["local[2]", "local[2,3]"]))
-        given, told = driver.finish(), driver.told()
-    finally:
-        driver.end()
-    out = spark.read.parquet(str(tmp_path / "out")).toArrow()
-    done = f"{dict(kills)}, {driver.commits() + 1} micro-batches, {out.num_rows} matches"
-    print(f"seed {seed}: {done}, {told.count('failed')} starts at the end, {time.monotonic() - begun:.0f} s")
+    given = kill_all(rng, feed, kinds, kills)
+    out = written(tmp_path / "out")
+    print(f"seed {seed}: {dict(kills)}, {commits(tmp_path) + 1} micro-batches, {out.num_rows} matches")
     assert rows(out) == rows(cepheid.match(given, {"absent": ABSENT}))
-    assert kills.total() == EACH
+    assert kills.total() == len(KINDS)
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("seed", [SEED, SEED + 1])
-def test_a_cluster_whose_nodes_are_killed_writes_every_match_once(spark, tmp_path, seed):
+def test_a_cluster_whose_nodes_are_killed_writes_every_match_once(tmp_path, seed):
     """A node goes with its executor, its Python workers and what it has shuffled; another one comes after a while."""
     rng, kills, begun = random.Random(seed), Counter(), time.monotonic()
     kinds = ["node", "cluster executor", "node", "cluster executor", "cluster worker"]
@@ -84,7 +72,7 @@ def test_a_cluster_whose_nodes_are_killed_writes_every_match_once(spark, tmp_pat
             given, told = driver.finish(), driver.told()
         finally:
             driver.end()
-    out = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    out = written(tmp_path / "out")
     done = f"{dict(kills)}, {driver.commits() + 1} micro-batches, {out.num_rows} matches"
     print(f"cluster, seed {seed}: {done}, {told.count('failed')} times begun anew, {time.monotonic() - begun:.0f} s")
     assert rows(out) == rows(cepheid.match(given, {"absent": ABSENT}))
