@@ -24,6 +24,7 @@ import pytest
 from cepheid.files.input_files import completed_files
 from spark.test_stream import ABSENT, FAR, events, in_an_order_allowed, put
 
+MASTERS = ("local[2]", "local[2,4]", "local[2,4]", "local[2,4]")  # the last number: attempts at a task
 KINDS = ("driver", "worker", "executor", "disk", "worker", "worker", "disk", "worker", "worker", "worker")
 DELAY = 20
 AHEAD = 3  # files that lie ready for the stream, so that it always has something to do
@@ -196,7 +197,7 @@ def kill_all(
     If time runs out before, whatever is left of the stream is killed: it goes on from its checkpoint another time.
     """
     begun = time.monotonic()
-    driver = Driver.start(feed, "local[2]")
+    driver = Driver.start(feed, rng.choice(MASTERS))
     try:
         while kinds:
             if time.monotonic() - begun > seconds:
@@ -207,7 +208,7 @@ def kill_all(
             if kind in ("driver", "executor") or driver.process.poll() is not None:
                 time.sleep(rng.uniform(0, 1))  # what the others do without it
                 driver.end()
-                driver = Driver.start(feed, rng.choice(["local[2]", "local[2,3]"]))
+                driver = Driver.start(feed, rng.choice(MASTERS))
         return driver.finish()
     finally:
         driver.end()
