@@ -21,6 +21,11 @@ SETTINGS = {
     "spark.driver.memory": "600m",
     "spark.driver.extraJavaOptions": "-Xms600m -XX:+AlwaysPreTouch -XX:+UseSerialGC",
     "spark.sql.streaming.minBatchesToRetain": "10",
+    # Spark keeps what its pages would show of the last 1,000 micro-batches, pages or not, and grows till then.
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "100",
     "spark.python.authenticate.socketTimeout": "300s",  # a busy machine is slow to start Python
 }
 

@@ -24,7 +24,8 @@ import pytest
 from cepheid.files.input_files import completed_files
 from spark.test_stream import ABSENT, FAR, events, in_an_order_allowed, put
 
-MASTERS = ("local[2]", "local[2,4]", "local[2,4]", "local[2,4]")  # the last number: attempts at a task
+# One task at a time needs the fewest Python workers, whose start costs most; the last number: attempts at a task.
+MASTERS = ("local[1]", "local[1,4]", "local[1,4]", "local[1,4]", "local[2]")
 KINDS = ("driver", "worker", "executor", "disk", "worker", "worker", "disk", "worker", "worker", "worker")
 DELAY = 20
 AHEAD = 3  # files that lie ready for the stream, so that it always has something to do
