@@ -109,10 +109,17 @@ class Measured:
 
 def measure(result: Any, seconds: float, warm: int, sink: str = "foreach") -> Measured:
     """Runs a stream for some time after some micro-batches in which it warms up."""
-    measured = Measured()
+    measured, stopping = Measured(), threading.Event()
 
     def write(batch: Any, _: int) -> None:
-        found = batch.toArrow()
+        try:
+            found = batch.toArrow()
+        except Exception:
+            # Spark looks for the cause of a stop in the text of the error, with an expression that overflows the stack
+            # where that is longer than some 1,500 characters.
+            if stopping.is_set():
+                return
+            raise
         now = time.time()
         measured.waits.extend(now - each.timestamp() for each in found["at"].to_pylist())
 
@@ -133,6 +140,7 @@ def measure(result: Any, seconds: float, warm: int, sink: str = "foreach") -> Me
         after, ended = processor_seconds(), last()
         measured.progress = [each for each in query.recentProgress if begun < each["batchId"] <= ended]
         measured.spent = {name: 1000 * (after[name] - before[name]) / max(1, ended - begun) for name in after}
+        stopping.set()
         query.stop()
     return measured
 
