@@ -42,12 +42,23 @@ COUNTS = (
     *SHED_FOR.values(),
 )
 LEVELS = ("retained", "state_bytes", "newest", "watermark")
-OUTCOME = f"query int, packed binary, lost double, {', '.join(f'{name} bigint' for name in (*COUNTS, *LEVELS))}"
 BOOKS = ("used", "late", "duplicates", "shed")  # what becomes of events of the types that a query names
-OF_QUERIES = (*BOOKS, "matches")  # what is told of each query, too
+OF_QUERIES = (*BOOKS, "matches")  # what is told of each query with a name, too...
+OWN = {name: f"own_{name}" for name in OF_QUERIES}  # ...in columns of their own
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
 TOTAL = -2  # the `query` of the numbers of a shard as a whole
+
+
+def outcome_columns(named: bool) -> str:
+    """What a shard tells: matches, packed, and numbers, which are 0 in rows that do not tell them.
+
+    So they only have to be added up, and are never NULL: in every task of every micro-batch Spark writes, and compiles
+    or finds again, the code that does it.
+    """
+    numbers = (*COUNTS, *LEVELS, *(OWN.values() if named else ()))
+    told = ", ".join(f"{name} bigint NOT NULL" for name in numbers)
+    return f"query int NOT NULL, packed binary, lost double NOT NULL, {told}"
 
 
 def packer(

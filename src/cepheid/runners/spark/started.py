@@ -17,11 +17,12 @@ import logging
 import re
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from py4j.java_gateway import java_import
+from pyspark.java_gateway import ensure_callback_server_started
 
 from cepheid.errors import CepheidError
 from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
@@ -31,6 +32,9 @@ from cepheid.runners.stream.identity import recorded_shards
 PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_RENAMING = "FileSystemBasedCheckpointFileManager"
 RECORD = "cepheid-stream.json"  # in a checkpoint: what it was written by
 _MARK = re.compile(r"SubqueryAlias (cepheid_[0-9a-f]{32})")
 _log = logging.getLogger("cepheid.stream")
@@ -61,7 +65,7 @@ def announce(outcome: DataFrame, announced: Announced) -> DataFrame:
         return outcome
     known = session._jsparkSession.sessionUUID()
     if known not in _listening:
-        session.streams.addListener(Starts(session))
+        listen(session)
         _listening.add(known)
     mark = f"cepheid_{uuid.uuid4().hex}"
     _announced[mark] = announced
@@ -82,8 +86,20 @@ def _check_connect(session: Session, shards: int) -> None:
         _log.warning(told, PARTITIONS, partitions, shards)
 
 
-class Starts(StreamingQueryListener):
-    """Hears of the streams that a session starts, before they run."""
+def listen(session: Session) -> None:
+    """Has Spark tell of every stream that a session starts."""
+    gateway = session.sparkContext._gateway
+    java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
+    ensure_callback_server_started(gateway)
+    session.streams._jsqm.addListener(gateway.jvm.PythonStreamingQueryListenerWrapper(Starts(session)))
+
+
+class Starts:
+    """Hears of the streams that a session starts, before they run.
+
+    PySpark wraps its own listeners in the like. Those get all that Spark tells of a micro-batch as Python objects,
+    which are made value by value, with a call to the JVM for each: hundreds in every micro-batch, for nothing here.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -91,7 +107,7 @@ class Starts(StreamingQueryListener):
     def onQueryStarted(self, event: Any) -> None:
         """Called by the thread that is about to run the query; it waits till this returns."""
         try:
-            execution = self.session.streams._jsqm.get(str(event.id)).streamingQuery()
+            execution = self.session.streams._jsqm.get(event.id()).streamingQuery()
             found = [
                 _announced[mark] for mark in _MARK.findall(execution.analyzedPlan().toString()) if mark in _announced
             ]
@@ -135,22 +151,49 @@ class Starts(StreamingQueryListener):
     def onQueryTerminated(self, event: Any) -> None:
         """Nothing to do."""
 
+    class Java:
+        """What Py4J asks a class that Java calls."""
+
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
 
 def set_for_query(execution: Any, shards: int, session: Session) -> None:
     """Sets what one query needs in its own copy of the session's settings."""
     own = execution.sparkSessionForStream()
     conf, chosen = own.conf(), own.sessionState().conf()
     asked = int(conf.get(PARTITIONS)) if chosen.contains(PARTITIONS) else session.sparkContext.defaultParallelism
-    wanted: Mapping[str, str] = {
+    wanted = {
         PARTITIONS: str(max(1, min(shards, asked))),
         PROVIDER: conf.get(PROVIDER) if "RocksDB" in (conf.get(PROVIDER, "") or "") else SETTINGS[PROVIDER],
         CHANGELOG: conf.get(CHANGELOG, "true"),
     }
+    files = renaming_files(session, str(execution.resolvedCheckpointRoot()))
+    if files is not None and not chosen.contains(FILES):
+        wanted[FILES] = files
     for name, value in wanted.items():
         # Asked for what is not set, Spark wants a default of the setting's own kind.
         if not chosen.contains(name) or conf.get(name) != value:
             _log.info("for this stream alone %s is %s", name, value)
             conf.set(name, value)
+
+
+def renaming_files(session: Session, checkpoint: str) -> str | None:
+    """The class that writes a checkpoint on this machine's disk with the fewest processes; None for any other place.
+
+    Spark's first choice looks for symbolic links before it renames a file, and Hadoop, without its native library,
+    starts `readlink` eight times for that and `chmod` twice: ten processes for each file, of which a micro-batch
+    writes two and another for each partition of the state. The second choice, which Spark takes where the first cannot
+    be had, writes a file beside and renames it, too.
+    """
+    if not checkpoint.startswith("file:"):
+        return None
+    for place in (f"{_STREAMING}.checkpointing", _STREAMING):  # since Spark 4.1, and before
+        try:
+            session._jvm.java.lang.Class.forName(f"{place}.{_RENAMING}")
+        except Exception:
+            continue
+        return f"{place}.{_RENAMING}"
+    return None
 
 
 def _read(jvm: Any, files: Any, place: Any) -> str | None:

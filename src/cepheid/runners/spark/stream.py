@@ -27,11 +27,10 @@ from cepheid.runners.spark.pack import (
     BOOKS,
     COUNTS,
     LATE_EVENT,
-    OF_QUERIES,
-    OUTCOME,
+    OWN,
     PACKED,
     SHARD,
-    TOTAL,
+    outcome_columns,
     packer,
     unpacker,
 )
@@ -225,6 +224,9 @@ def packed_events(
     chosen = df.select(*[pushdown.quoted(name) for name in [*names, *bad]], shard.alias(SHARD))
     if options.heartbeat:
         chosen = _with_heartbeat(chosen, schema)
+    if options.shards == 1:
+        # One task from source to sink: what lies in one partition need not be shuffled into one.
+        chosen = chosen.coalesce(1)
     return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards, adopts), PACKED)
 
 
@@ -271,33 +273,34 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     budget = Budget(bytes_here, options.max_key_events, options.when_full, options.batch_seconds())
     step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
     aside = str(running.reading.aside) if running.reading.aside is not None else None
-    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside, running.adopts), running.levels)
+    named = shipments[0].name is not None
+    telling = Telling(options.late_events, idle, aside, named, running.adopts)
+    shard = Shard(step, running.fingerprint, telling, running.levels)
     mode = "None" if idle is None else "ProcessingTime"
     first = None
     if options.state is not None:
         from cepheid.runners.spark.moving import first_state
 
         first = first_state(df, options.state, plans[0].exchange.keys, narrow, running.fingerprint).groupBy("shard")
-    return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode, first)
+    return packed.groupBy("shard").transformWithStateInPandas(shard, outcome_columns(named), "Append", mode, first)
 
 
 def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:
     """The rows of the result; the numbers go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
-    total = F.col("query") == TOTAL
-    # What is told of queries, too, is summed where it is told of all; the rest is 0 elsewhere. (Spark plans this anew
-    # in every micro-batch.)
-    sums = (*COUNTS, "retained", "state_bytes", "lost")
-    numbers = [F.sum(F.when(total, F.col(name)) if name in OF_QUERIES else F.col(name)).alias(name) for name in sums]
-    numbers += [F.max(F.when(total, F.col(name))).alias(name) for name in ("newest", "watermark")]
+    numbers = [F.sum(name).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
+    numbers += [F.max(name).alias(name) for name in ("newest", "watermark")]
     for number, shipment in enumerate(shipments):
         if shipment.name is not None:
             own = F.col("query") == number
-            numbers += [F.sum(F.when(own, F.col(name))).alias(f"{name}[{shipment.name}]") for name in OF_QUERIES]
+            numbers += [
+                F.sum(F.when(own, F.col(column)).otherwise(0)).alias(f"{name}[{shipment.name}]")
+                for name, column in OWN.items()
+            ]
             # The books of each query balance, too: what is left of the records that were read concerns others.
-            taken = reduce(lambda left, right: left + right, [F.col(name) for name in BOOKS])
-            rest = F.when(total, F.col("read") - F.col("malformed")).when(own, -taken)
+            taken = reduce(lambda left, right: left + right, [F.col(OWN[name]) for name in BOOKS])
+            rest = F.col("read") - F.col("malformed") - F.when(own, taken).otherwise(0)
             numbers.append(F.sum(rest).alias(f"irrelevant[{shipment.name}]"))
     observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
     parted = [number for number, shipment in enumerate(shipments) if not whole_here(shipment.plan)]
