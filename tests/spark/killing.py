@@ -191,17 +191,25 @@ def end_session(leader: subprocess.Popen) -> None:
 
 
 def kill_all(
-    rng: random.Random, feed: Feed, kinds: list[str], kills: Counter[str], seconds: float = float("inf")
+    rng: random.Random,
+    feed: Feed,
+    kinds: list[str],
+    kills: Counter[str],
+    seconds: float = float("inf"),
+    finish: bool = False,
 ) -> pa.Table | None:
     """Kills what the kinds say, from the last to the first; the events that the stream was given, if it came to an end.
 
-    If time runs out before, whatever is left of the stream is killed: it goes on from its checkpoint another time.
+    If time runs out before, whatever is left of the stream is killed, and it goes on from its checkpoint another time;
+    or, if it is to finish, it comes to its end without further kills.
     """
     begun = time.monotonic()
     driver = Driver.start(feed, rng.choice(MASTERS))
     try:
         while kinds:
             if time.monotonic() - begun > seconds:
+                if finish:
+                    break
                 return None
             kind = kinds[-1]
             if kill_one(rng, driver, kind):  # if not, it ended by itself, and the next one is killed

@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--finish", action="store_true", help="let the stream end when the time has run out")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     book = chosen.folder / "kills.json"
@@ -36,7 +37,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     given = None
     try:
-        given = kill_all(rng, Feed(chosen.folder, SEED, most=5000), kinds, kills, chosen.seconds)
+        given = kill_all(rng, Feed(chosen.folder, SEED, most=5000), kinds, kills, chosen.seconds, chosen.finish)
     finally:
         if given is None:
             kills["driver and all that it started"] += 1  # at the end of the time
