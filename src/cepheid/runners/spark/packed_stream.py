@@ -16,9 +16,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StructType
 
 from cepheid.errors import DataError
-from cepheid.runners.spark.session import DataFrame, spark_schema
+from cepheid.runners.spark.session import DataFrame, parallelism, spark_schema
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.spark.shards import shards_for
+from cepheid.runners.spark.shards import even_shards
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.rows import encoded
 
@@ -42,7 +42,8 @@ def found_by_shard(
     if not pa.types.is_timestamp(schema.field(time).type):
         raise DataError("a stream is ordered by a timestamp", column=time, hint="cast it before")
     columns = [F.col(f"_{schema.get_field_index(name)}") for name in keys]
-    count = shards_for(rows.sparkSession, shards) if keys else 1
+    # A checkpoint does not know how many shards it has, so that the default must not change.
+    count = (shards or even_shards(parallelism(rows.sparkSession))) if keys else 1
     number = F.pmod(F.hash(*columns), F.lit(count)).cast("int") if keys else F.lit(0)
     numbered = rows.toDF(*[f"_{place}" for place in range(len(schema))]).withColumn("shard", number)
     packed = numbered.mapInArrow(packer(schema, time), spark_schema(_PACKED)).withWatermark("at", delay)
