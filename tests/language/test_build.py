@@ -314,6 +314,7 @@ def test_conditions(condition: Expr, text: str) -> None:
         (seq(~~a, b), "PATTERN SEQ(A a, B b)"),
         (seq(event().as_("x"), event().plus().as_("y")), "PATTERN SEQ(* x, *+ y[])"),
         (seq(any_of("A", "B").one_or_more().as_("x"), b), "PATTERN SEQ(ANY(A, B)+ x[], B b)"),
+        (seq(seq(a).one_or_more(), b), "PATTERN SEQ(A+ a[], B b)"),
         (seq(event("in").as_("where"), b), "PATTERN SEQ(`in` `where`, B b)"),
         (seq(a, b).within(1.5), "PATTERN SEQ(A a, B b) WITHIN 1.5"),
         (seq(a, b).within(weeks=2), "PATTERN SEQ(A a, B b) WITHIN 2 weeks"),

@@ -43,6 +43,18 @@ def test_a_strategy_over_all_components_does_not_turn_types_into_variables(strat
     assert parse(to_text(query)) == query
 
 
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("SEQ((B b)+, C c)", "SEQ(B+ b[], C c)"),
+        ("(B b)+", "B+ b[]"),
+        ("SEQ(A a, (B b){2}, (C c)*)", "SEQ(A a, B{2} b[], C* c[])"),
+    ],
+)
+def test_a_group_of_one_component_is_that_component_with_the_quantifier(written: str, canonical: str) -> None:
+    assert parse(f"PATTERN {written}") == parse(f"PATTERN {canonical}")
+
+
 @given(names)
 def test_names(name: str) -> None:
     assert parsed(name_text(name)) == s.Name(name)

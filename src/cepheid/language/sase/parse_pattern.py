@@ -65,7 +65,8 @@ def finished(part: Part) -> tuple[tuple[s.Component, ...], Pattern | None]:
     steps = part.pattern.parts if isinstance(part.pattern, Sequence) else (part.pattern,)
     plain = all(isinstance(step, Single) or _is_kleene_plus(step) for step in steps)
     if plain and not any(component.gap for component in part.components):
-        return part.components, None
+        pairs = zip(part.components, steps, strict=True)
+        return tuple(replace(c, kleene=c.kleene or _is_kleene_plus(step)) for c, step in pairs), None
     lists = {label for node in walk(part.pattern) if is_list(node) for label in labels_of(node)}
     return tuple(replace(c, kleene=c.variable in lists and not c.negative) for c in part.components), part.pattern
 
