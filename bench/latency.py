@@ -1,6 +1,6 @@
 """From an event's arrival to its match on Spark, and where a micro-batch's time goes: `python -m bench.latency`.
 
-- without more: percentiles at some rates, beside a stateless filter on the same session, in about 7 minutes.
+- without more: percentiles at some rates, beside a stateless filter on the same session, in less than 5 minutes.
 - `profile`: one rate, with the parts of a micro-batch's time: what Spark reports of the stream's phases, of the state
   store, of stages and tasks, and the processor time of driver, JVM and Python workers.
 - `settings`: the same for settings that trade latency for throughput.
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ import numpy as np
 
 TEXT = "PATTERN SEQ(A a, A b) WHERE [id] WITHIN 1500 milliseconds RETURN b.ts AS at"
 STEP = 0.005  # seconds between two looks at what is due
-FILTER, MATCH, ONE_SHARD = "filter", "match", "match, shards=1"
+FILTER, MATCH = "filter", "match"
 CODEGEN = "spark.sql.codegen.wholeStage"
 PYTHON = "time to run Python workers"
 _SCHEMA = ["timestamp_micros(cast(split(value, ',')[0] as bigint)) AS ts", "'A' AS type"]
@@ -86,7 +86,7 @@ def result_of(name: str, events: Any) -> Any:
 
     if name == FILTER:
         return events.where("id >= 0").selectExpr("ts AS at")
-    asked = {"shards": 1} if name == ONE_SHARD else {}
+    asked = {"shards": int(name.partition("=")[2])} if "=" in name else {}
     return cepheid.match(events, TEXT, delay=0, **asked).select("at")
 
 
@@ -145,20 +145,20 @@ def measure(result: Any, seconds: float, warm: int, sink: str = "foreach") -> Me
     return measured
 
 
-def run_rates(rates: list[int], seconds: float) -> None:
+def run_rates(rates: list[int], seconds: float, names: Sequence[str] = (FILTER, MATCH)) -> None:
     """Percentiles at some rates, beside those of a filter."""
     from cepheid.runners.spark.session import start_session
 
     session = start_session("local[2]")
     with source(session, 100) as events:  # the JVM compiles what all of them need
-        for name in (FILTER, MATCH, ONE_SHARD):
-            measure(result_of(name, events), 8, 10)
+        for name in names:
+            measure(result_of(name, events), 8, 20)
     print("| events/s | query | rows | p50 ms | p95 ms | p99 ms | micro-batch ms | times the filter | processor ms |")
     print("|---|---|---|---|---|---|---|---|---|")
     for rate in rates:
         with source(session, rate) as events:
             floor = np.nan
-            for name in (FILTER, MATCH, ONE_SHARD):
+            for name in names:
                 found = measure(result_of(name, events), max(seconds, 25 if rate < 10 else 0), 4 if rate < 10 else 12)
                 whole = found.phase("triggerExecution")
                 floor = whole if name == FILTER else floor
@@ -169,7 +169,7 @@ def run_rates(rates: list[int], seconds: float) -> None:
     session.stop()
 
 
-def run_settings(rate: int, seconds: float, names: list[str]) -> None:
+def run_settings(rate: int, seconds: float, settings: list[str], names: Sequence[str]) -> None:
     """Settings of the session, one after another, and none before and after: a micro-batch's time and its processor
     time."""
     from cepheid.runners.spark.session import start_session
@@ -179,11 +179,11 @@ def run_settings(rate: int, seconds: float, names: list[str]) -> None:
     print("|---|---|---|---|---|---|---|")
     with source(session, rate) as events:
         measure(result_of(MATCH, events), 8, 15, "noop")
-        for setting in ["", *names, ""]:
+        for setting in ["", *settings, ""]:
             pairs = [each.split("=", 1) for each in setting.split(",") if each]
             for key, value in pairs:
                 session.conf.set(key, value)
-            for name in (MATCH, ONE_SHARD):
+            for name in names:
                 found = measure(result_of(name, events), seconds, 8, "noop")
                 logs = found.phase("walCommit") + found.phase("commitOffsets")
                 phases = [found.phase(each) for each in ("triggerExecution", "queryPlanning", "addBatch")] + [logs]
@@ -194,7 +194,7 @@ def run_settings(rate: int, seconds: float, names: list[str]) -> None:
     session.stop()
 
 
-def run_profile(rate: int, seconds: float) -> None:
+def run_profile(rate: int, seconds: float, names: Sequence[str]) -> None:
     """Where the time of a micro-batch goes."""
     from cepheid.runners.spark.session import start_session
 
@@ -203,7 +203,7 @@ def run_profile(rate: int, seconds: float) -> None:
         logged |= {"spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false"}
         session = start_session("local[2]", **logged)
         with source(session, rate) as events:
-            for name in (FILTER, MATCH, ONE_SHARD):
+            for name in names:
                 found = measure(result_of(name, events), seconds, 25, "noop")
                 phases = {key: found.phase(key) for key in found.progress[-1]["durationMs"]}
                 print(f"{name}: {len(found.progress)} micro-batches; medians in ms: {phases}")
@@ -328,14 +328,17 @@ def main() -> None:
     parser.add_argument("--rates", type=int, nargs="+", default=[1, 100, 10_000])
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--set", nargs="*", default=[f"{CODEGEN}=false"], help="key=value,key=value for each run")
+    parser.add_argument("--shards", type=int, nargs="*", default=[], help="of further streams beside the default's")
     chosen = parser.parse_args()
+    names = [FILTER, MATCH, *(f"match, shards={count}" for count in chosen.shards)]
+    rate = chosen.rates[0] if len(chosen.rates) == 1 else 100
     match chosen.program:
         case "rates":
-            run_rates(chosen.rates, chosen.seconds)
+            run_rates(chosen.rates, chosen.seconds, names)
         case "profile":
-            run_profile(chosen.rates[-1] if len(chosen.rates) == 1 else 100, chosen.seconds)
+            run_profile(rate, chosen.seconds, names)
         case "settings":
-            run_settings(chosen.rates[-1] if len(chosen.rates) == 1 else 100, chosen.seconds, chosen.set)
+            run_settings(rate, chosen.seconds, chosen.set, names[1:])
         case "start":
             run_start()
         case _:

@@ -17,9 +17,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StructType
 
 from cepheid.errors import DataError
-from cepheid.runners.spark.session import DataFrame, spark_schema
+from cepheid.runners.spark.session import DataFrame, parallelism, spark_schema
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.spark.shards import OPEN, shards_for, shards_here
+from cepheid.runners.spark.shards import OPEN, even_shards, shards_here
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.identity import Fingerprint, new_record
 from cepheid.runners.stream.rows import encoded
@@ -44,7 +44,11 @@ def found_by_shard(
     if not pa.types.is_timestamp(schema.field(time).type):
         raise DataError("a stream is ordered by a timestamp", column=time, hint="cast it before")
     columns = [F.col(f"_{schema.get_field_index(name)}") for name in keys]
-    count, adopts = shards_for(rows.sparkSession, shards) if keys else 1, bool(keys) and shards is None
+    # Checkpoints of earlier versions do not tell how many shards they have, so that the default must not change.
+    count, adopts = (
+        (shards or even_shards(parallelism(rows.sparkSession))) if keys else 1,
+        bool(keys) and shards is None,
+    )
     number = F.pmod(F.hash(*columns).cast("long"), F.lit(OPEN if adopts else count)) if keys else F.lit(0)
     numbered = rows.toDF(*[f"_{place}" for place in range(len(schema))]).withColumn("shard", number)
     packed = numbered.mapInArrow(packer(schema, time, count, adopts), spark_schema(_PACKED)).withWatermark("at", delay)

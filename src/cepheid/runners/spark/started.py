@@ -167,14 +167,16 @@ def set_for_query(execution: Any, shards: int, session: Session) -> None:
         PROVIDER: conf.get(PROVIDER) if "RocksDB" in (conf.get(PROVIDER, "") or "") else SETTINGS[PROVIDER],
         CHANGELOG: conf.get(CHANGELOG, "true"),
     }
-    files = renaming_files(session, str(execution.resolvedCheckpointRoot()))
-    if files is not None and not chosen.contains(FILES):
+    files = None if chosen.contains(FILES) else renaming_files(session, str(execution.resolvedCheckpointRoot()))
+    if files is not None:
         wanted[FILES] = files
     for name, value in wanted.items():
         # Asked for what is not set, Spark wants a default of the setting's own kind.
         if not chosen.contains(name) or conf.get(name) != value:
             _log.info("for this stream alone %s is %s", name, value)
             conf.set(name, value)
+    if files is not None:
+        write_logs_by(session, execution, files)
 
 
 def renaming_files(session: Session, checkpoint: str) -> str | None:
@@ -194,6 +196,23 @@ def renaming_files(session: Session, checkpoint: str) -> str | None:
             continue
         return f"{place}.{_RENAMING}"
     return None
+
+
+def write_logs_by(session: Session, execution: Any, files: str) -> None:
+    """Has the two logs of a stream written by a class: some versions of Spark open them before a start is told."""
+    place = files.rpartition(".")[0]
+    try:
+        known = session._jvm.java.lang.Class.forName(f"{place}.HDFSMetadataLog").getDeclaredField("fileManager")
+        known.setAccessible(True)
+        package = session._jvm
+        for name in place.split("."):
+            package = getattr(package, name)
+        conf = execution.sparkSessionForStream().sessionState().newHadoopConf()
+        for log in (execution.offsetLog(), execution.commitLog()):
+            if known.get(log).getClass().getName() != files:
+                known.set(log, getattr(package, _RENAMING)(log.metadataPath(), conf))
+    except Exception as error:
+        _log.debug("the logs of this stream are written as Spark does by default: %s", error)
 
 
 def _read(jvm: Any, files: Any, place: Any) -> str | None:
