@@ -45,10 +45,8 @@ def found_by_shard(
         raise DataError("a stream is ordered by a timestamp", column=time, hint="cast it before")
     columns = [F.col(f"_{schema.get_field_index(name)}") for name in keys]
     # Checkpoints of earlier versions do not tell how many shards they have, so that the default must not change.
-    count, adopts = (
-        (shards or even_shards(parallelism(rows.sparkSession))) if keys else 1,
-        bool(keys) and shards is None,
-    )
+    count = (shards or even_shards(parallelism(rows.sparkSession))) if keys else 1
+    adopts = bool(keys) and shards is None
     number = F.pmod(F.hash(*columns).cast("long"), F.lit(OPEN if adopts else count)) if keys else F.lit(0)
     numbered = rows.toDF(*[f"_{place}" for place in range(len(schema))]).withColumn("shard", number)
     packed = numbered.mapInArrow(packer(schema, time, count, adopts), spark_schema(_PACKED)).withWatermark("at", delay)
