@@ -89,9 +89,8 @@ def match_stream(
         for group, own in zip(groups, levels, strict=True)
     ]
     # Totals of one shard are not parts that meet those of others.
-    adopts = adopts and not any(
-        each.shards == 1 and totals_in(group) for each, group in zip(prints, groups, strict=True)
-    )
+    alone = [group for group, each in zip(groups, prints, strict=True) if each.keys and each.shards == 1]
+    adopts = adopts and not any(totals_in(group) for group in alone)
     outcomes = [
         _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own), adopts and bool(each.keys)))
         for group, own, each in zip(groups, levels, prints, strict=True)
