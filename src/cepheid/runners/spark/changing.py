@@ -140,7 +140,8 @@ class ChangingShard(Shard):
         self.handle = handle
         text = StructType().add("told", StringType())
         self.clock, self.registered = handle.getValueState("clock", text), handle.getValueState("queries", text)
-        self.store = StateChunks(*(StateMap(handle, name) for name in ("chunks", "keys", "ended")))
+        chunks, codes, ends = (StateMap(handle, name) for name in ("chunks", "keys", "ended"))
+        self.store = StateChunks(chunks, codes, ends)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch: rows of the table first, then events."""

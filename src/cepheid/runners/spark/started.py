@@ -21,7 +21,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.java_gateway import java_import
 from pyspark.java_gateway import ensure_callback_server_started
 
 from cepheid.errors import CepheidError
@@ -89,9 +88,9 @@ def _check_connect(session: Session, shards: int) -> None:
 def listen(session: Session) -> None:
     """Has Spark tell of every stream that a session starts."""
     gateway = session.sparkContext._gateway
-    java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
-    ensure_callback_server_started(gateway)
-    session.streams._jsqm.addListener(gateway.jvm.PythonStreamingQueryListenerWrapper(Starts(session)))
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper
+    session.streams._jsqm.addListener(wrapper(Starts(session)))
 
 
 class Starts:
