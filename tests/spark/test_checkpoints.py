@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import cepheid
+from cepheid.runners.spark.started import RECORD
+from cepheid.runners.stream.identity import recorded_shards
 from spark.test_stream import ABSENT, FAR, events, in_an_order_allowed, put, rows
 
 FOLDER = Path(__file__).parent / "checkpoints"
@@ -30,19 +32,60 @@ def unpacked(name: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [{"shards": 2}, {}], ids=["shards given", "shards of the checkpoint"])
 @pytest.mark.parametrize("name", ["format-3.tar.xz"])
-def test_a_stream_goes_on_from_a_checkpoint_of_an_earlier_version(spark, tmp_path, name):
+def test_a_stream_goes_on_from_a_checkpoint_of_an_earlier_version(spark, tmp_path, caplog, name, options):
+    """Where no number of shards is given, a new stream has another one than this checkpoint: it keeps its own."""
+    caplog.set_level("INFO", "cepheid.stream")
     unpacked(name, tmp_path)
     table = in_an_order_allowed(events(2 * HALF), 20, 0)
     put(tmp_path / "in", 2, table.slice(HALF))
     end = table.slice(0, 1).set_column(0, "ts", pa.array([FAR])).set_column(1, "type", pa.array(["end"]))
     put(tmp_path / "in", 3, end)
     df = spark.readStream.schema("ts long, type string, id long, x long").option("maxFilesPerTrigger", 1)
-    result = cepheid.match(df.parquet(str(tmp_path / "in")), {"absent": ABSENT}, delay=20, shards=2)
+    result = cepheid.match(df.parquet(str(tmp_path / "in")), {"absent": ABSENT}, delay=20, **options)
     found = [pq.read_table(tmp_path / "found.parquet")]
     writer = result.writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
     query.awaitTermination()
     assert found[0].num_rows
+    assert ("goes on with these" in caplog.text) == (not options)
+    assert recorded_shards((tmp_path / "checkpoint" / RECORD).read_text()) == 2
     expected = cepheid.match(table, {"absent": ABSENT})
     assert sorted(line for part in found for line in rows(part)) == rows(expected)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_keeps_its_shards_and_another_number_is_refused(spark, tmp_path):
+    """Of a query that bounds its state, too; and of a stream of rows."""
+    table = in_an_order_allowed(events(2 * HALF), 20, 0)
+    put(tmp_path / "in", 0, table.slice(0, HALF))
+    df = spark.readStream.schema("ts long, type string, id long, x long").option("maxFilesPerTrigger", 1)
+    stream = df.parquet(str(tmp_path / "in"))
+    seconds = stream.selectExpr("timestamp_seconds(ts) AS ts", "id", "x")
+    whole = spark.createDataFrame(table).selectExpr("timestamp_seconds(ts) AS ts", "id", "x")
+    clause = """MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES FIRST(x) AS low, LAST(x) AS high, LAST(ts) AS at
+    PATTERN (A B+) WITHIN INTERVAL '1' MINUTE DEFINE B AS x > PREV(x))"""
+    absent = "PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 30"
+    results = {
+        "query": lambda **more: cepheid.match(stream, absent, delay=20, max_state_bytes=10**7, **more),
+        "rows": lambda **more: cepheid.match(seconds, clause, delay="20 seconds", **more),
+    }
+    found = {"query": [], "rows": []}
+    for name, result in results.items():
+        run(result(shards=3), tmp_path / name, found[name])
+    put(tmp_path / "in", 1, table.slice(HALF))
+    end = table.slice(0, 1).set_column(0, "ts", pa.array([FAR])).set_column(1, "type", pa.array(["end"]))
+    put(tmp_path / "in", 2, end)
+    for name, result in results.items():
+        with pytest.raises(Exception, match="written with shards=3"):
+            run(result(shards=4), tmp_path / name, found[name])
+        run(result(), tmp_path / name, found[name])
+    assert sorted(line for part in found["query"] for line in rows(part)) == rows(cepheid.match(table, absent))
+    expected = rows(cepheid.match(whole, clause).toArrow())
+    assert sorted(line for part in found["rows"] for line in rows(part)) == expected
+
+
+def run(result, folder: Path, found: list[pa.Table]) -> None:
+    writer = result.writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
+    writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start().awaitTermination()

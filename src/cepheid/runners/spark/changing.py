@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, LongType, StringType, StructType
+from pyspark.sql.types import StringType, StructType
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import whole_steps
@@ -28,11 +28,12 @@ from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
+from cepheid.runners.spark.chunks import StateChunks, StateMap
 from cepheid.runners.spark.held import HELD
-from cepheid.runners.spark.pack import BAD, COUNTS, LEVELS, OUTCOME, PACKED, SHARD, TOTAL, packer
+from cepheid.runners.spark.pack import BAD, COUNTS, LEVELS, PACKED, SHARD, TOTAL, outcome_columns, packer
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.spark.shard import Came, Shard, StateChunks, Telling, came, told, write_bad
+from cepheid.runners.spark.shard import Came, Shard, Telling, came, opened, told, write_bad
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.stream.budget import Budget
@@ -44,7 +45,7 @@ from cepheid.runners.stream.changing import (
     idle_step,
     result_columns,
 )
-from cepheid.runners.stream.clock import Clock, token_of
+from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, new_record
 from cepheid.runners.stream.state import Step
 
@@ -76,10 +77,10 @@ def match_changing(
     packed = _packed(df, schema, bound.lower or bound.time, keys, shards).unionAll(_rows(df, queries, shards))
     aside = str(options.aside) if options.aside is not None else None
     shard = ChangingShard(serving, Telling(aside=aside))
-    outcome = packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", "None")
+    outcome = packed.groupBy("shard").transformWithStateInPandas(shard, outcome_columns(False), "Append", "None")
     spread = Fingerprint(shards, keys)
     outcome = announce(outcome, Announced(shards, partial(new_record, [spread])))
-    numbers = [F.sum(F.when(F.col("query") == TOTAL, F.col(name))).alias(name) for name in (*COUNTS, "state_bytes")]
+    numbers = [F.sum(name).alias(name) for name in (*COUNTS, "state_bytes")]
     result = result_columns(schema, bound.lower or bound.time)
     observed = outcome.observe(running.metrics, *numbers).where("packed IS NOT NULL").select("packed")
     return observed.mapInArrow(_unpack, spark_schema(result))
@@ -137,11 +138,10 @@ class ChangingShard(Shard):
         """Opens the state."""
         settle()
         self.handle = handle
-        text, number = StructType().add("told", StringType()), StructType().add("number", LongType())
-        packed = StructType().add("packed", BinaryType())
+        text = StructType().add("told", StringType())
         self.clock, self.registered = handle.getValueState("clock", text), handle.getValueState("queries", text)
-        codes, ends = handle.getMapState("keys", number, packed), handle.getMapState("ended", number, packed)
-        self.store = StateChunks(handle.getMapState("chunks", number, packed), codes, ends)
+        chunks, codes, ends = (StateMap(handle, name) for name in ("chunks", "keys", "ended"))
+        self.store = StateChunks(chunks, codes, ends)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch: rows of the table first, then events."""
@@ -159,14 +159,13 @@ class ChangingShard(Shard):
         if today.queries != before.queries:
             self.registered.update((today.text(),))
         step, fingerprint = self.serving.ready(today.queries)
-        last = self.clock.get() if self.clock.exists() else None
-        text = last[0] if last is not None else None
-        clock, store = Clock.read(text, fingerprint), replace(self.store, held=HELD.take(token_of(text)))
+        text = self.stored()
+        clock, store = Clock.read(text, fingerprint), opened(self.store, text)
         if step.plans:
             outcome = step.run(clock, store, come.tables, come.newest)
         else:
             outcome = idle_step(step, clock, store, come.tables, come.newest)
-        self.clock.update((outcome.clock.text(fingerprint, HELD.put(store.held)),))
+        self.clock.update((outcome.clock.text(fingerprint, HELD.put(store.held), store.small),))
         if come.bad and self.telling.aside is not None:
             write_bad(self.telling.aside, outcome.clock.steps, come.bad)
         frame = told(replace(outcome, results=()), come.counts, keep_late=False)

@@ -16,8 +16,8 @@ from cepheid.errors import CepheidError, DataError
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, Session
-from cepheid.runners.stream.clock import Clock
-from cepheid.runners.stream.identity import Fingerprint
+from cepheid.runners.stream.clock import Clock, signed
+from cepheid.runners.stream.identity import VERSION, Fingerprint
 from cepheid.runners.stream.saved import Saved
 
 STATE = "shard int, kind string, number long, packed binary"
@@ -40,7 +40,8 @@ def read_checkpoint(session: Session, checkpoint: str) -> bytes:
             raise CepheidError(f"the state of checkpoint {checkpoint} cannot be read: {told}") from None
         return found
 
-    clocks = [json.loads(row["value"]["told"]) for row in rows("clock")]
+    texts = [row["value"]["told"] for row in rows("clock")]
+    clocks = [json.loads(told) for told in texts]
     if not clocks:
         raise DataError(f"checkpoint {checkpoint} holds no state", hint="start a live query without one")
     _check_levels(clocks)
@@ -49,12 +50,16 @@ def read_checkpoint(session: Session, checkpoint: str) -> bytes:
             "the shards of this stream have not all come as far", hint="let it finish a batch, then stop it"
         )
     chunks = [decoded(bytes(row["user_map_value"]["packed"])) for row in rows("chunks")]
+    for told in texts:
+        chunks += [decoded(small) for small in signed(told)[1].values()]
     ended: dict[int, list[pa.Table]] = {}
     for row in rows("ended"):
         ended.setdefault(row["user_map_key"]["number"], []).append(decoded(bytes(row["user_map_value"]["packed"])))
     events = encoded(pa.concat_tables(chunks).combine_chunks()) if chunks else None
     kept = sum(table.num_rows for table in chunks)
     clock = {**clocks[0], "arrived": None, "chunks": []}
+    clock |= {"version": min(VERSION, clock["version"])}
+    clock.pop("small", None)
     clock |= {"shards": 1} if "shards" in clock else {}
     for name in ("used", "found"):
         if name in clock:

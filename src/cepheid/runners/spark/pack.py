@@ -17,6 +17,7 @@ from cepheid.engine.data.table import times_of
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
 from cepheid.runners.spark.settled import settle
+from cepheid.runners.spark.shards import shards_here
 from cepheid.runners.spark.shipment import Shipment, as_batches, result_rows
 from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
@@ -41,21 +42,36 @@ COUNTS = (
     *SHED_FOR.values(),
 )
 LEVELS = ("retained", "state_bytes", "newest", "watermark")
-OUTCOME = f"query int, packed binary, lost double, {', '.join(f'{name} bigint' for name in (*COUNTS, *LEVELS))}"
 BOOKS = ("used", "late", "duplicates", "shed")  # what becomes of events of the types that a query names
-OF_QUERIES = (*BOOKS, "matches")  # what is told of each query, too
+OF_QUERIES = (*BOOKS, "matches")  # what is told of each query with a name, too...
+OWN = {name: f"own_{name}" for name in OF_QUERIES}  # ...in columns of their own
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
 TOTAL = -2  # the `query` of the numbers of a shard as a whole
 
 
+def outcome_columns(named: bool) -> str:
+    """What a shard tells: matches, packed, and numbers, which are 0 in rows that do not tell them.
+
+    So they only have to be added up, and are never NULL: in every task of every micro-batch Spark writes, and compiles
+    or finds again, the code that does it.
+    """
+    numbers = (*COUNTS, *LEVELS, *(OWN.values() if named else ()))
+    told = ", ".join(f"{name} bigint NOT NULL" for name in numbers)
+    return f"query int NOT NULL, packed binary, lost double NOT NULL, {told}"
+
+
 def packer(
-    columns: Sequence[str], clock: str, shards: int
+    columns: Sequence[str], clock: str, planned: int, adopts: bool = False
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a worker does with the events of one task; `clock` is the column that holds the time."""
+    """What a worker does with the events of one task; `clock` is the column that holds the time.
+
+    Where the checkpoint decides how many shards there are (`adopts`), their numbers are still to be divided by that.
+    """
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
+        shards = shards_here(planned) if adopts else planned
         held = [batch.rename_columns(list(columns)) for batch in batches]
         table = pa.Table.from_batches(held) if held else None
         if table is None or not table.num_rows:
@@ -92,8 +108,8 @@ def packed_rows(table: pa.Table, clock: str, shards: int) -> pa.RecordBatch:
 def shard_by_shard(table: pa.Table, shards: int) -> dict[int, bytes]:
     """The events of each shard that has any, packed."""
     numbers = table.column(SHARD).combine_chunks()
-    shard = numbers.fill_null(shards).to_numpy(zero_copy_only=False)
-    shard = np.where(shard == BEAT, shards, shard)
+    shard = numbers.fill_null(BEAT).to_numpy(zero_copy_only=False)
+    shard = np.where(shard == BEAT, shards, shard % shards)
     events = table.drop_columns([SHARD])
     order = np.argsort(shard, kind="stable")
     counts = np.bincount(shard, minlength=shards + 1)[:shards]

@@ -6,6 +6,7 @@ Imported only when a stream is matched: it needs PySpark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +17,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, StructType
 
 from cepheid.errors import DataError
-from cepheid.runners.spark.session import DataFrame, spark_schema
+from cepheid.runners.spark.session import DataFrame, parallelism, spark_schema
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.spark.shards import shards_for
+from cepheid.runners.spark.shards import OPEN, even_shards, shards_here
 from cepheid.runners.spark.started import Announced, announce
+from cepheid.runners.stream.identity import Fingerprint, new_record
 from cepheid.runners.stream.rows import encoded
 
 _PACKED = pa.schema({"shard": pa.int32(), "at": pa.timestamp("us", "UTC"), "rows": pa.binary()})
@@ -42,10 +44,12 @@ def found_by_shard(
     if not pa.types.is_timestamp(schema.field(time).type):
         raise DataError("a stream is ordered by a timestamp", column=time, hint="cast it before")
     columns = [F.col(f"_{schema.get_field_index(name)}") for name in keys]
-    count = shards_for(rows.sparkSession, shards) if keys else 1
-    number = F.pmod(F.hash(*columns), F.lit(count)).cast("int") if keys else F.lit(0)
+    # Checkpoints of earlier versions do not tell how many shards they have, so that the default must not change.
+    count = (shards or even_shards(parallelism(rows.sparkSession))) if keys else 1
+    adopts = bool(keys) and shards is None
+    number = F.pmod(F.hash(*columns).cast("long"), F.lit(OPEN if adopts else count)) if keys else F.lit(0)
     numbered = rows.toDF(*[f"_{place}" for place in range(len(schema))]).withColumn("shard", number)
-    packed = numbered.mapInArrow(packer(schema, time), spark_schema(_PACKED)).withWatermark("at", delay)
+    packed = numbered.mapInArrow(packer(schema, time, count, adopts), spark_schema(_PACKED)).withWatermark("at", delay)
     found = packed.groupBy("shard").transformWithStateInPandas(
         statefulProcessor=shard,
         outputStructType=StructType().add("packed", BinaryType()),
@@ -53,18 +57,21 @@ def found_by_shard(
         timeMode="EventTime",
         eventTimeColumnName="",
     )
-    return announce(found, Announced(count, lambda old: old or "{}"))
+    return announce(found, Announced(count, partial(new_record, [Fingerprint(count, tuple(keys))]), adopts))
 
 
-def packer(schema: pa.Schema, time: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def packer(
+    schema: pa.Schema, time: str, planned: int, adopts: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """One row per shard and batch, stamped with the newest time: an older stamp could fall behind the watermark."""
 
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
+        count = shards_here(planned) if adopts else planned
         for batch in batches:
             if not batch.num_rows:
                 continue
-            shards = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
+            shards = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False) % count
             table = pa.Table.from_batches([batch]).select(range(len(schema))).rename_columns(schema.names).cast(schema)
             newest = pa.compute.max(table.column(time)).cast(pa.timestamp("us", "UTC"))
             present = np.unique(shards)

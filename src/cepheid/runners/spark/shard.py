@@ -8,80 +8,27 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 from pyarrow import fs
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, LongType, StringType, StructType
+from pyspark.sql.types import StringType, StructType
 
-from cepheid.errors import DataError
 from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.spark.chunks import StateChunks, StateMap
 from cepheid.runners.spark.held import HELD
-from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, SHED_FOR, TOTAL, as_structs
+from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, OWN, SHED_FOR, TOTAL, as_structs
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.stream.clock import Clock, token_of
+from cepheid.runners.spark.shards import shards_here
+from cepheid.runners.stream.clock import Clock, signed
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.state import Outcome, Step
 
 LEAST = -(2**63)  # stands for a time that is not known yet
-
-
-@dataclass(frozen=True)
-class StateChunks:
-    """Chunks, the keys of those asleep, and what NON-OVERLAP carries, in maps of Spark's state store."""
-
-    chunks: Any
-    codes: Any
-    ends: Any
-    held: dict[int, bytes] = field(default_factory=dict)  # chunks of the state that this worker knows
-
-    def read(self, number: int) -> bytes:
-        """The chunk of a number."""
-        if number not in self.held:
-            found = self.chunks.getValue((number,))
-            if found is None:
-                raise missing_chunk()
-            self.held[number] = bytes(found[0])
-        return self.held[number]
-
-    def write(self, number: int, chunk: bytes) -> None:
-        """Puts a chunk under a number."""
-        self.held[number] = chunk
-        self.chunks.updateValue((number,), (chunk,))
-
-    def remove(self, number: int) -> None:
-        """Forgets a chunk."""
-        self.held.pop(number, None)
-        self.chunks.removeKey((number,))
-
-    def keys(self, number: int) -> bytes:
-        """The codes of the keys in a chunk."""
-        return bytes(self.codes.getValue((number,))[0])
-
-    def write_keys(self, number: int, keys: bytes) -> None:
-        """Puts down the codes of the keys in a chunk."""
-        self.codes.updateValue((number,), (keys,))
-
-    def remove_keys(self, number: int) -> None:
-        """Forgets the codes of a chunk."""
-        self.codes.removeKey((number,))
-
-    def ended(self, query: int) -> bytes | None:
-        """Where the last matches of a query ended."""
-        return bytes(self.ends.getValue((query,))[0]) if self.ends.containsKey((query,)) else None
-
-    def end(self, query: int, ended: bytes) -> None:
-        """Puts down where the last matches of a query ended."""
-        self.ends.updateValue((query,), (ended,))
-
-    def forget(self, query: int) -> None:
-        """A query is no longer there."""
-        if self.ends is not None:
-            self.ends.removeKey((query,))
 
 
 @dataclass(frozen=True)
@@ -91,6 +38,8 @@ class Telling:
     keep_late: bool = False
     idle: tuple[int, float] | None = None  # milliseconds of silence, and steps of the time column in a millisecond
     aside: str | None = None  # the directory that records go to that cannot be events
+    named: bool = False  # do queries have names, so that the numbers of each are told?
+    adopts: bool = False  # does the checkpoint decide how many shards there are?
 
 
 @dataclass(frozen=True)
@@ -118,16 +67,25 @@ class Shard(StatefulProcessor):
         """Opens the state."""
         settle()
         self.handle = handle
+        if self.telling.adopts:
+            self.adopt(shards_here(self.fingerprint.shards))
         self.ready = ready(self.step)
         self.above = [replace(level, step=ready(level.step)) for level in self.levels]
         looks_back = any(step.looks_back() for step in (self.ready, *(level.step for level in self.above)))
         sleeps = bool(self.ready.keys) or any(level.step.keys for level in self.above)
-        # Schemas as objects: as text, each would go to the JVM and back to be read.
+        # The schema as an object: as text, it would go to the JVM and back to be read.
         self.clock = handle.getValueState("clock", StructType().add("told", StringType()))
-        number, packed = StructType().add("number", LongType()), StructType().add("packed", BinaryType())
-        ends = handle.getMapState("ended", number, packed) if looks_back else None
-        codes = handle.getMapState("keys", number, packed) if sleeps else None
-        self.store = StateChunks(handle.getMapState("chunks", number, packed), codes, ends)
+        ends = StateMap(handle, "ended") if looks_back else None
+        codes = StateMap(handle, "keys") if sleeps else None
+        self.store = StateChunks(StateMap(handle, "chunks"), codes, ends)
+
+    def adopt(self, shards: int) -> None:
+        """There are so many shards, of which this is one, rather than as many as were planned."""
+        planned, most = self.fingerprint.shards, self.step.budget.max_bytes
+        if shards != planned:
+            self.fingerprint = replace(self.fingerprint, shards=shards)
+            budget = replace(self.step.budget, max_bytes=most and max(1, most * planned // shards))
+            self.step = replace(self.step, budget=budget)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch."""
@@ -140,14 +98,14 @@ class Shard(StatefulProcessor):
             if kind == "clock":
                 self.clock.update((bytes(packed).decode(),))
             elif kind == "chunk":
-                self.store.write(int(number), bytes(packed))
+                self.store.chunks.put(int(number), bytes(packed))
             elif self.store.ends is not None:
                 self.store.end(int(number), bytes(packed))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Nothing came for a while: time goes on as the machine's clock does."""
         assert self.idle is not None
-        clock, _ = self.read()
+        clock = Clock.read(self.stored(), self.fingerprint)
         now = timerValues.getCurrentProcessingTimeInMs()
         if clock.newest is None or clock.arrived is None:
             return
@@ -155,26 +113,27 @@ class Shard(StatefulProcessor):
 
     def stepped(self, came: Came, now: int | None) -> Iterator[pd.DataFrame]:
         """One step from the stored state to the next."""
-        before, token = self.read()
-        store = replace(self.store, held=HELD.take(token))
+        text = self.stored()
+        before = Clock.read(text, self.fingerprint)
+        store = opened(self.store, text)
         outcome = run_composed(self.ready, self.above, before, store, came.tables, came.newest)
         if came.bad and self.telling.aside is not None:
             write_bad(self.telling.aside, outcome.clock.steps, came.bad)
         clock = replace(outcome.clock, arrived=now)
-        self.clock.update((clock.text(self.fingerprint, HELD.put(store.held)),))
+        self.clock.update((clock.text(self.fingerprint, HELD.put(store.held), store.small),))
         if self.idle is not None and now is not None:
             for timer in list(self.handle.listTimers()):
                 self.handle.deleteTimer(timer)
             if clock.chunks or self.ready.adds_up():  # otherwise there is nothing to decide
                 self.handle.registerTimer(now + self.idle[0])
-        yield told(outcome, came.counts, self.telling.keep_late)
+        yield told(outcome, came.counts, self.telling.keep_late, self.telling.named)
 
-    def read(self) -> tuple[Clock, str | None]:
-        """The stored clock, and the token that it is signed with."""
+    def stored(self) -> str | None:
+        """The clock as it is stored, if it is."""
         # Spark logs a warning where there is nothing to get.
-        stored = self.clock.get() if self.clock.exists() else None
-        text = stored[0] if stored is not None else None
-        return Clock.read(text, self.fingerprint), token_of(text)
+        found = self.clock.get() if self.clock.exists() else None
+        text: str | None = found[0] if found is not None else None
+        return text
 
     def close(self) -> None:
         """Nothing to close."""
@@ -185,10 +144,10 @@ def ready(step: Step) -> Step:
     return replace(step, plans=tuple(shipment.unpacked() for shipment in step.shipments))
 
 
-def missing_chunk() -> DataError:
-    """The clock names events that the store does not have."""
-    told = "the checkpoint holds a state that cannot be read: some of its events are missing"
-    return DataError(told, hint="restore it, or start a new checkpoint")
+def opened(store: StateChunks, text: str | None) -> StateChunks:
+    """The store of a shard with what its clock holds, and what this worker remembers."""
+    token, small = signed(text)
+    return replace(store, held=HELD.take(token), small=small)
 
 
 def quieten() -> None:
@@ -224,8 +183,11 @@ def write_bad(folder: str, step: int, bad: Sequence[str]) -> None:
     files.move(f"{name}.new", name)
 
 
-def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.DataFrame:
-    """The outcome as rows: one with the numbers of the shard, and one for each query, with its matches packed."""
+def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool, named: bool = False) -> pd.DataFrame:
+    """The outcome as rows: one with the numbers of the shard, and one for each query, with its matches packed.
+
+    Of queries with names, their numbers are told, too.
+    """
     late = 0 if outcome.late is None else outcome.late.num_rows
     clock = outcome.clock
     whole = {
@@ -244,21 +206,33 @@ def told(outcome: Outcome, counts: Mapping[str, int], keep_late: bool) -> pd.Dat
         "newest": LEAST if clock.newest is None else clock.newest,
         "watermark": LEAST if clock.until is None else clock.until,
     }
-    rows: list[dict[str, Any]] = [{"query": TOTAL, "packed": None, "lost": outcome.lost, **whole}]
-    zeros = dict.fromkeys(whole, 0)  # no NULLs: pandas is slow with them
+    own = dict.fromkeys(OWN.values() if named else (), 0)
+    rows: list[dict[str, Any]] = [{"query": TOTAL, "packed": None, "lost": outcome.lost, **whole, **own}]
+    nothing = {"lost": 0.0, **dict.fromkeys(whole, 0), "newest": LEAST, "watermark": LEAST, **own}
     if outcome.late is not None and keep_late:
-        structs = encoded(as_structs(outcome.late, LATE_EVENT))
-        rows.append({"query": LATE, "packed": structs, "lost": 0.0, **zeros})
+        rows.append({"query": LATE, "packed": encoded(as_structs(outcome.late, LATE_EVENT)), **nothing})
     by_query: dict[int, list[pa.RecordBatch]] = {}
     for query, batch in outcome.results:
         by_query.setdefault(query, []).append(batch)
-    came, shed = dict(outcome.used_by), dict(outcome.shed_by)
-    behind, twice = dict(outcome.late_by), dict(outcome.duplicates_by)
-    for query in sorted(by_query.keys() | came.keys() | shed.keys() | behind.keys() | twice.keys()):
+    numbers = numbers_of_queries(outcome, by_query) if named else {}
+    for query in sorted(by_query.keys() | numbers.keys()):
         batches = by_query.get(query, [])
         packed = encoded(pa.Table.from_batches(batches)) if batches else None
-        found = {"shed": shed.get(query, 0), "matches": sum(batch.num_rows for batch in batches)}
-        found |= {"late": behind.get(query, 0), "duplicates": twice.get(query, 0)}
-        found["used"] = came.get(query, 0) - found["shed"]
-        rows.append({"query": query, "packed": packed, "lost": 0.0, **zeros, **found})
-    return pd.DataFrame(rows, columns=["query", "packed", "lost", *COUNTS, *LEVELS])
+        rows.append({"query": query, "packed": packed, **nothing, **numbers.get(query, {})})
+    return pd.DataFrame(rows, columns=["query", "packed", "lost", *COUNTS, *LEVELS, *own])
+
+
+def numbers_of_queries(outcome: Outcome, by_query: Mapping[int, list[pa.RecordBatch]]) -> dict[int, dict[str, int]]:
+    """The numbers of each query that has any, by column."""
+    came, shed = dict(outcome.used_by), dict(outcome.shed_by)
+    behind, twice = dict(outcome.late_by), dict(outcome.duplicates_by)
+    return {
+        query: {
+            OWN["used"]: came.get(query, 0) - shed.get(query, 0),
+            OWN["late"]: behind.get(query, 0),
+            OWN["duplicates"]: twice.get(query, 0),
+            OWN["shed"]: shed.get(query, 0),
+            OWN["matches"]: sum(batch.num_rows for batch in by_query.get(query, [])),
+        }
+        for query in by_query.keys() | came.keys() | shed.keys() | behind.keys() | twice.keys()
+    }

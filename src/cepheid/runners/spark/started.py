@@ -17,18 +17,23 @@ import logging
 import re
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from pyspark.java_gateway import ensure_callback_server_started
 
 from cepheid.errors import CepheidError
 from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
+from cepheid.runners.spark.shards import ADOPTED, adoptable
+from cepheid.runners.stream.identity import recorded_shards
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_RENAMING = "FileSystemBasedCheckpointFileManager"
 RECORD = "cepheid-stream.json"  # in a checkpoint: what it was written by
 _MARK = re.compile(r"SubqueryAlias (cepheid_[0-9a-f]{32})")
 _log = logging.getLogger("cepheid.stream")
@@ -41,7 +46,14 @@ class Announced:
     """A stream that may be started: how many shards it has, and what may go on from a checkpoint's record."""
 
     shards: int
-    record: Callable[[str | None], str]  # the new record of a checkpoint from the old one, or an error
+    # The new record of a checkpoint from the old one and the shards that were adopted from it, or an error.
+    record: Callable[[str | None, int | None], str]
+    adopts: bool = False  # does it go on with the shards of its checkpoint, however many these are?
+
+    def adopted(self, record: str | None) -> int | None:
+        """The shards of a checkpoint, if they are others than were planned, and these may be taken."""
+        told = recorded_shards(record) if self.adopts else None
+        return told if told is not None and told != self.shards and adoptable(told) else None
 
 
 def announce(outcome: DataFrame, announced: Announced) -> DataFrame:
@@ -52,7 +64,7 @@ def announce(outcome: DataFrame, announced: Announced) -> DataFrame:
         return outcome
     known = session._jsparkSession.sessionUUID()
     if known not in _listening:
-        session.streams.addListener(Starts(session))
+        listen(session)
         _listening.add(known)
     mark = f"cepheid_{uuid.uuid4().hex}"
     _announced[mark] = announced
@@ -73,8 +85,20 @@ def _check_connect(session: Session, shards: int) -> None:
         _log.warning(told, PARTITIONS, partitions, shards)
 
 
-class Starts(StreamingQueryListener):
-    """Hears of the streams that a session starts, before they run."""
+def listen(session: Session) -> None:
+    """Has Spark tell of every stream that a session starts."""
+    gateway = session.sparkContext._gateway
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper
+    session.streams._jsqm.addListener(wrapper(Starts(session)))
+
+
+class Starts:
+    """Hears of the streams that a session starts, before they run.
+
+    PySpark wraps its own listeners in the like. Those get all that Spark tells of a micro-batch as Python objects,
+    which are made value by value, with a call to the JVM for each: hundreds in every micro-batch, for nothing here.
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -82,25 +106,30 @@ class Starts(StreamingQueryListener):
     def onQueryStarted(self, event: Any) -> None:
         """Called by the thread that is about to run the query; it waits till this returns."""
         try:
-            execution = self.session.streams._jsqm.get(str(event.id)).streamingQuery()
+            execution = self.session.streams._jsqm.get(event.id()).streamingQuery()
             found = [
                 _announced[mark] for mark in _MARK.findall(execution.analyzedPlan().toString()) if mark in _announced
             ]
             if found:
-                set_for_query(execution, max(each.shards for each in found), self.session)
-                self.keep_record(execution, found)
+                self.set_up(execution, found)
         except Exception as error:
             told = "could not set up the stream (%s); it runs with the settings of the session: see %s and %s"
             _log.warning(told, error, PARTITIONS, PROVIDER)
 
-    def keep_record(self, execution: Any, found: list[Announced]) -> None:
-        """Compares the checkpoint's record with the query that is started; stops it if it cannot go on."""
+    def set_up(self, execution: Any, found: list[Announced]) -> None:
+        """Sets what the query needs, and compares it with the checkpoint's record; stops it if it cannot go on."""
         jvm = self.session._jvm
         place = jvm.org.apache.hadoop.fs.Path(execution.resolvedCheckpointRoot(), RECORD)
         files = place.getFileSystem(self.session._jsparkSession.sessionState().newHadoopConf())
         old = _read(jvm, files, place)
+        adopted = found[0].adopted(old)
+        set_for_query(execution, adopted or max(each.shards for each in found), self.session)
+        if adopted is not None:
+            told = "the checkpoint has %s shards, and the stream goes on with these (%s would be chosen for a new one)"
+            _log.info(told, adopted, found[0].shards)
+            execution.sparkSessionForStream().conf().set(ADOPTED, str(adopted))
         try:
-            new = found[0].record(old)
+            new = found[0].record(old, adopted)
         except CepheidError as error:
             _fail(jvm, execution, error)
             return
@@ -121,22 +150,68 @@ class Starts(StreamingQueryListener):
     def onQueryTerminated(self, event: Any) -> None:
         """Nothing to do."""
 
+    class Java:
+        """What Py4J asks a class that Java calls."""
+
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
 
 def set_for_query(execution: Any, shards: int, session: Session) -> None:
     """Sets what one query needs in its own copy of the session's settings."""
     own = execution.sparkSessionForStream()
     conf, chosen = own.conf(), own.sessionState().conf()
     asked = int(conf.get(PARTITIONS)) if chosen.contains(PARTITIONS) else session.sparkContext.defaultParallelism
-    wanted: Mapping[str, str] = {
+    wanted = {
         PARTITIONS: str(max(1, min(shards, asked))),
         PROVIDER: conf.get(PROVIDER) if "RocksDB" in (conf.get(PROVIDER, "") or "") else SETTINGS[PROVIDER],
         CHANGELOG: conf.get(CHANGELOG, "true"),
     }
+    files = None if chosen.contains(FILES) else renaming_files(session, str(execution.resolvedCheckpointRoot()))
+    if files is not None:
+        wanted[FILES] = files
     for name, value in wanted.items():
         # Asked for what is not set, Spark wants a default of the setting's own kind.
         if not chosen.contains(name) or conf.get(name) != value:
             _log.info("for this stream alone %s is %s", name, value)
             conf.set(name, value)
+    if files is not None:
+        write_logs_by(session, execution, files)
+
+
+def renaming_files(session: Session, checkpoint: str) -> str | None:
+    """The class that writes a checkpoint on this machine's disk with the fewest processes; None for any other place.
+
+    Spark's first choice looks for symbolic links before it renames a file, and Hadoop, without its native library,
+    starts `readlink` eight times for that and `chmod` twice: ten processes for each file, of which a micro-batch
+    writes two and another for each partition of the state. The second choice, which Spark takes where the first cannot
+    be had, writes a file beside and renames it, too.
+    """
+    if not checkpoint.startswith("file:"):
+        return None
+    for place in (f"{_STREAMING}.checkpointing", _STREAMING):  # since Spark 4.1, and before
+        try:
+            session._jvm.java.lang.Class.forName(f"{place}.{_RENAMING}")
+        except Exception:
+            continue
+        return f"{place}.{_RENAMING}"
+    return None
+
+
+def write_logs_by(session: Session, execution: Any, files: str) -> None:
+    """Has the two logs of a stream written by a class: some versions of Spark open them before a start is told."""
+    place = files.rpartition(".")[0]
+    try:
+        known = session._jvm.java.lang.Class.forName(f"{place}.HDFSMetadataLog").getDeclaredField("fileManager")
+        known.setAccessible(True)
+        package = session._jvm
+        for name in place.split("."):
+            package = getattr(package, name)
+        conf = execution.sparkSessionForStream().sessionState().newHadoopConf()
+        for log in (execution.offsetLog(), execution.commitLog()):
+            if known.get(log).getClass().getName() != files:
+                known.set(log, getattr(package, _RENAMING)(log.metadataPath(), conf))
+    except Exception as error:
+        _log.debug("the logs of this stream are written as Spark does by default: %s", error)
 
 
 def _read(jvm: Any, files: Any, place: Any) -> str | None:

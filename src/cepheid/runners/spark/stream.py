@@ -27,16 +27,15 @@ from cepheid.runners.spark.pack import (
     BOOKS,
     COUNTS,
     LATE_EVENT,
-    OF_QUERIES,
-    OUTCOME,
+    OWN,
     PACKED,
     SHARD,
-    TOTAL,
+    outcome_columns,
     packer,
     unpacker,
 )
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
-from cepheid.runners.spark.shards import shards_for
+from cepheid.runners.spark.shards import OPEN, shards_for
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
@@ -61,6 +60,7 @@ def match_stream(
     from cepheid.runners.spark.started import Announced, announce
 
     chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
+    adopts = chosen.shards is None and chosen.state is None
     chosen = replace(chosen, shards=shards_for(df.sparkSession, chosen.shards))
     reading = reading or Options()
     events = arrow_schema(df.drop(BAD))
@@ -88,12 +88,15 @@ def match_stream(
         fingerprint([*group, *(each.step.shipments[0] for each in own)], group[0].plan.exchange.shards or 1, more)
         for group, own in zip(groups, levels, strict=True)
     ]
+    # Totals of one shard are not parts that meet those of others.
+    alone = [group for group, each in zip(groups, prints, strict=True) if each.keys and each.shards == 1]
+    adopts = adopts and not any(totals_in(group) for group in alone)
     outcomes = [
-        _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own)))
+        _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own), adopts and bool(each.keys)))
         for group, own, each in zip(groups, levels, prints, strict=True)
     ]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
-    outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints)))
+    outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints), adopts))
     return _results(outcome, shipments, result, chosen.metrics)
 
 
@@ -106,6 +109,12 @@ class Running:
     early: int | None
     fingerprint: Fingerprint
     levels: tuple[Level, ...] = ()
+    adopts: bool = False  # does the checkpoint decide how many shards there are?
+
+
+def totals_in(group: Sequence[Shipment]) -> bool:
+    """Does any of the queries add up its matches?"""
+    return any(shipment.plan.bound.summary is not None for shipment in group)
 
 
 def levels_of(
@@ -185,7 +194,7 @@ def delay_of(df: DataFrame, name: str, options: StreamOptions) -> Any:
 
 
 def packed_events(
-    df: DataFrame, plans: Sequence[Plan], options: StreamOptions, dedupe: Sequence[str] = ()
+    df: DataFrame, plans: Sequence[Plan], options: StreamOptions, dedupe: Sequence[str] = (), adopts: bool = False
 ) -> DataFrame:
     """The events of each task packed by shard; all plans are spread alike."""
     from pyspark.sql import functions as F
@@ -194,7 +203,10 @@ def packed_events(
     schema = plans[0].bound.schema
     keys, shards = plans[0].exchange.keys, plans[0].exchange.shards or 1
     columns = [F.col(pushdown.quoted(name)) for name in keys]
-    shard = F.pmod(F.xxhash64(*columns), F.lit(shards)).cast("int") if keys else F.lit(0)
+    shard = F.lit(0)
+    if keys:
+        hashed = F.xxhash64(*columns)
+        shard = F.pmod(hashed, F.lit(OPEN)) if adopts else F.pmod(hashed, F.lit(shards)).cast("int")
     tests = [pushdown.needed_events(plan, types) for plan in plans]
     known = [test for test in tests if test is not None]
     if len(known) == len(tests):
@@ -211,7 +223,10 @@ def packed_events(
     chosen = df.select(*[pushdown.quoted(name) for name in [*names, *bad]], shard.alias(SHARD))
     if options.heartbeat:
         chosen = _with_heartbeat(chosen, schema)
-    return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards), PACKED)
+    if options.shards == 1:
+        # One task from source to sink: what lies in one partition need not be shuffled into one.
+        chosen = chosen.coalesce(1)
+    return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards, adopts), PACKED)
 
 
 def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
@@ -241,7 +256,7 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     plans = [shipment.plan for shipment in group]
     schema = plans[0].bound.schema
     dedupe = running.reading.dedupe
-    packed = packed_events(df, plans, options, dedupe)
+    packed = packed_events(df, plans, options, dedupe, running.adopts)
     idle = None
     if options.idle is not None:
         if schema.time_unit is None:
@@ -257,33 +272,34 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     budget = Budget(bytes_here, options.max_key_events, options.when_full, options.batch_seconds())
     step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
     aside = str(running.reading.aside) if running.reading.aside is not None else None
-    shard = Shard(step, running.fingerprint, Telling(options.late_events, idle, aside), running.levels)
+    named = shipments[0].name is not None
+    telling = Telling(options.late_events, idle, aside, named, running.adopts)
+    shard = Shard(step, running.fingerprint, telling, running.levels)
     mode = "None" if idle is None else "ProcessingTime"
     first = None
     if options.state is not None:
         from cepheid.runners.spark.moving import first_state
 
         first = first_state(df, options.state, plans[0].exchange.keys, narrow, running.fingerprint).groupBy("shard")
-    return packed.groupBy("shard").transformWithStateInPandas(shard, OUTCOME, "Append", mode, first)
+    return packed.groupBy("shard").transformWithStateInPandas(shard, outcome_columns(named), "Append", mode, first)
 
 
 def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:
     """The rows of the result; the numbers go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
-    total = F.col("query") == TOTAL
-    # What is told of queries, too, is summed where it is told of all; the rest is 0 elsewhere. (Spark plans this anew
-    # in every micro-batch.)
-    sums = (*COUNTS, "retained", "state_bytes", "lost")
-    numbers = [F.sum(F.when(total, F.col(name)) if name in OF_QUERIES else F.col(name)).alias(name) for name in sums]
-    numbers += [F.max(F.when(total, F.col(name))).alias(name) for name in ("newest", "watermark")]
+    numbers = [F.sum(name).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
+    numbers += [F.max(name).alias(name) for name in ("newest", "watermark")]
     for number, shipment in enumerate(shipments):
         if shipment.name is not None:
             own = F.col("query") == number
-            numbers += [F.sum(F.when(own, F.col(name))).alias(f"{name}[{shipment.name}]") for name in OF_QUERIES]
+            numbers += [
+                F.sum(F.when(own, F.col(column)).otherwise(0)).alias(f"{name}[{shipment.name}]")
+                for name, column in OWN.items()
+            ]
             # The books of each query balance, too: what is left of the records that were read concerns others.
-            taken = reduce(lambda left, right: left + right, [F.col(name) for name in BOOKS])
-            rest = F.when(total, F.col("read") - F.col("malformed")).when(own, -taken)
+            taken = reduce(lambda left, right: left + right, [F.col(OWN[name]) for name in BOOKS])
+            rest = F.col("read") - F.col("malformed") - F.when(own, taken).otherwise(0)
             numbers.append(F.sum(rest).alias(f"irrelevant[{shipment.name}]"))
     observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
     parted = [number for number, shipment in enumerate(shipments) if not whole_here(shipment.plan)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -11,6 +13,7 @@ from cepheid.errors import DataError
 from cepheid.runners.stream.identity import VERSION, Fingerprint, Known
 
 _EARLIEST = 2  # version of the format that can be read
+_WITH_CHUNKS = 5  # the version of a clock that holds small chunks itself
 _LEVELS_CHANGE = 4  # from this version on queries that read others know where their state lies, and may change
 
 
@@ -48,10 +51,13 @@ class Clock:
     gone: tuple[int, ...] = ()  # the places of queries that are no longer there; not stored
     begun: frozenset[str] = frozenset()  # the names of queries that begin with this step; not stored
 
-    def text(self, fingerprint: Fingerprint, token: str | None = None) -> str:
-        """As it is stored; a token says which of several states alike it belongs to."""
-        signed = {"token": token} if token is not None else {}
-        return json.dumps({"version": VERSION, **signed, **fingerprint.spread(), **self.told()})
+    def text(self, fingerprint: Fingerprint, token: str | None = None, small: Mapping[int, bytes] | None = None) -> str:
+        """As it is stored, with small chunks in it; a token says which of several states alike it belongs to."""
+        more: dict[str, Any] = {"token": token} if token is not None else {}
+        if small:
+            more["small"] = {number: base64.b64encode(chunk).decode() for number, chunk in small.items()}
+        version = _WITH_CHUNKS if small else VERSION
+        return json.dumps({"version": version, **more, **fingerprint.spread(), **self.told()})
 
     def told(self) -> dict[str, Any]:
         """What is stored, as JSON has it. (`asdict` copies deeply, which takes milliseconds with many queries.)"""
@@ -67,11 +73,12 @@ class Clock:
         if text is None:
             return cls(queries=fingerprint.begun())
         told = _parsed(text)
-        version, _ = told.pop("version", None), told.pop("token", None)
-        if not isinstance(version, int) or isinstance(version, bool) or version < _EARLIEST or version > VERSION:
-            newer = isinstance(version, int) and version > VERSION
+        version, _, _ = told.pop("version", None), told.pop("token", None), told.pop("small", None)
+        latest = max(VERSION, _WITH_CHUNKS)
+        if not isinstance(version, int) or isinstance(version, bool) or version < _EARLIEST or version > latest:
+            newer = isinstance(version, int) and version > latest
             raise DataError(
-                f"the checkpoint holds state of format {version!r}, and this version reads {_EARLIEST} to {VERSION}",
+                f"the checkpoint holds state of format {version!r}, and this version reads {_EARLIEST} to {latest}",
                 hint="run the newer version of Cepheid that wrote it" if newer else "start a new checkpoint",
             )
         if version == _EARLIEST:
@@ -118,14 +125,19 @@ class Clock:
         return clock
 
 
-def token_of(text: str | None) -> str | None:
-    """The token that a stored clock is signed with, if it is.
+def signed(text: str | None) -> tuple[str | None, dict[int, bytes]]:
+    """The token that a stored clock is signed with, if it is, and the chunks that lie in it.
 
-    >>> token_of('{"version": 4, "token": "a1"}'), token_of('{"version": 3}'), token_of(None)
-    ('a1', None, None)
+    >>> signed('{"version": 5, "token": "a1", "small": {"0": "aGVsbG8="}}'), signed(None)
+    (('a1', {0: b'hello'}), (None, {}))
     """
-    token = _parsed(text).get("token") if text is not None else None
-    return token if isinstance(token, str) else None
+    told = _parsed(text) if text is not None else {}
+    token, small = told.get("token"), told.get("small", {})
+    try:
+        chunks = {int(number): base64.b64decode(chunk, validate=True) for number, chunk in small.items()}
+    except (AttributeError, TypeError, ValueError, binascii.Error):
+        raise _damaged() from None
+    return token if isinstance(token, str) else None, chunks
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import json
 import logging
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -114,8 +114,27 @@ def fingerprint(shipments: Iterable[Shipment], shards: int, more: Mapping[str, A
     return Fingerprint(shards, keys, queries, earlier_fingerprints(shipped, shards))
 
 
-def new_record(prints: Sequence[Fingerprint], old: str | None) -> str:
-    """The record of a checkpoint: what its states belong to. An error if they cannot go on with these queries."""
+def recorded_shards(record: str | None) -> int | None:
+    """The number of shards of the states that are parted by a key, as the record of a checkpoint has it.
+
+    >>> recorded_shards('{"states": [{"shards": 1, "keys": []}, {"shards": 16, "keys": ["id"]}]}')
+    16
+    """
+    try:
+        told = [each["shards"] for each in json.loads(record or "{}")["states"] if each["keys"]]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    known = [each for each in told if isinstance(each, int) and each > 0]
+    return max(known, default=None)
+
+
+def new_record(prints: Sequence[Fingerprint], old: str | None, adopted: int | None = None) -> str:
+    """The record of a checkpoint: what its states belong to. An error if they cannot go on with these queries.
+
+    States that are parted by a key have the number of shards that was adopted from the checkpoint, if one was.
+    """
+    if adopted is not None:
+        prints = [replace(each, shards=adopted) if each.keys else each for each in prints]
     written = [
         {**each.spread(), "queries": {name: dict(known) for name, known in each.queries.items()}} for each in prints
     ]

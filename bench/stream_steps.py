@@ -1,0 +1,151 @@
+"""Streaming steps without Spark: what further queries cost, and memory over many micro-batches."""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.runners.stream.changing import Asked, Serving
+from cepheid.runners.stream.clock import Clock
+from cepheid.runners.stream.state import Step
+
+COLUMNS = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("id", pa.int64()), ("x", pa.int64())])
+WINDOW = 2_000
+PAIR = "PATTERN SEQ({} a, {} b) WHERE [id] AND a.x > b.x + {} WITHIN {}"
+
+
+@dataclass
+class InMemory:
+    """A store in dictionaries."""
+
+    chunks: dict[int, bytes] = field(default_factory=dict)
+    codes: dict[int, bytes] = field(default_factory=dict)
+    ends: dict[int, bytes] = field(default_factory=dict)
+
+    def read(self, number: int) -> bytes:
+        return self.chunks[number]
+
+    def write(self, number: int, chunk: bytes) -> None:
+        self.chunks[number] = chunk
+
+    def remove(self, number: int) -> None:
+        del self.chunks[number]
+
+    def keys(self, number: int) -> bytes:
+        return self.codes[number]
+
+    def write_keys(self, number: int, keys: bytes) -> None:
+        self.codes[number] = keys
+
+    def remove_keys(self, number: int) -> None:
+        del self.codes[number]
+
+    def ended(self, query: int) -> bytes | None:
+        return self.ends.get(query)
+
+    def end(self, query: int, ended: bytes) -> None:
+        self.ends[query] = ended
+
+    def forget(self, query: int) -> None:
+        self.ends.pop(query, None)
+
+
+def arriving(rng: np.random.Generator, start: int, count: int, spacing: int = 1) -> pa.Table:
+    """Some events, so many steps of time apart."""
+    kinds = rng.choice(["A", "B", "C", "D"], count)
+    columns = [
+        spacing * np.arange(start, start + count),
+        kinds,
+        rng.integers(0, 50, count),
+        rng.integers(0, 100, count),
+    ]
+    return pa.table(columns, schema=COLUMNS)
+
+
+def served(count: int, last: str = "B", window: int = WINDOW) -> tuple[Step, Any]:
+    """A step that serves so many queries over the same two types, each with a condition of its own."""
+    serving = Serving(COLUMNS, {"time": "ts", "type": "type"}, ("id",), 1, Step((), (), 0, schema=COLUMNS))
+    asked = {f"q{number}": Asked(PAIR.format("A", last, 95 - number % 5, window)) for number in range(count)}
+    return serving.ready(asked)
+
+
+def run_queries(batches: int, events: int) -> None:
+    """The processor time of a micro-batch by the number of queries: of those that find something, and of others."""
+    print(f"{batches} micro-batches of {events} events, window {WINDOW}, seed 16; processor time")
+    for last, told in (("B", "that find matches"), ("Z", "that wait for an event that does not come")):
+        base = None
+        for count in (1, 10, 100, 300):
+            middle, found = stepped(*served(count, last), batches, events)
+            base = base or middle
+            more = (middle - base) / max(1, count - 1)
+            print(f"{count:4} queries {told}: {middle:8.1f} ms, {more:6.2f} ms per further query, {found:,} matches")
+
+
+def stepped(step: Step, fingerprint: Any, batches: int, events: int) -> tuple[float, int]:
+    """The median of the milliseconds of processor time of a micro-batch, and all matches."""
+    rng, clock, store, times, found = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory(), [], 0
+    for number in range(batches):
+        table = arriving(rng, number * events, events)
+        begin = time.process_time()
+        outcome = step.run(Clock.read(clock.text(fingerprint), fingerprint), store, [table], (number + 1) * events)
+        times.append(time.process_time() - begin)
+        clock, found = outcome.clock, found + outcome.matches
+    return float(np.median(times[batches // 4 :])) * 1000, found
+
+
+def run_soak(batches: int, events: int, minutes: float, spacing: int) -> None:
+    """Memory over micro-batches: its slope, with the error of that; and what windows of other lengths keep.
+
+    One step of time is a millisecond. With a larger spacing an hour passes in fewer micro-batches; the window is longer
+    by the same factor, so that it holds as many events.
+    """
+    seen = soaked(batches, events, minutes, spacing, WINDOW * spacing)
+    batches = seen[-1][0] + 1
+    x, memory, retained, state = (np.array(column, float) for column in zip(*seen[len(seen) // 4 :], strict=True))
+    passed, windows = batches * events * spacing / 60_000, batches * events / WINDOW
+    print(f"{batches:,} micro-batches of {events} events: {passed:.0f} minutes, {windows:,.0f} windows passed, seed 16")
+    for name, values in (("memory, bytes", memory), ("retained events", retained), ("state, bytes", state)):
+        slope, error = slope_of(x, values)
+        print(f"{name:16} mean {values.mean():14,.0f}, slope {slope:9.2f} ± {error:.2f} per micro-batch")
+    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
+    for factor in (1, 2, 4):
+        shorter = soaked(4 * factor * WINDOW // events, events, minutes, spacing, factor * WINDOW * spacing)
+        kept = np.array([each[2:] for each in shorter[len(shorter) // 2 :]], float).mean(axis=0)
+        per = kept / (factor * WINDOW)
+        told = f"keeps {kept[0]:8,.0f}: {per[0]:.2f} of them, {per[1]:.1f} bytes for each in the window"
+        print(f"a window of {factor * WINDOW:6,} events {told}")
+
+
+def soaked(batches: int, events: int, minutes: float, spacing: int, window: int) -> list[tuple[int, int, int, int]]:
+    """Now and then the number of the micro-batch, the memory, the retained events and their bytes."""
+    begun, seen = time.monotonic(), []
+    step, fingerprint = served(5, window=window)
+    rng, clock, store = np.random.default_rng(16), Clock.read(None, fingerprint), InMemory()
+    for number in range(batches):
+        table = arriving(rng, number * events, events, spacing)
+        newest = spacing * (number + 1) * events
+        outcome = step.run(Clock.read(clock.text(fingerprint), fingerprint), store, [table], newest)
+        clock = outcome.clock
+        if number % 20 == 0 or number == batches - 1:
+            seen.append((number, resident_bytes(), outcome.retained, outcome.state_bytes))
+        if time.monotonic() - begun > 60 * minutes:
+            break
+    return seen
+
+
+def resident_bytes(process: int | str = "self") -> int:
+    """The memory of a process."""
+    with open(f"/proc/{process}/statm") as told:
+        return int(told.read().split()[1]) * resource.getpagesize()
+
+
+def slope_of(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """The slope of a line through points, and its standard error."""
+    slope, cut = np.polyfit(x, y, 1)
+    left = y - (slope * x + cut)
+    return float(slope), float(np.sqrt((left**2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum()))
