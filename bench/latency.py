@@ -32,10 +32,18 @@ import numpy as np
 
 TEXT = "PATTERN SEQ(A a, A b) WHERE [id] WITHIN 1500 milliseconds RETURN b.ts AS at"
 STEP = 0.005  # seconds between two looks at what is due
+MANY, FEW, SLOW = 1_000, 100, 25  # of more than so many events/s, only so many come in so many first seconds
 FILTER, MATCH = "filter", "match"
 CODEGEN = "spark.sql.codegen.wholeStage"
 PYTHON = "time to run Python workers"
 _SCHEMA = ["timestamp_micros(cast(split(value, ',')[0] as bigint)) AS ts", "'A' AS type"]
+
+
+def due_after(seconds: float, rate: int) -> float:
+    """How many events are due after some seconds: few while a stream starts, or it would begin with a mountain."""
+    if rate <= MANY:
+        return seconds * rate
+    return min(seconds, SLOW) * FEW + max(0, seconds - SLOW) * rate
 
 
 def send(connection: socket.socket, rate: int) -> None:
@@ -43,13 +51,13 @@ def send(connection: socket.socket, rate: int) -> None:
     sent, begun = 0, time.time()
     try:
         while True:
-            due = int((time.time() - begun) * rate) + 1
+            due = int(due_after(time.time() - begun, rate)) + 1
             if due > sent:
                 now = time.time_ns() // 1000
                 lines = (f"{now + number},{sent + number}\n" for number in range(due - sent))
                 connection.sendall("".join(lines).encode())
                 sent = due
-            time.sleep(max(STEP, begun + sent / rate - time.time()))
+            time.sleep(max(STEP, begun + sent / rate - time.time()) if rate <= MANY else STEP)
     except OSError:
         return
 
@@ -107,9 +115,9 @@ class Measured:
         return float(np.median([each["durationMs"].get(name, 0) for each in self.progress] or [np.nan]))
 
 
-def measure(result: Any, seconds: float, warm: int, sink: str = "foreach") -> Measured:
+def measure(result: Any, seconds: float, warm: int, sink: str = "foreach", rate: int = 0) -> Measured:
     """Runs a stream for some time after some micro-batches in which it warms up."""
-    measured = Measured()
+    measured, ready = Measured(), time.monotonic() + (SLOW + 8 if rate > MANY else 0)
 
     def write(batch: Any, _: int) -> None:
         found = batch.toArrow()
@@ -125,7 +133,7 @@ def measure(result: Any, seconds: float, warm: int, sink: str = "foreach") -> Me
                 raise query.exception()
             return int((query.lastProgress or {"batchId": -1})["batchId"])
 
-        while last() < warm:
+        while last() < warm or time.monotonic() < ready:
             time.sleep(0.2)
         measured.waits.clear()
         before, begun = processor_seconds(), last()
@@ -153,7 +161,10 @@ def run_rates(rates: list[int], seconds: float, names: Sequence[str] = (FILTER, 
         with source(session, rate) as events:
             floor = np.nan
             for name in names:
-                found = measure(result_of(name, events), max(seconds, 25 if rate < 10 else 0), 4 if rate < 10 else 12)
+                seldom = rate < 10
+                found = measure(
+                    result_of(name, events), max(seconds, 25 if seldom else 0), 4 if seldom else 12, rate=rate
+                )
                 whole = found.phase("triggerExecution")
                 floor = whole if name == FILTER else floor
                 waits = " | ".join(f"{each:,.0f}" for each in found.percentiles())
