@@ -142,12 +142,10 @@ def test_experiments_have_names_and_cases_of_their_own() -> None:
         assert len(set(keys)) == len(keys)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["sase-basic", pytest.param("sase+-6", marks=pytest.mark.slow), pytest.param("ayac-form", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["sase-basic", "sase+-6", "ayac-form"])
 def test_a_smoke_run_of_each_kind(name: str, folders: Path) -> None:
-    """What continuous integration runs of the benchmarks; `make bench-smoke` and `test-all` run all of them."""
+    """One of each kind; `make bench-smoke` runs all of them."""
     found = run_experiment(all_experiments()[name], "smoke", 1.0)
     assert found.rows
     assert report.judged(all_experiments()[name], found).number

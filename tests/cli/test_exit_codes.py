@@ -123,10 +123,9 @@ def test_every_command_shows_an_example() -> None:
     for command in app.registered_commands:
         assert command.callback is not None
         assert "Example" in (command.callback.__doc__ or ""), command.name
-    for name in ("run", "simulate", "check"):
-        helped = _process(name, "--help")
-        assert helped.returncode == 0
-        assert f"cepheid {name}" in helped.stdout
+    helped = _process("run", "--help")
+    assert helped.returncode == 0
+    assert "cepheid run" in helped.stdout
 
 
 def test_a_deadline_stops_a_command(cepheid_command: Cepheid, tmp_path: Path) -> None:

@@ -59,7 +59,12 @@ def test_in_python(name: str) -> None:
     assert told_in_python(name) == expected()[name]
 
 
-@pytest.mark.parametrize("arguments", commands.CASES, ids=map(command, commands.CASES))
+# What starts Spark takes as long as all others together.
+SLOW = {"--stream": [pytest.mark.slow]}
+CASES = [pytest.param(case, id=command(case), marks=SLOW.get(case[-1], [])) for case in commands.CASES]
+
+
+@pytest.mark.parametrize("arguments", CASES)
 def test_on_the_command_line(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     assert told_on_the_command_line(arguments, tmp_path) == expected()[command(arguments)]

@@ -24,7 +24,8 @@ def assert_same_model(found, expected):
         assert found.gaps[name].cdf(times) == pytest.approx(gap.cdf(times), abs=1e-5)
 
 
-@pytest.mark.parametrize("timestamps", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("timestamps", [False, True])
 def test_a_store(spark, timestamps):
     to_exit = Gap("gamma", 2400.0, 2.0)
     history = retail_visits(8_000, loss=0.1, exit_clock="shelf", to_exit=to_exit, timestamps=timestamps, seed=1).events

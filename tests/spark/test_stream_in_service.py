@@ -42,6 +42,7 @@ def test_a_stream_sets_for_itself_what_it_needs(spark, tmp_path, partitions):
     assert rows(spark.read.parquet(str(tmp_path / "out")).toArrow()) == rows(cepheid.match(table, QUERY))
 
 
+@pytest.mark.slow
 def test_the_books_balance_and_bad_records_are_set_aside(spark, tmp_path):
     begin = datetime(2024, 1, 1, tzinfo=UTC)
     kinds = ["A", "B", "Z", "A", "B", "A", None, "B", "A", "B"]
