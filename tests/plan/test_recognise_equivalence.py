@@ -52,6 +52,7 @@ def agree(text: str, table: pa.Table, options: PlanOptions) -> bool:
     return bool(made.partition)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(PATTERNS), st.lists(st.sampled_from(FORMS), min_size=1, max_size=4), EVENTS, st.booleans())
 def test_where_events_may_be_missing(pattern: str, forms: list[str], table: pa.Table, missing_last: bool):
     assume("!" not in pattern or not missing_last)

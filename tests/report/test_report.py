@@ -97,6 +97,7 @@ def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert exit_code([*arguments, "--truth", "x"]) == 1
 
 
+@pytest.mark.slow
 def test_the_page_says_whether_the_model_fits() -> None:
     fits = Comparison("share seen", "v1", 0.6, 0.61, 900, 0.01, 0.5)
     off = Comparison("share seen", "v2", 0.8, 0.3, 900, 0.5, 1e-9)

@@ -228,6 +228,7 @@ def test_errors_in_the_data_reach_the_driver(spark):
         cepheid.match(df, "PATTERN SEQ(ANY(A, B, C) a) WITHIN 10").count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["WHERE [id]", ""])
 def test_totals_of_workers_add_up(spark, where):
     events = pa.table(

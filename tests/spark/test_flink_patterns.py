@@ -22,6 +22,7 @@ def rows(found: Any) -> list[str]:
     return sorted(str(row.asDict(recursive=True)) for row in found.collect())
 
 
+@pytest.mark.slow
 def test_a_table(spark: Any) -> None:
     df = spark.sql(MADE.format(0, 90))
     expected = cepheid.match(df.toPandas(), PATTERN, partition_by="k", partial=True)

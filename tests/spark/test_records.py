@@ -10,6 +10,7 @@ ROWS = list(zip(TIMES, ["A", "C", "A", "A", "C"], [1, 1, 1, 1, None], ["1,5", "2
 COLUMNS = "ts string, type string, id long, price string"
 
 
+@pytest.mark.slow
 def test_policies(spark, tmp_path):
     df = spark.createDataFrame(ROWS, COLUMNS)
     with pytest.raises(Exception, match="garbage"):

@@ -23,6 +23,7 @@ def events(spark):
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["match_events", pytest.param("row_events", marks=pytest.mark.slow)])
 def test_partitions_that_the_statement_makes(spark, events, name):
     found = spark.sql(
@@ -128,6 +129,7 @@ def test_totals_of_a_table(spark, events, name, clauses):
     assert rows(found) == rows(cepheid.match(events, text))
 
 
+@pytest.mark.slow
 def test_totals_of_each_partition_that_the_statement_makes(spark, events):
     text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 12 SUMMARISE count(*) AS n"
     found = spark.sql(f"SELECT n FROM match_events(TABLE(events) PARTITION BY id ORDER BY (ts), '{text}')")
