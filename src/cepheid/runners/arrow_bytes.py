@@ -1,12 +1,15 @@
-"""Tables as Arrow IPC bytes: how events travel to shards and lie in their state."""
+"""Tables as Arrow IPC bytes: how events travel to shards and lie in their state. Instants are in UTC there."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
+from cepheid.runners.zone_labels import labelled_table
+
 
 def encoded(table: pa.Table) -> bytes:
     """A table as Arrow IPC bytes."""
+    table = labelled_table(table)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -15,8 +18,8 @@ def encoded(table: pa.Table) -> bytes:
 
 
 def decoded(packed: bytes) -> pa.Table:
-    """The table behind Arrow IPC bytes."""
-    return pa.ipc.open_stream(packed).read_all()
+    """The table behind Arrow IPC bytes; those of earlier versions may carry the zone of a session."""
+    return labelled_table(pa.ipc.open_stream(packed).read_all())
 
 
 def decoded_from_anyone(packed: bytes) -> pa.Table:

@@ -42,6 +42,7 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import ALONE, Known
 from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
+from cepheid.runners.zone_labels import labelled
 
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
@@ -335,11 +336,13 @@ class Step:
             return table
         for column in table.schema:
             place = self.schema.get_field_index(column.name)
-            if place >= 0 and self.schema.field(place).type != column.type:
+            if place >= 0 and labelled(self.schema.field(place).type) != labelled(column.type):
                 told = f"the checkpoint holds events whose '{column.name}' is {column.type}"
                 raise DataError(f"{told}, and it is {self.schema.field(place).type} now", hint="cast it as it was")
         columns = [
-            table.column(column.name) if column.name in table.column_names else pa.nulls(table.num_rows, column.type)
+            table.column(column.name).cast(column.type)  # of instants, the zone may be another
+            if column.name in table.column_names
+            else pa.nulls(table.num_rows, column.type)
             for column in self.schema
         ]
         return pa.table(columns, schema=self.schema)

@@ -16,6 +16,7 @@ from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.spark.shipment import Shipment, as_batches
 from cepheid.runners.stream.carried import Carried
 from cepheid.runners.total_parts import added_up, closed_by, finished, parts_schema
+from cepheid.runners.zone_labels import labelled_table
 
 
 def carry(store: Carried, place: int, plan: Plan, fresh: pa.Table) -> None:
@@ -23,7 +24,7 @@ def carry(store: Carried, place: int, plan: Plan, fresh: pa.Table) -> None:
     summary = plan.bound.summary
     assert summary is not None
     held = store.ended(slot(place))
-    tables = [fresh] if held is None else [decoded(held), fresh]
+    tables = [fresh] if held is None else [decoded(held), labelled_table(fresh)]
     store.end(slot(place), encoded(added_up(tables, summary).combine_chunks()))
 
 
