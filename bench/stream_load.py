@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 import cepheid
 from bench.stream_steps import InMemory
+from cepheid.metrics import observed
 from cepheid.runners.stream.changing import Asked, Serving
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
@@ -206,7 +207,7 @@ def books_of(progress: Sequence[dict]) -> Books:
     """The books as the metrics of a stream tell them, without the last event, which only ends the time of others."""
     books = Books()
     for each in progress:
-        told = each["observedMetrics"].get("cepheid")
+        told = next(iter(observed(each).values()), None)
         if told is None or told["read"] is None:
             continue
         names = ("read", "irrelevant", "malformed", "used", "late", "duplicates", "shed", "matches")

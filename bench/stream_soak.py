@@ -97,7 +97,9 @@ def memory_of_all(session: Any) -> tuple[int, int, int, int]:
 
 def state_of(told: Any) -> tuple[int, int]:
     """The retained events and their bytes, as the stream tells them."""
-    numbers = told["observedMetrics"]["cepheid"]
+    from cepheid.metrics import observed
+
+    (numbers,) = observed(told).values()
     return int(numbers["retained"] or 0), int(numbers["state_bytes"] or 0)
 
 

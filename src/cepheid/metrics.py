@@ -49,6 +49,21 @@ HELP = {
 }
 
 
+def observed(progress: Any) -> dict[str, dict[str, Any]]:
+    """The numbers of each match in a streaming query, by the names of their metrics, from what Spark says of a batch.
+
+    `progress` is a `StreamingQueryProgress`, as a listener or `query.lastProgress` gives it, or the same as a mapping.
+    Names are those that were passed as `metrics=`, or `cepheid`, `cepheid_2`, ... in the order of the calls.
+
+    >>> told = {"matches": 2, "state_bytes": 10, "read": 5}
+    >>> observed({"observedMetrics": {"cepheid": told, "others": {"rows": 1}}})
+    {'cepheid': {'matches': 2, 'state_bytes': 10, 'read': 5}}
+    """
+    told = progress["observedMetrics"] if isinstance(progress, Mapping) else progress.observedMetrics
+    found = {name: each if isinstance(each, Mapping) else each.asDict() for name, each in (told or {}).items()}
+    return {name: dict(each) for name, each in found.items() if {"state_bytes", "matches"} <= each.keys()}
+
+
 @dataclass
 class Numbers:
     """What streams have told so far, by metric and labels."""
@@ -59,32 +74,35 @@ class Numbers:
     def take(self, progress: Mapping[str, Any]) -> None:
         """Adds what Spark says about one micro-batch."""
         stream = {"stream": str(progress.get("name") or progress.get("id"))}
-        told: dict[str, Any] = {}
-        for observed in (progress.get("observedMetrics") or {}).values():
-            if "state_bytes" in observed and "matches" in observed:
-                told = dict(observed)
-        if not told:
+        matches = observed({"observedMetrics": progress.get("observedMetrics")})
+        if not matches:
             return
         seconds = float((progress.get("durationMs") or {}).get("triggerExecution") or 0) / 1000
         with self.lock:
             self._add("cepheid_batches_total", stream, 1)
             self._add("cepheid_batch_seconds_total", stream, seconds)
             self._set("cepheid_batch_seconds", stream, seconds)
-            self._add("cepheid_read_total", stream, told.get("read"))
-            for outcome in OUTCOMES:
-                self._add("cepheid_events_total", {**stream, "outcome": outcome}, told.get(outcome))
-            self._add("cepheid_lost_matches_estimate_total", stream, told.get("lost"))
-            for name, value in told.items():
-                if found := _OF_QUERY.fullmatch(name):
-                    self._add(_BY_QUERY[found[1]], {**stream, "query": found[2]}, value)
-                elif name.startswith(_REASON):
-                    self._add("cepheid_shed_total", {**stream, "reason": name.removeprefix(_REASON)}, value)
-            if not any(_OF_QUERY.fullmatch(name) for name in told):
-                self._add("cepheid_matches_total", {**stream, "query": ""}, told.get("matches"))
-            self._set("cepheid_state_bytes", stream, told.get("state_bytes"))
-            self._set("cepheid_retained_events", stream, told.get("retained"))
-            if told.get("newest") is not None and told.get("watermark") is not None:
-                self._set("cepheid_watermark_lag", stream, told["newest"] - told["watermark"])
+            for name, told in matches.items():
+                # A union or a chain holds several, which are told apart by the names of their metrics.
+                self._take(told, stream if len(matches) == 1 else {**stream, "match": name})
+
+    def _take(self, told: Mapping[str, Any], stream: Mapping[str, str]) -> None:
+        """Adds what one match of a streaming query told."""
+        self._add("cepheid_read_total", stream, told.get("read"))
+        for outcome in OUTCOMES:
+            self._add("cepheid_events_total", {**stream, "outcome": outcome}, told.get(outcome))
+        self._add("cepheid_lost_matches_estimate_total", stream, told.get("lost"))
+        for name, value in told.items():
+            if found := _OF_QUERY.fullmatch(name):
+                self._add(_BY_QUERY[found[1]], {**stream, "query": found[2]}, value)
+            elif name.startswith(_REASON):
+                self._add("cepheid_shed_total", {**stream, "reason": name.removeprefix(_REASON)}, value)
+        if not any(_OF_QUERY.fullmatch(name) for name in told):
+            self._add("cepheid_matches_total", {**stream, "query": ""}, told.get("matches"))
+        self._set("cepheid_state_bytes", stream, told.get("state_bytes"))
+        self._set("cepheid_retained_events", stream, told.get("retained"))
+        if told.get("newest") is not None and told.get("watermark") is not None:
+            self._set("cepheid_watermark_lag", stream, told["newest"] - told["watermark"])
 
     def _add(self, metric: str, labels: Mapping[str, str], value: Any) -> None:
         kept = self.values.setdefault(metric, {})

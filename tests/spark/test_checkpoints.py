@@ -89,3 +89,27 @@ def test_a_checkpoint_keeps_its_shards_and_another_number_is_refused(spark, tmp_
 def run(result, folder: Path, found: list[pa.Table]) -> None:
     writer = result.writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
     writer.option("checkpointLocation", str(folder)).trigger(availableNow=True).start().awaitTermination()
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_was_moved_is_refused_at_the_start(spark, tmp_path):
+    """Spark keeps absolute paths in it and would die of a missing file; a link to the new place is a remedy."""
+    table = in_an_order_allowed(events(2 * HALF), 20, 0)
+    put(tmp_path / "in", 0, table.slice(0, HALF))
+    df = spark.readStream.schema("ts long, type string, id long, x long").option("maxFilesPerTrigger", 1)
+    result = cepheid.match(df.parquet(str(tmp_path / "in")), ABSENT, delay=20)
+    found: list[pa.Table] = []
+    run(result, tmp_path / "old", found)
+    (tmp_path / "old").rename(tmp_path / "new")
+    put(tmp_path / "in", 1, table.slice(HALF))
+    end = table.slice(0, 1).set_column(0, "ts", pa.array([FAR])).set_column(1, "type", pa.array(["end"]))
+    put(tmp_path / "in", 2, end)
+    with pytest.raises(Exception, match="was written at") as error:
+        run(result, tmp_path / "new", found)
+    told = str(error.value)
+    assert f"{tmp_path}/old" in told
+    assert f"{tmp_path}/new" in told
+    assert "move it back" in told
+    (tmp_path / "old").symlink_to(tmp_path / "new")
+    run(result, tmp_path / "new", found)
+    assert sorted(line for part in found for line in rows(part)) == rows(cepheid.match(table, ABSENT))

@@ -1,6 +1,5 @@
 """Streams on Spark give the matches of a batch, whatever the micro-batches and whatever happens in between."""
 
-import json
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming import StreamingQueryListener
 
 import cepheid
+import cepheid.metrics
 from cepheid.runners.spark.stream import match_stream
 from spark.packed import by_query, expected, keyed_cases, packed, plan_of
 
@@ -43,6 +43,12 @@ def run(result, folder: Path):
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
     query.awaitTermination()
     return query
+
+
+def metrics_of(progress) -> dict:
+    """The numbers of the one match in a query."""
+    (told,) = cepheid.metrics.observed(progress).values()
+    return told
 
 
 def events(n=600, seed=0) -> pa.Table:
@@ -137,7 +143,7 @@ def test_late_events_come_out_and_are_counted(spark, tmp_path):
     assert [row["late_event"]["ts"] for row in out.where("late_event IS NOT NULL").collect()] == [30, 31]
     matches = out.where("late_event IS NULL").drop("late_event").toArrow()
     assert rows(matches) == rows(cepheid.match(table, QUERY))
-    told = [progress["observedMetrics"]["cepheid"] for progress in query.recentProgress if progress["numInputRows"]]
+    told = [metrics_of(progress) for progress in query.recentProgress if progress["numInputRows"]]
     assert sum(one["late"] for one in told) == 2
     assert sum(one["matches"] for one in told) == matches.num_rows
     assert max(one["retained"] for one in told) > 0
@@ -233,7 +239,7 @@ def test_matches_are_events_of_another_query(spark, tmp_path):
     pairs = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 30 RETURN b.ts AS ts, b.id AS id"
     twice = "PATTERN SEQ(Pair p, Pair q) WHERE [id] WITHIN 9"
     first = cepheid.match(df, pairs, delay=0).selectExpr("ts", "'Pair' AS type", "id")
-    run(cepheid.match(first, twice, delay=0, metrics="second"), tmp_path)
+    run(cepheid.match(first, twice, delay=0), tmp_path)
     known = cepheid.match(table, pairs)
     known = pa.table({"ts": known["ts"], "type": ["Pair"] * known.num_rows, "id": known["id"]})
     expected = cepheid.match(known, twice)
@@ -338,7 +344,7 @@ def test_progress_tells_the_size_of_the_state(spark, tmp_path):
     cut(tmp_path / "in", table, 2, delay=0)
     df = reading(spark, tmp_path / "in", "ts long, type string, id long, x long")
     query = run(cepheid.match(df, QUERY, delay=0), tmp_path)
-    told = [json.loads(progress.json)["observedMetrics"]["cepheid"] for progress in query.recentProgress]
+    told = [metrics_of(progress) for progress in query.recentProgress]
     assert told[0]["events"] == 200
     assert 0 < told[0]["retained"] <= 61  # a window of 60 steps, and one event in each
     assert told[0]["state_bytes"] > 0

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import cepheid
+import cepheid.metrics
 from spark.test_stream import ABSENT, FAR, QUERY, cut, events, put, reading, rows, run
 
 
@@ -15,8 +16,9 @@ def numbers(query) -> dict[str, float]:
     """The sums of a query's observed metrics."""
     found: dict[str, float] = {}
     for progress in query.recentProgress:
-        for name, value in (progress["observedMetrics"].get("cepheid") or {}).asDict().items():
-            found[name] = found.get(name, 0) + (value or 0)
+        for told in cepheid.metrics.observed(progress).values():
+            for name, value in told.items():
+                found[name] = found.get(name, 0) + (value or 0)
     return found
 
 

@@ -98,7 +98,7 @@ class MatchKeywords(PlanKeywords, total=False):
     late_events: bool
     idle: Length | None
     heartbeat: bool
-    metrics: str
+    metrics: str | None
     clock: Literal["all", "relevant"]
     keys: str | Sequence[str]  # for queries that come and go: columns that part the events of all of them
     state: bytes | None  # of a live query, to go on from

@@ -153,7 +153,7 @@ class StreamOptions:
         default=None, metadata=takes(anything)
     )  # after this much silence of the source, time goes on by the machine's clock
     heartbeat: bool = option(False, flag)  # True: the machine's clock moves time on every second, silence or not
-    metrics: str = option("cepheid", text)  # the name under which a listener finds events, late, retained, ...
+    metrics: str | None = option(None, text)  # the name of the observed metrics; None: one of its own
     clock: str = option("all", one_of("all", "relevant"))  # which events move time on
     keys: tuple[str, ...] = option(
         (), names

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from cepheid.errors import DataError, closest
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.free_names import free_name
 from cepheid.language.guess import guessed_schema
 from cepheid.language.schema import DataType, data_type
 from cepheid.runners.nested import with_nested
@@ -234,9 +235,7 @@ def _without_duplicates(records: Records, options: Options) -> Records:
             guess = closest(name, records.table.column_names)
             hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(records.table.column_names)}"
             raise DataError(f"no column '{name}' to find duplicates by", hint=hint)
-    numbered = records.table.select(list(names)).append_column(_ROWS, pa.array(np.arange(records.table.num_rows)))
-    first = numbered.group_by(list(names), use_threads=False).aggregate([(_ROWS, "min")])
-    keep = np.sort(first.column(f"{_ROWS}_min").to_numpy())
+    keep = _first_rows(records.table, names)
     twice = records.table.num_rows - len(keep)
     if not twice:
         return records
@@ -244,7 +243,13 @@ def _without_duplicates(records: Records, options: Options) -> Records:
     return Records(records.table.take(pa.array(keep)), records.rows[keep], records.bad, counts)
 
 
-_ROWS = "__row"
+def _first_rows(table: pa.Table, names: Sequence[str]) -> Int64s:
+    """The first of the rows that agree in some columns, in order."""
+    row = free_name("__row", names)
+    numbered = table.select(list(names)).append_column(row, pa.array(np.arange(table.num_rows)))
+    first = numbered.group_by(list(names), use_threads=False).aggregate([(row, "min")]).column(f"{row}_min")
+    kept: Int64s = np.sort(first.to_numpy())
+    return kept
 
 
 # --- setting aside --------------------------------------------------------------------------------------------------
@@ -255,10 +260,7 @@ def write_each_once(parts: Sequence[pa.Table], where: Path | str | Callable[[pa.
     if not parts or where is None:
         return
     bad = pa.concat_tables(map(_as_text, parts), promote_options="permissive")
-    names = bad.column_names[:2]
-    numbered = bad.select(names).append_column(_ROWS, pa.array(np.arange(bad.num_rows)))
-    first = numbered.group_by(names, use_threads=False).aggregate([(_ROWS, "min")]).column(f"{_ROWS}_min")
-    write_aside(bad.take(pa.array(np.sort(first.to_numpy()))), where)
+    write_aside(bad.take(pa.array(_first_rows(bad, bad.column_names[:2]))), where)
 
 
 def write_aside(bad: pa.Table | None, where: Path | str | Callable[[pa.Table], object] | None) -> None:

@@ -18,6 +18,7 @@ from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.data.totals import GroupTotals, total_listed
 from cepheid.errors import LimitError
 from cepheid.language.bound import BoundQuery, BoundSummary, BoundTotal
+from cepheid.language.free_names import free_name
 from cepheid.language.totals import BUCKET
 from cepheid.plan.physical import Plan
 from cepheid.runners.totals import EXACT, MORE_DIGITS, find_totals, totals_schema, totals_table
@@ -30,12 +31,23 @@ def in_parts(summary: BoundSummary) -> BoundSummary:
     """The same in totals that can be added up: an average is made of a sum and a count."""
     totals: list[BoundTotal] = []
     for number, total in enumerate(summary.totals):
+        name, known = part_names(summary, number)
         if total.function == "avg":
-            totals.append(replace(total, name=f"_{number}", function="sum"))
-            totals.append(replace(total, name=f"_{number}_known", function="count"))
+            totals.append(replace(total, name=name, function="sum"))
+            totals.append(replace(total, name=known, function="count"))
         else:
-            totals.append(replace(total, name=f"_{number}"))
+            totals.append(replace(total, name=name))
     return replace(summary, totals=tuple(totals))
+
+
+def part_names(summary: BoundSummary, number: int) -> tuple[str, str]:
+    """The columns of a total's parts, beside those of its groups: its own, and that of the count under an average.
+
+    >>> part_names(BoundSummary((), by=("id",)), 1), part_names(BoundSummary((), by=("_1",)), 1)
+    (('_1', '_1_known'), ('____1', '____1_known'))
+    """
+    prefix = "_" if not any(name.startswith("_") for name in summary.by) else free_name("__", summary.by)
+    return f"{prefix}{number}", f"{prefix}{number}_known"
 
 
 def find_parts(plan: Plan, events: EventTable, after: int | None, until: int | None) -> pa.Table:
@@ -89,9 +101,10 @@ def finished(bound: BoundQuery, parts: pa.Table, events: pa.Schema) -> pa.Table:
         parts = parts.sort_by([(BUCKET, "ascending")])
     columns: list[pa.ChunkedArray | pa.Array] = [parts.column(name) for name in keys]
     for number, total in enumerate(summary.totals):
-        column = parts.column(f"_{number}")
+        name, known_as = part_names(summary, number)
+        column = parts.column(name)
         if total.function == "avg":
-            known = parts.column(f"_{number}_known").cast(pa.float64())
+            known = parts.column(known_as).cast(pa.float64())
             column = pc.if_else(pc.greater(known, 0.0), pc.divide(column.cast(pa.float64()), known), None)
         elif total.function == "count":
             column = pc.fill_null(column, pa.scalar(0, EXACT))
@@ -130,7 +143,7 @@ def _summary(bound: BoundQuery) -> BoundSummary:
 
 
 def _original(name: str, summary: BoundSummary) -> str:
-    return summary.totals[int(name.split("_")[1])].name
+    return next(total.name for number, total in enumerate(summary.totals) if name in part_names(summary, number))
 
 
 def _check_digits(sums: pa.ChunkedArray, name: str) -> None:

@@ -22,10 +22,10 @@ from cepheid.engine.values.columnwise import condition, lacking_by_type, value_c
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery
+from cepheid.language.free_names import free_name
 from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 
-INSTANT = "instant, for UNTIL"
 _kept: dict[int, tuple[weakref.ref[BoundQuery], BoundQuery]] = {}  # by the identity of the bound query
 
 
@@ -34,15 +34,19 @@ def with_endings(plan: Plan, events: EventTable) -> tuple[Plan, EventTable]:
     bound = plan.bound
     if not bound.untils:
         return plan, events
-    table = events.table.append_column(INSTANT, pa.array(events.instant))
+    table = events.table.append_column(_instant(bound), pa.array(events.instant))
     for variable, ending in bound.untils:
-        table = table.append_column(_column(variable), pa.array(_endings(bound, ending, events)))
+        table = table.append_column(_column(bound, variable), pa.array(_endings(bound, ending, events)))
     compared = replace(plan.match, bound=_compared(bound))
     return replace(plan, match=compared), EventTable(table, events.time, events.instant)
 
 
-def _column(variable: str) -> str:
-    return f"end of {variable}, for UNTIL"
+def _instant(bound: BoundQuery) -> str:
+    return free_name("instant, for UNTIL", bound.schema.names)
+
+
+def _column(bound: BoundQuery, variable: str) -> str:
+    return free_name(f"end of {variable}, for UNTIL", bound.schema.names)
 
 
 def _compared(bound: BoundQuery) -> BoundQuery:
@@ -51,12 +55,12 @@ def _compared(bound: BoundQuery) -> BoundQuery:
     if kept is not None and kept[0]() is bound:
         return kept[1]
     tests: list[s.Expression] = []
-    columns = [*bound.schema.columns, (INSTANT, DataType.INT)]
+    columns = [*bound.schema.columns, (_instant(bound), DataType.INT)]
     for variable, _ in bound.untils:
-        here = s.Attribute(s.Reference(variable, s.Element.CURRENT), INSTANT)
-        end = s.Attribute(s.Reference(variable, s.Element.FIRST), _column(variable))
+        here = s.Attribute(s.Reference(variable, s.Element.CURRENT), _instant(bound))
+        end = s.Attribute(s.Reference(variable, s.Element.FIRST), _column(bound, variable))
         tests.append(s.Comparison("<", here, end))
-        columns.append((_column(variable), DataType.INT))
+        columns.append((_column(bound, variable), DataType.INT))
     where = bound.syntax.where
     conjuncts = (*bound.conjuncts, *(place_conjunct(test, list(bound.positives)) for test in tests))
     components = tuple(replace(component, until=None) for component in bound.syntax.components)

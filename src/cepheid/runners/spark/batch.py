@@ -24,7 +24,7 @@ from cepheid.runners.pieces import found, pieces
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, result_batches, result_rows, ship
-from cepheid.runners.spark.slices import SLICE, Slices, plan_slices, spread_slices
+from cepheid.runners.spark.slices import Slices, plan_slices, spread_slices
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -107,7 +107,7 @@ def worker(
 
     def work(batches: Iterable[pa.RecordBatch]) -> Batches:
         plans = [shipment.unpacked() for shipment in shipments]
-        parted = [*keys, SLICE] if slices is not None else list(keys)
+        parted = [*keys, slices.column] if slices is not None else list(keys)
         named = (batch.rename_columns(list(columns)) for batch in batches)
         ended: list[Ended | None] = [None] * len(plans)
         for piece in pieces(named, plans, parted, memory):

@@ -30,12 +30,13 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.chunks import StateChunks, StateMap
 from cepheid.runners.spark.held import HELD
-from cepheid.runners.spark.pack import BAD, COUNTS, LEVELS, PACKED, SHARD, TOTAL, outcome_columns, packer
-from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.pack import COUNTS, LEVELS, PACKED, TOTAL, Marks, outcome_columns, packer
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shard import Came, Shard, Telling, came, opened, told, write_bad
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.started import Announced, announce
+from cepheid.runners.spark.stream import metrics_name
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.changing import (
     Registered,
@@ -54,12 +55,12 @@ _CONTROL = "control"
 
 
 def match_changing(
-    df: DataFrame, queries: Path | DataFrame, options: Options, running: StreamOptions, delay: Any
+    df: DataFrame, queries: Path | DataFrame, options: Options, running: StreamOptions, bad: str | None
 ) -> DataFrame:
     """The matches of the queries that a watched folder or a streaming table has at the time."""
     if running.late_events or running.idle is not None or options.uncertainty is not None:
         raise CepheidError("late_events, idle and uncertainty are for queries that stay", hint="leave them out")
-    schema = arrow_schema(df.drop(BAD))
+    schema = without(arrow_schema(df), bad)
     bound = Schema.from_arrow(schema, **options.roles())
     keys = (running.keys,) if isinstance(running.keys, str) else tuple(running.keys)
     for key in keys:
@@ -72,9 +73,10 @@ def match_changing(
         running.when_full,
         running.batch_seconds(),
     )
-    step = Step((), (), whole_steps(delay, bound, "delay"), schema=schema, dedupe=options.dedupe, budget=budget)
+    step = Step((), (), whole_steps(running.delay, bound, "delay"), schema=schema, dedupe=options.dedupe, budget=budget)
     serving = Serving(schema, options.roles(), keys, shards, step)
-    packed = _packed(df, schema, bound.lower or bound.time, keys, shards).unionAll(_rows(df, queries, shards))
+    marks = Marks.beside(df.columns, bad)
+    packed = _packed(df, marks, bound.lower or bound.time, keys, shards).unionAll(_rows(df, queries, shards))
     aside = str(options.aside) if options.aside is not None else None
     shard = ChangingShard(serving, Telling(aside=aside))
     outcome = packed.groupBy("shard").transformWithStateInPandas(shard, outcome_columns(False), "Append", "None")
@@ -82,21 +84,20 @@ def match_changing(
     outcome = announce(outcome, Announced(shards, partial(new_record, [spread])))
     numbers = [F.sum(name).alias(name) for name in (*COUNTS, "state_bytes")]
     result = result_columns(schema, bound.lower or bound.time)
-    observed = outcome.observe(running.metrics, *numbers).where("packed IS NOT NULL").select("packed")
+    observed = outcome.observe(metrics_name(running), *numbers).where("packed IS NOT NULL").select("packed")
     return observed.mapInArrow(_unpack, spark_schema(result))
 
 
-def _packed(df: DataFrame, schema: pa.Schema, clock: str, keys: tuple[str, ...], shards: int) -> DataFrame:
+def _packed(df: DataFrame, marks: Marks, clock: str, keys: tuple[str, ...], shards: int) -> DataFrame:
     """All events, packed by shard: which of them matter is known only there."""
     columns = [F.col(pushdown.quoted(name)) for name in keys]
     shard = F.pmod(F.xxhash64(*columns), F.lit(shards)).cast("int") if keys else F.lit(0)
     for column in columns:
         shard = F.when(column.isNotNull(), shard)
-    bad = [BAD] if BAD in df.columns else []
-    if bad:
-        shard = F.when(F.col(BAD).isNull(), shard)
-    chosen = df.select(*[pushdown.quoted(name) for name in [*schema.names, *bad]], shard.alias(SHARD))
-    packed = addressable(chosen).mapInArrow(packer(chosen.columns, clock, shards), PACKED)
+    if marks.bad is not None:
+        shard = F.when(F.col(pushdown.quoted(marks.bad)).isNull(), shard)
+    chosen = df.select("*", shard.alias(marks.shard))
+    packed = addressable(chosen).mapInArrow(packer(chosen.columns, clock, marks, shards), PACKED)
     return packed.withColumn(_CONTROL, F.lit(None).cast("string"))
 
 

@@ -31,7 +31,7 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_batches, ship
-from cepheid.runners.spark.slices import SLICE, Slices
+from cepheid.runners.spark.slices import Slices
 
 PACKED = pa.schema([("matches", pa.string()), ("packed", pa.binary())])
 
@@ -81,7 +81,7 @@ def _compressor(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = shipment.unpacked()
-        keys = [*plan.exchange.keys, *([SLICE] if slices is not None else [])]
+        keys = [*plan.exchange.keys, *([slices.column] if slices is not None else [])]
         named = (batch.rename_columns(list(columns)) for batch in batches)
         for piece in pieces(named, [plan], keys, memory):
             for part in slices.parts(piece) if slices is not None else [piece]:

@@ -24,10 +24,9 @@ from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.compressed import compress_batch
-from cepheid.runners.spark.pack import BAD
 from cepheid.runners.spark.pushdown import needed_events, quoted
 from cepheid.runners.spark.records import syntaxes, with_spark_records
-from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns
+from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns, without
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
 from cepheid.runners.spark.workers import with_workers
@@ -41,10 +40,10 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
         return _match_changing(df, query, options, spreading)
     streaming = spreading if isinstance(spreading, StreamOptions) else None
     df = with_nested_columns(df, syntaxes(query))
-    df = with_spark_records(df, syntaxes(query), options, streaming)
+    df, bad = with_spark_records(df, syntaxes(query), options, streaming)
     given = options
     df, options, early = with_spark_bounds(df, options)
-    schema = arrow_schema(df.drop(BAD))
+    schema = without(arrow_schema(df), bad)
     plans: Plan | dict[str, Plan]
     reading: dict[str, Any] = {}
     if isinstance(query, Mapping):
@@ -55,7 +54,7 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
         plans = spark_plan(query, schema, options)
     check_used(plans.values() if isinstance(plans, dict) else [plans], spreading)
     if isinstance(spreading, StreamOptions):
-        return stream.match_stream(df, plans, spreading, early, given, reading)
+        return stream.match_stream(df, plans, spreading, stream.Reading(given, early, bad), reading)
     if options.output != "rows":
         check_alone(options.output, query)
         assert isinstance(plans, Plan)
@@ -98,8 +97,9 @@ def _match_changing(df: DataFrame, queries: Any, options: Options, running: Batc
         raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
     from cepheid.runners.spark.changing import match_changing
 
-    df = with_spark_records(df, [], options, running)
-    return match_changing(df, queries, options, running, stream.delay_of(df, options.lower or options.time, running))
+    df, bad = with_spark_records(df, [], options, running)
+    delay = stream.delay_of(df, options.lower or options.time, running)
+    return match_changing(df, queries, options, replace(running, delay=delay), bad)
 
 
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
@@ -133,7 +133,7 @@ def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str
     """What would be done for a query over a Spark table, and how it would be spread over workers."""
     options, spreading = spark_options(keywords, df.isStreaming)
     df = with_nested_columns(df, [query])
-    df = with_spark_records(df, [query], replace(options, bad_records=options.bad_records and "drop"))
+    df, _ = with_spark_records(df, [query], replace(options, bad_records=options.bad_records and "drop"))
     df, options, _ = with_spark_bounds(df, options)
     schema = arrow_schema(df)
     plan = spark_plan(query, schema, options)

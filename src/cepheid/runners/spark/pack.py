@@ -8,12 +8,14 @@ Spark's own filter for late rows, which would drop a packed row with all its eve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.data.table import times_of
+from cepheid.language.free_names import free_name
 from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
 from cepheid.runners.spark.settled import settle
@@ -23,9 +25,7 @@ from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.total_parts import added_up, finished
 
-SHARD = "__shard"  # NULL: the event matters to no query, but it moves the clock
 BEAT = -1  # the shard of what is not an event at all, only a time
-BAD = "__bad"  # what is wrong with a record that cannot be an event, and the record, as JSON; NULL: nothing is
 PACKED = "shard int, newest bigint, events binary, read bigint, irrelevant bigint, malformed bigint, bad string"
 # What a shard tells of a step, besides matches. Sums of these, but for the last four, are Spark's observed metrics.
 SHED_FOR = {reason: f"shed_for_{reason}" for reason in REASONS}
@@ -50,6 +50,19 @@ LATE_EVENT = "late_event"  # ...and the column that they come out in
 TOTAL = -2  # the `query` of the numbers of a shard as a whole
 
 
+@dataclass(frozen=True)
+class Marks:
+    """The columns of our own beside those of the events, under names that no event has."""
+
+    shard: str  # NULL: the event matters to no query, but it moves the clock
+    bad: str | None = None  # what is wrong with a record that cannot be an event, and the record, as JSON; or NULL
+
+    @classmethod
+    def beside(cls, columns: Sequence[str], bad: str | None) -> Marks:
+        """Names for events of these columns, among which is that of bad records, if there may be any."""
+        return cls(free_name("__shard", columns), bad)
+
+
 def outcome_columns(named: bool) -> str:
     """What a shard tells: matches, packed, and numbers, which are 0 in rows that do not tell them.
 
@@ -62,7 +75,7 @@ def outcome_columns(named: bool) -> str:
 
 
 def packer(
-    columns: Sequence[str], clock: str, planned: int, adopts: bool = False
+    columns: Sequence[str], clock: str, marks: Marks, planned: int, adopts: bool = False
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a worker does with the events of one task; `clock` is the column that holds the time.
 
@@ -76,23 +89,23 @@ def packer(
         table = pa.Table.from_batches(held) if held else None
         if table is None or not table.num_rows:
             return
-        yield packed_rows(table, clock, shards)
+        yield packed_rows(table, clock, marks, shards)
 
     return pack
 
 
-def packed_rows(table: pa.Table, clock: str, shards: int) -> pa.RecordBatch:
+def packed_rows(table: pa.Table, clock: str, marks: Marks, shards: int) -> pa.RecordBatch:
     """A row for each shard; the first one also tells of what belongs to none."""
     bad: list[str] = []
-    if BAD in table.column_names:
-        wrong = table.column(BAD).is_valid()
-        bad = table.column(BAD).filter(wrong).to_pylist()
-        table = table.filter(pc.invert(wrong)).drop_columns([BAD])
+    if marks.bad is not None:
+        wrong = table.column(marks.bad).is_valid()
+        bad = table.column(marks.bad).filter(wrong).to_pylist()
+        table = table.filter(pc.invert(wrong)).drop_columns([marks.bad])
     newest = int(times_of(table, clock).max()) if table.num_rows else None
-    numbers = table.column(SHARD)
+    numbers = table.column(marks.shard)
     beats = pc.sum(pc.equal(numbers, BEAT)).as_py() or 0
     read = table.num_rows - beats + len(bad)
-    packed = shard_by_shard(table, shards)
+    packed = shard_by_shard(table, marks.shard, shards)
     first = {"read": read, "irrelevant": numbers.null_count, "malformed": len(bad)}
     rest = [0] * (shards - 1)
     arrays = [
@@ -105,12 +118,12 @@ def packed_rows(table: pa.Table, clock: str, shards: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, ["shard", "newest", "events", *first, "bad"])
 
 
-def shard_by_shard(table: pa.Table, shards: int) -> dict[int, bytes]:
-    """The events of each shard that has any, packed."""
-    numbers = table.column(SHARD).combine_chunks()
+def shard_by_shard(table: pa.Table, name: str, shards: int) -> dict[int, bytes]:
+    """The events of each shard that has any, packed; a column of this name holds the shards."""
+    numbers = table.column(name).combine_chunks()
     shard = numbers.fill_null(BEAT).to_numpy(zero_copy_only=False)
     shard = np.where(shard == BEAT, shards, shard % shards)
-    events = table.drop_columns([SHARD])
+    events = table.drop_columns([name])
     order = np.argsort(shard, kind="stable")
     counts = np.bincount(shard, minlength=shards + 1)[:shards]
     order = order[: int(counts.sum())]  # those of no shard come last

@@ -12,17 +12,15 @@ from typing import Any
 from cepheid.engine.data.table import FARTHEST
 from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language.durations import whole_steps
+from cepheid.language.free_names import free_name
 from cepheid.language.schema import Schema
 from cepheid.language.units import UNITS
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.readings import numeric_attributes, ordered_texts
-from cepheid.runners.spark.pack import BAD
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema
 from cepheid.runners.spark.slices import instant
 
-_BAD = "__bad"
-_REASON = "__reason"
 # strptime's letters in Java's spelling
 _PATTERN = {
     "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "f": "SSSSSS",
@@ -32,10 +30,11 @@ _PATTERN = {
 
 def with_spark_records(
     df: DataFrame, queries: Iterable[Any], options: Options, streaming: StreamOptions | None = None
-) -> DataFrame:
+) -> tuple[DataFrame, str | None]:
     """The records of a Spark table as events, by the policy that the options give.
 
-    Those of a stream that cannot be events stay, marked in a column of their own: they are counted further on.
+    Those of a stream that cannot be events stay, marked in a column of their own, whose name is given, too: they are
+    counted further on.
     """
     asked = list(queries)
     if callable(options.aside):
@@ -47,7 +46,7 @@ def with_spark_records(
     if streaming is not None and streaming.max_ahead is not None:
         problems.append(_ahead(read.select(*[quoted(name) for name in df.columns]), options, streaming))
     if not problems:
-        return df if read is df else read.select(*[quoted(name) for name in df.columns])
+        return (df if read is df else read.select(*[quoted(name) for name in df.columns])), None
     from pyspark.sql import functions as F
 
     if streaming is not None:
@@ -57,21 +56,26 @@ def with_spark_records(
     if options.bad_records == "set aside":
         _write_aside(df, read, reasons, options)
     bad = reduce(lambda left, right: left | right, [test for _, test in problems])
-    return read.where(~bad).select(*[quoted(name) for name in df.columns])
+    return read.where(~bad).select(*[quoted(name) for name in df.columns]), None
 
 
-def _marked(df: DataFrame, read: DataFrame, problems: list[tuple[str, Any]], options: Options) -> DataFrame:
+def _marked(df: DataFrame, read: DataFrame, problems: list[tuple[str, Any]], options: Options) -> tuple[DataFrame, str]:
     """The records with what is wrong with them, and as they came, in one more column; NULL if nothing is."""
     from pyspark.sql import functions as F
 
     reasons = F.concat_ws("; ", *[F.when(test, F.lit(told)) for told, test in problems])
-    known = read.withColumn(_REASON, reasons)
-    name = "reason" if "reason" not in df.columns else "bad_reason"
-    whole = F.to_json(F.struct(F.col(_REASON).alias(name), *_as_they_came(df, read)))
-    told = whole if options.bad_records == "set aside" else F.col(_REASON)
-    return known.select(
-        *[quoted(name) for name in df.columns], F.when(F.col(_REASON) != "", told).cast("string").alias(BAD)
-    )
+    reason, marked = free_name("__reason", read.columns), free_name("__bad", df.columns)
+    known = read.withColumn(reason, reasons)
+    whole = F.to_json(F.struct(F.col(reason).alias(_reason_column(df)), *_as_they_came(df, read)))
+    told = whole if options.bad_records == "set aside" else F.col(reason)
+    wrong = F.when(F.col(reason) != "", told).cast("string").alias(marked)
+    return known.select(*[quoted(name) for name in df.columns], wrong), marked
+
+
+def _reason_column(df: DataFrame) -> str:
+    """The column of bad records that says what is wrong with them."""
+    taken = {name.lower() for name in df.columns}
+    return next(name for name in ("reason", "bad_reason", free_name("__reason", df.columns)) if name not in taken)
 
 
 def _ahead(df: DataFrame, options: Options, streaming: StreamOptions) -> tuple[str, Any]:
@@ -98,9 +102,14 @@ def _ahead(df: DataFrame, options: Options, streaming: StreamOptions) -> tuple[s
 def _as_they_came(df: DataFrame, read: DataFrame) -> list[Any]:
     from pyspark.sql import functions as F
 
-    return [
-        F.col(quoted(f"{_BAD}_{name}" if f"{_BAD}_{name}" in read.columns else name)).alias(name) for name in df.columns
-    ]
+    kept = _kept_names(df)
+    return [F.col(quoted(kept[name] if kept[name] in read.columns else name)).alias(name) for name in df.columns]
+
+
+def _kept_names(df: DataFrame) -> dict[str, str]:
+    """Names under which columns are kept as they came, where what was read of them takes their place."""
+    prefix = free_name("__as_it_came", df.columns)
+    return {name: f"{prefix}_{place}" for place, name in enumerate(df.columns)}
 
 
 def _read(df: DataFrame, queries: list[Any], options: Options, kept: bool) -> DataFrame:
@@ -124,7 +133,8 @@ def _read(df: DataFrame, queries: list[Any], options: Options, kept: bool) -> Da
         for name in sorted(wanted & {name for name, kind in kinds.items() if kind == "string"} - {options.type}):
             number = _number(F.col(quoted(name)), options)
             changed[name] = number.try_cast("double") if kept else number.cast("double")
-    originals = {f"{_BAD}_{name}": F.col(quoted(name)) for name in changed}
+    kept_as = _kept_names(df)
+    originals = {kept_as[name]: F.col(quoted(name)) for name in changed}
     return df.withColumns(originals).withColumns(changed) if changed else df
 
 
@@ -149,8 +159,8 @@ def _problems(read: DataFrame, df: DataFrame, queries: list[Any], options: Optio
             found.append(
                 (f"{name} is too far from 0", F.abs(instant(read, name).cast("double")) >= F.lit(float(FARTHEST)))
             )
-    for name in read.columns:
-        if name.startswith(f"{_BAD}_") and (original := name.removeprefix(f"{_BAD}_")) not in _clocks(df, options):
+    for original, name in _kept_names(df).items():
+        if name in read.columns and original not in _clocks(df, options):
             lost = F.col(quoted(original)).isNull() & F.col(quoted(name)).isNotNull()
             found.append((f"{original} is not a number", lost))
     if options.type is not None and options.type in df.columns:
@@ -184,11 +194,10 @@ def _write_aside(df: DataFrame, read: DataFrame, reasons: Any, options: Options)
     """The bad records as they came, with the reasons, in a directory of Parquet files."""
     from pyspark.sql import functions as F
 
-    told = read.withColumn(_REASON, reasons).where(f"{_REASON} != ''")
-    name = "reason" if "reason" not in df.columns else "bad_reason"
-    told.select(F.col(_REASON).alias(name), *_as_they_came(df, read)).write.mode("overwrite").parquet(
-        str(options.aside)
-    )
+    reason = free_name("__reason", read.columns)
+    told = read.withColumn(reason, reasons).where(F.col(reason) != "")
+    chosen = told.select(F.col(reason).alias(_reason_column(df)), *_as_they_came(df, read))
+    chosen.write.mode("overwrite").parquet(str(options.aside))
 
 
 def _deduplicated(df: DataFrame, options: Options) -> DataFrame:

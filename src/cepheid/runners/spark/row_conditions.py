@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.check import walk
 from cepheid.language.match_recognize.syntax import (
     Clause,
@@ -36,11 +37,11 @@ def with_flags(df: Any, clause: Clause) -> tuple[Any, Clause]:
     needed |= {each.name.lower() for each in (*clause.partition_by, *(key.column for key in clause.order_by))}
     from pyspark.sql import functions as F
 
-    definitions = list(clause.definitions)
+    definitions, flag = list(clause.definitions), free_name("computed flag ", df.columns)
     for number in sorted(moved):
         each = definitions[number]
         if not _columns(each.condition) & needed:
-            name = f"computed flag {number}"
+            name = f"{flag}{number}"
             df = df.withColumn(name, F.expr(_text(clause.text, each)))
             reference = Reference(each.label, Identifier(name, True, each.span), each.span)
             definitions[number] = replace(each, condition=reference)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from cepheid.errors import QueryError
+from cepheid.language.free_names import free_name
 from cepheid.language.functions import find_function
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import labels_used, parts_of, walk
@@ -34,7 +36,6 @@ from cepheid.runners.sql.translate import translated
 
 _OF_ROWS = AGGREGATES.keys() | NAVIGATIONS | MATCH_FUNCTIONS
 _OURS = FUNCTIONS.keys() | _OF_ROWS | CLOCKS
-_PART = "cepheid_part_"
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -
         else:
             measures.append(replace(measure, expression=inner))
     if around and clause.rows is Rows.ALL_WITH_UNMATCHED:  # rows without a match have no measures
-        measures.append(Measure(Call("match_number", ()), Identifier(f"{_PART}matched", True)))
-        around = {name: f"CASE WHEN {_PART}matched IS NOT NULL THEN {text} END" for name, text in around.items()}
+        matched = f"{computed.part}matched"
+        measures.append(Measure(Call("match_number", ()), Identifier(matched, True)))
+        around = {name: f"CASE WHEN {matched} IS NOT NULL THEN {text} END" for name, text in around.items()}
     for key in clause.keys:
         computed.columns[key.name] = (key.text, (0, 0))
     hidden = tuple(name for name in computed.columns if not any(key.shown and key.name == name for key in clause.keys))
@@ -88,6 +90,16 @@ class Computed:
     df: Any
     clause: Clause
     columns: dict[str, tuple[str, tuple[int, int]]] = field(default_factory=dict)
+
+    @cached_property
+    def part(self) -> str:
+        """What the names of parts of measures begin with."""
+        return free_name("cepheid_part_", [*self.df.columns, *(each.name.name for each in self.clause.measures)])
+
+    @cached_property
+    def prefix(self) -> str:
+        """What the names of computed columns begin with."""
+        return free_name("computed ", self.df.columns)
 
     def replaced(self, expression: Expression) -> Expression:
         """The expression with columns in the place of functions that only Spark has."""
@@ -155,7 +167,7 @@ class Computed:
         if navigation is not None:
             around, inner = navigation
             cuts += [(around.span[0], inner.span[0]), (inner.span[1], around.span[1])]
-        name = f"computed {len(self.columns)}"
+        name = f"{self.prefix}{len(self.columns)}"
         self.columns[name] = (self.text_with(call.span, [(*cut, "") for cut in cuts]), call.span)
         return Identifier(name, True, call.span)
 
@@ -171,7 +183,7 @@ class Computed:
         """The text that computes a measure from its parts, which become measures of their own."""
         changes = []
         for part in _parts(measure.expression):
-            name = f"{_PART}{len(measures)}"
+            name = f"{self.part}{len(measures)}"
             measures.append(Measure(self.replaced(part), Identifier(name, True, part.span), part.span))
             changes.append((*part.span, name))
         select = translated(f"SELECT {self.text_with(measure.span, changes)}", self.clause.dialect)

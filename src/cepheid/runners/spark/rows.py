@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cepheid.engine.search.preferred.run import needed_columns, result_schema
 from cepheid.errors import CepheidError, DataError, QueryError
+from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.runners.rows import bound_to, run_clause
@@ -82,9 +83,10 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
         shown = [number for number, name in enumerate(names) if name not in parts.hidden]
         return matched.select(*[f"_{number}" for number in shown]).toDF(*[names[number] for number in shown])
     given = {name for name, _ in bound.measures}
-    renamed = matched.toDF(*[name if name in given else f"_{number}" for number, name in enumerate(names)])
+    own = free_name("_", given)
+    renamed = matched.toDF(*[name if name in given else f"{own}{number}" for number, name in enumerate(names)])
     first = next(number for number, name in enumerate(names) if name in given) if given else len(bound.partition_by)
-    before = [F.col(f"_{at}") for at, name in enumerate(names[:first]) if name not in parts.hidden]
+    before = [F.col(f"{own}{at}") for at, name in enumerate(names[:first]) if name not in parts.hidden]
     after = [at for at in range(first, len(names)) if names[at] not in given and names[at] not in parts.hidden]
     measured = []
     for measure in parts.measures:
@@ -95,7 +97,7 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
         except Exception as error:
             raise refused(parts.clause.text, measure.span, error) from None
     named = [*(name for name in names[:first] if name not in parts.hidden), *(m.name.name for m in parts.measures)]
-    found = renamed.select(*before, *measured, *[F.col(f"_{at}") for at in after])
+    found = renamed.select(*before, *measured, *[F.col(f"{own}{at}") for at in after])
     return found.toDF(*named, *[names[at] for at in after])
 
 

@@ -22,6 +22,7 @@ from cepheid.runners.spark.arrow_types import to_arrow_schema, to_arrow_type
 
 PYSPARK = (4, 0)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
+CASE = "spark.sql.caseSensitive"
 DataFrame: TypeAlias = Any  # a PySpark DataFrame, classic or Connect; importing PySpark for its name costs a second
 Session: TypeAlias = Any
 
@@ -114,6 +115,7 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
     """The columns of a Spark table as Python workers see them. Timestamps are UTC whatever the session's zone."""
     from pyspark.errors import PySparkException
 
+    check_case(df)
     large = setting(df.sparkSession, "spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
     try:
         return to_arrow_schema(df.schema, large)
@@ -128,6 +130,21 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
                     hint="drop it or cast it first",
                 ) from None
         raise
+
+
+def check_case(df: DataFrame) -> None:
+    """An error for columns whose names differ in nothing but case, where Spark cannot tell them apart."""
+    known: dict[str, str] = {}
+    for name in df.columns:
+        other = known.setdefault(name.lower(), name)
+        if other != name and setting(df.sparkSession, CASE, "false") != "true":
+            told = f"columns '{other}' and '{name}' differ in case alone, and this session ignores the case of names"
+            raise DataError(told, column=name, hint=f"rename one of them, or set {CASE} to true")
+
+
+def without(schema: pa.Schema, name: str | None) -> pa.Schema:
+    """A schema without one of its columns, if it has to go."""
+    return schema if name is None else schema.remove(schema.get_field_index(name))
 
 
 def spark_schema(schema: pa.Schema) -> Any:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from cepheid.language.free_names import free_name
 from cepheid.plan.physical import Plan
 from cepheid.runners.pieces import Piece
 from cepheid.runners.spark.pushdown import Column, quoted
 from cepheid.runners.spark.session import DataFrame, parallelism
 
-SLICE = "__slice"
 WHOLE = -1  # the slice of keys that are not cut
 MOST = 256  # slices; each is a term in an expression that Spark evaluates per event
 DAY = 86_400_000_000  # microseconds
@@ -33,6 +33,7 @@ class Slices:
     cuts: tuple[int, ...]
     width: int = 0  # of the widest interval, for imprecise times
     hot: tuple[tuple[Any, ...], ...] | None = None  # the keys that are cut; None: everything
+    column: str = ""  # the name of the column that holds the slice of an event
 
     def interval(self, number: int) -> tuple[int | None, int | None]:
         """After which and until which completion instant a slice finds matches."""
@@ -43,8 +44,8 @@ class Slices:
 
     def parts(self, piece: Piece) -> Iterator[Piece]:
         """The events of each slice in a piece; a piece that was cut in memory holds one slice only."""
-        numbers = piece.events.column(SLICE)
-        events = piece.events.drop_columns([SLICE])
+        numbers = piece.events.column(self.column)
+        events = piece.events.drop_columns([self.column])
         for number in sorted(pc.unique(numbers).to_pylist()):
             after, until = self.interval(number)
             # Inside a slice that was cut again, both intervals hold.
@@ -69,7 +70,7 @@ def plan_slices(events: DataFrame, plans: Sequence[Plan]) -> Slices | None:
     if hot:
         events = events.where(is_hot(keys, hot))
     slices = _cut(events, plans, number)
-    return None if slices is None else replace(slices, hot=hot)
+    return None if slices is None else replace(slices, hot=hot, column=free_name("__slice", events.columns))
 
 
 def _reach(plans: Sequence[Plan]) -> int:
@@ -109,11 +110,11 @@ def spread_slices(events: DataFrame, plans: Sequence[Plan], slices: Slices) -> D
     end = (instant(events, schema.upper) if schema.upper is not None else begin) + (_reach(plans) + slices.width)
     numbers = F.sequence(_slice_of(begin, slices.cuts), _slice_of(end, slices.cuts))
     if slices.hot is None:
-        spread = events.select("*", F.explode(numbers).alias(SLICE))
-        return spread.repartitionById(partitions or len(slices.cuts) + 1, SLICE)
+        spread = events.select("*", F.explode(numbers).alias(slices.column))
+        return spread.repartitionById(partitions or len(slices.cuts) + 1, slices.column)
     numbers = F.when(is_hot(keys, slices.hot), numbers).otherwise(F.array(F.lit(WHOLE)))
-    spread = events.select("*", F.explode(numbers).alias(SLICE))
-    columns = [quoted(name) for name in keys] + [SLICE]
+    spread = events.select("*", F.explode(numbers).alias(slices.column))
+    columns = [quoted(name) for name in keys] + [slices.column]
     return spread.repartition(*columns) if partitions is None else spread.repartition(partitions, *columns)
 
 
@@ -163,8 +164,9 @@ def _hot_keys(events: DataFrame, keys: Sequence[str], hot_keys: Any) -> tuple[tu
     from pyspark.sql import Observation
 
     seen = Observation()
-    counted = events.groupBy(*[quoted(name) for name in keys]).agg(F.count("*").alias("__events"))
+    count = free_name("__events", events.columns)
+    counted = events.groupBy(*[quoted(name) for name in keys]).agg(F.count("*").alias(count))
     tasks = parallelism(events.sparkSession)
-    most = counted.observe(seen, F.sum("__events").alias("total")).orderBy(F.desc("__events")).limit(MOST).collect()
+    most = counted.observe(seen, F.sum(count).alias("total")).orderBy(F.desc(count)).limit(MOST).collect()
     share = (seen.get["total"] or 0) / tasks if tasks > 1 else float("inf")
-    return tuple(tuple(row[name] for name in keys) for row in most if row["__events"] > share)
+    return tuple(tuple(row[name] for name in keys) for row in most if row[count] > share)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -22,19 +23,18 @@ from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.pack import (
-    BAD,
     BEAT,
     BOOKS,
     COUNTS,
     LATE_EVENT,
     OWN,
     PACKED,
-    SHARD,
+    Marks,
     outcome_columns,
     packer,
     unpacker,
 )
-from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.shards import OPEN, shards_for
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
 from cepheid.runners.stream.budget import Budget
@@ -48,22 +48,21 @@ def match_stream(
     df: DataFrame,
     plans: Plan | Mapping[str, Plan],
     options: StreamOptions | Mapping[str, Any] | None = None,
-    early: int | None = None,
-    reading: Options | None = None,
+    read: Reading | None = None,
     composed: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The matches of a plan, or of several with names, in a stream: each once, when the watermark passes it.
 
-    The queries are bound to the stream's columns. Those that are spread alike share one pass and one state. Where
-    bounds were made from a time column (`uncertainty`), they can be `early` steps further apart than the times.
+    The queries are bound to the stream's columns. Those that are spread alike share one pass and one state.
     """
     from cepheid.runners.spark.started import Announced, announce
 
     chosen = options if isinstance(options, StreamOptions) else read_options(StreamOptions, options or {})
     adopts = chosen.shards is None and chosen.state is None
     chosen = replace(chosen, shards=shards_for(df.sparkSession, chosen.shards))
-    reading = reading or Options()
-    events = arrow_schema(df.drop(BAD))
+    read = read or Reading()
+    reading = read.options
+    events = without(arrow_schema(df), read.bad)
     union = Union(tuple((name, sharded(plan, chosen)) for name, plan in as_named(plans).items()))
     for _, plan in union.plans:
         why = plan.exchange.retention.for_ever
@@ -92,12 +91,21 @@ def match_stream(
     alone = [group for group, each in zip(groups, prints, strict=True) if each.keys and each.shards == 1]
     adopts = adopts and not any(totals_in(group) for group in alone)
     outcomes = [
-        _stepped(df, group, shipments, Running(chosen, reading, early, each, tuple(own), adopts and bool(each.keys)))
+        _stepped(df, group, shipments, Running(chosen, read, each, tuple(own), adopts and bool(each.keys)))
         for group, own, each in zip(groups, levels, prints, strict=True)
     ]
     outcome = reduce(lambda left, right: left.unionAll(right), outcomes)
     outcome = announce(outcome, Announced(max(each.shards for each in prints), partial(new_record, prints), adopts))
-    return _results(outcome, shipments, result, chosen.metrics)
+    return _results(outcome, shipments, result, metrics_name(chosen))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the records of a stream were read as events."""
+
+    options: Options = field(default_factory=Options)
+    early: int | None = None  # bounds made from a time column (`uncertainty`) can be this much further apart than times
+    bad: str | None = None  # the column that marks what cannot be an event
 
 
 @dataclass(frozen=True)
@@ -105,8 +113,7 @@ class Running:
     """How a stream is run, for one of its groups of queries."""
 
     options: StreamOptions
-    reading: Options
-    early: int | None
+    reading: Reading
     fingerprint: Fingerprint
     levels: tuple[Level, ...] = ()
     adopts: bool = False  # does the checkpoint decide how many shards there are?
@@ -193,15 +200,19 @@ def delay_of(df: DataFrame, name: str, options: StreamOptions) -> Any:
     return f"{told} milliseconds"
 
 
-def packed_events(
-    df: DataFrame, plans: Sequence[Plan], options: StreamOptions, dedupe: Sequence[str] = (), adopts: bool = False
-) -> DataFrame:
+def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions, running: Running) -> DataFrame:
     """The events of each task packed by shard; all plans are spread alike."""
     from pyspark.sql import functions as F
 
     types = {field.name: field.dataType for field in df.schema.fields}
     schema = plans[0].bound.schema
+    adopts, dedupe, marks = (
+        running.adopts,
+        running.reading.options.dedupe,
+        Marks.beside(df.columns, running.reading.bad),
+    )
     keys, shards = plans[0].exchange.keys, plans[0].exchange.shards or 1
+    bad = None if marks.bad is None else F.col(pushdown.quoted(marks.bad))
     columns = [F.col(pushdown.quoted(name)) for name in keys]
     shard = F.lit(0)
     if keys:
@@ -213,23 +224,24 @@ def packed_events(
         relevant = reduce(lambda left, right: left | right, known)
         shard = F.when(relevant, shard)
         if options.clock == "relevant":
-            df = df.where(relevant | F.col(BAD).isNotNull() if BAD in df.columns else relevant)
+            df = df.where(relevant if bad is None else relevant | bad.isNotNull())
     for column in columns:
         shard = F.when(column.isNotNull(), shard)
-    bad = [BAD] if BAD in df.columns else []
-    if bad:  # what is no event belongs to no shard
-        shard = F.when(F.col(BAD).isNull(), shard)
+    if bad is not None:  # what is no event belongs to no shard
+        shard = F.when(bad.isNull(), shard)
     names = [name for name in df.columns if name in dedupe or any(name in p.bound.schema.names for p in plans)]
-    chosen = df.select(*[pushdown.quoted(name) for name in [*names, *bad]], shard.alias(SHARD))
+    names += [] if marks.bad is None else [marks.bad]
+    chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(marks.shard))
     if options.heartbeat:
-        chosen = _with_heartbeat(chosen, schema)
+        chosen = _with_heartbeat(chosen, schema, marks)
     if options.shards == 1:
         # One task from source to sink: what lies in one partition need not be shuffled into one.
         chosen = chosen.coalesce(1)
-    return addressable(chosen).mapInArrow(packer(chosen.columns, schema.lower or schema.time, shards, adopts), PACKED)
+    pack = packer(chosen.columns, schema.lower or schema.time, marks, shards, adopts)
+    return addressable(chosen).mapInArrow(pack, PACKED)
 
 
-def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
+def _with_heartbeat(chosen: DataFrame, schema: Schema, marks: Marks) -> DataFrame:
     """The events, and rows that belong to no shard and only say what time it is."""
     from pyspark.sql import functions as F
 
@@ -241,7 +253,7 @@ def _with_heartbeat(chosen: DataFrame, schema: Schema) -> DataFrame:
     now = F.col("timestamp").cast(kind)
     if schema.type_of(schema.lower or schema.time) is DataType.INT:
         now = (F.unix_micros("timestamp") * (UNITS["microseconds"] / UNITS[schema.time_unit])).cast(kind)
-    known = {schema.lower or schema.time: now, SHARD: F.lit(BEAT)}
+    known = {schema.lower or schema.time: now, marks.shard: F.lit(BEAT)}
     columns = [
         known.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in chosen.schema.fields
     ]
@@ -252,11 +264,11 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     """What the shards of some of the plans report, one state for all of these."""
     from cepheid.runners.spark.shard import Shard, Telling
 
-    options, early = running.options, running.early
+    options, early = running.options, running.reading.early
     plans = [shipment.plan for shipment in group]
     schema = plans[0].bound.schema
-    dedupe = running.reading.dedupe
-    packed = packed_events(df, plans, options, dedupe, running.adopts)
+    dedupe = running.reading.options.dedupe
+    packed = packed_events(df, plans, options, running)
     idle = None
     if options.idle is not None:
         if schema.time_unit is None:
@@ -267,11 +279,11 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     clock = schema.time if early is not None or schema.lower is None else schema.lower
     delay = whole_steps(delay_of(df, clock, options), schema, "delay") + (early or 0)
     needed = {name for plan in plans for name in plan.bound.schema.names} | set(dedupe)
-    narrow = pa.schema([column for column in arrow_schema(df.drop(BAD)) if column.name in needed])
+    narrow = pa.schema([column for column in arrow_schema(df) if column.name in needed])
     bytes_here = options.max_state_bytes and max(1, options.max_state_bytes // running.fingerprint.shards)
     budget = Budget(bytes_here, options.max_key_events, options.when_full, options.batch_seconds())
     step = Step(tuple(group), numbers, delay, schema=narrow, dedupe=dedupe, budget=budget)
-    aside = str(running.reading.aside) if running.reading.aside is not None else None
+    aside = str(running.reading.options.aside) if running.reading.options.aside is not None else None
     named = shipments[0].name is not None
     telling = Telling(options.late_events, idle, aside, named, running.adopts)
     shard = Shard(step, running.fingerprint, telling, running.levels)
@@ -282,6 +294,18 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
 
         first = first_state(df, options.state, plans[0].exchange.keys, narrow, running.fingerprint).groupBy("shard")
     return packed.groupBy("shard").transformWithStateInPandas(shard, outcome_columns(named), "Append", mode, first)
+
+
+METRICS = "cepheid"
+_names = itertools.count(1)  # of the metrics of streams that were given none
+
+
+def metrics_name(options: StreamOptions) -> str:
+    """The name of a stream's observed metrics. Those of one streaming query, a union or a chain, need a name each."""
+    if options.metrics is not None:
+        return options.metrics
+    number = next(_names)
+    return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
 def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:

@@ -22,8 +22,8 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, match_batch, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, ship
-from cepheid.runners.spark.slices import SLICE, Slices
-from cepheid.runners.total_parts import find_parts, group_columns, parts_of, parts_schema
+from cepheid.runners.spark.slices import Slices
+from cepheid.runners.total_parts import find_parts, group_columns, part_names, parts_of, parts_schema
 from cepheid.runners.totals import MORE_DIGITS, check_countable
 
 
@@ -84,13 +84,14 @@ def added_up(parts: DataFrame, summary: BoundSummary) -> DataFrame:
 
     columns = []
     for number, total in enumerate(summary.totals):
-        part = F.col(f"_{number}")
+        name, known_as = part_names(summary, number)
+        part = F.col(name)
         if total.function in ("min", "max"):
             value = F.min(part) if total.function == "min" else F.max(part)
         elif total.function == "avg":
-            known = F.sum(F.col(f"_{number}_known").cast("double"))
+            known = F.sum(F.col(known_as).cast("double"))
             value = F.when(known > 0, F.sum(part.cast("double")) / known)
-        elif parts.schema[f"_{number}"].dataType.typeName() == "decimal":
+        elif parts.schema[name].dataType.typeName() == "decimal":
             value = exact_sum(part, total.name)
             value = F.coalesce(value, F.lit(0).cast("decimal(38,0)")) if total.function == "count" else value
         else:
@@ -118,7 +119,7 @@ def worker(
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = shipment.unpacked()
         keys = plan.exchange.keys
-        parted = [*keys, SLICE] if slices is not None else list(keys)
+        parted = [*keys, slices.column] if slices is not None else list(keys)
         named = (batch.rename_columns(list(columns)) for batch in batches)
         within = (
             part

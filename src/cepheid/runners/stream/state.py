@@ -29,6 +29,7 @@ from cepheid.engine.output.overlap import Ended
 from cepheid.engine.retention import reach, retained
 from cepheid.errors import DataError, LimitError, TimeoutReached
 from cepheid.language import syntax as s
+from cepheid.language.free_names import free_name
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
@@ -50,7 +51,6 @@ LARGE = 8 << 20  # bytes; a longer table makes several chunks
 BRIEF = 1e5  # combinations of events; fewer are tried in less time than a thread takes to start
 FEW = 1000  # events; of fewer it does not matter whether they are read
 SMALLEST = 16  # events; a search of fewer that meets a limit is an error whatever may be shed
-CHUNK = "__chunk"
 FRESH = -1  # the chunk of events that have just come
 
 Int64s = npt.NDArray[np.int64]
@@ -220,8 +220,9 @@ class Step:
         schema = self.plans[0].bound.schema
         names = [*self.dedupe, *(name for name in (schema.time,) if name not in self.dedupe)]
         waiting = pa.concat_tables([*(table.select(names) for table in kept), arrived.select(names)])
-        numbered = waiting.append_column(CHUNK, pa.array(np.arange(waiting.num_rows)))
-        first = numbered.group_by(names, use_threads=False).aggregate([(CHUNK, "min")]).column(f"{CHUNK}_min")
+        row = free_name("__row", names)
+        numbered = waiting.append_column(row, pa.array(np.arange(waiting.num_rows)))
+        first = numbered.group_by(names, use_threads=False).aggregate([(row, "min")]).column(f"{row}_min")
         before = waiting.num_rows - arrived.num_rows
         rows = np.sort(first.to_numpy()) - before
         rows = rows[rows >= 0]
@@ -349,12 +350,13 @@ class Step:
 
     def gathered(self, tables: dict[int, pa.Table]) -> tuple[EventTable, Int64s]:
         """All events in order, with the chunk that each lies in."""
+        chunk = free_name("__chunk", next(iter(tables.values())).column_names)
         marked = [
-            table.append_column(CHUNK, pa.array(np.full(table.num_rows, number))) for number, table in tables.items()
+            table.append_column(chunk, pa.array(np.full(table.num_rows, number))) for number, table in tables.items()
         ]
         events = ordered(pa.concat_tables(marked), self.plans[0].bound.schema)
-        chunks = events.table.column(CHUNK).to_numpy()
-        return replace(events, table=events.table.drop_columns([CHUNK])), chunks
+        chunks = events.table.column(chunk).to_numpy()
+        return replace(events, table=events.table.drop_columns([chunk])), chunks
 
     def found(
         self, store: Carried, events: EventTable, clock: Clock, until: int

@@ -17,10 +17,10 @@ from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST, Reported
 from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
+from cepheid.language.free_names import free_name
 from cepheid.plan.flink_automaton import FlinkAutomaton
 
 UNUSED, CHUNKS = 1000, 64  # events that no run needs, and pieces of tables, before what is retained is laid out anew
-_PLACE = "cepheid: place"  # a column that is there for a moment: which row of the retained events it was
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,10 @@ def _walked(
     automaton = moves.automaton
     places = np.concatenate([np.arange(state.events.num_rows), np.full(released.num_rows, -1)])
     table = pa.concat_tables([state.events, released.select(state.events.column_names)])
-    events = arranged(automaton, table.append_column(_PLACE, pa.array(places)), keys)
-    was = events.table.column(_PLACE).to_numpy()
-    events = Arranged(events.table.drop_columns([_PLACE]), events.bounds, events.time)
+    place = free_name("__place", table.column_names)  # which row of the retained events it was
+    events = arranged(automaton, table.append_column(place, pa.array(places)), keys)
+    was = events.table.column(place).to_numpy()
+    events = Arranged(events.table.drop_columns([place]), events.bounds, events.time)
     known = _placed(state.runs, was, events.bounds)
     processed = np.add.reduceat(was >= 0, events.bounds[:-1]) if len(was) else np.zeros(0, np.int64)
     begin = events.bounds[:-1] + processed
