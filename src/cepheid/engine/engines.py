@@ -19,6 +19,7 @@ from cepheid.language.until import follows_runs
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.options import (
     ChainOptions,
+    ForecastOptions,
     ImpreciseOptions,
     IntervalOptions,
     MissingOptions,
@@ -275,7 +276,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run_states", "states_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
-        Engine("forecast", NoOptions, forecasts, Fixed(1.0), "forecasting:run", forecasts=True),
+        Engine("forecast", ForecastOptions, forecasts, Fixed(1.0), "forecasting:run", forecasts=True),
         Engine("points", ImpreciseOptions, points, Fixed(10.0), "search.points:run_points"),
     )
 }

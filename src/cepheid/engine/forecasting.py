@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
 from cepheid.engine.data.keys import partition_numbers
@@ -51,12 +52,15 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The partial matches that reach the asked probability at an instant in (after, until]."""
     bound, asked = plan.bound, plan.bound.syntax.forecast
     assert asked is not None
+    if plan.options.forecast_at is not None:
+        instant = int(plan.options.forecast_at)
+        return open_at(plan, events, instant) if after < instant <= until else _together(bound, [])
     model = check_missing(bound, plan.model)
     scale = gap_scale(bound, model)
     parts: list[Matches] = []
-    for held in _all_held(plan, events, model):
+    for held in _all_held(plan, events, model, asked):
         table, remaining = _table(bound, model, held), _remaining(bound, events, held)
-        waits = _reached(table, remaining * scale, asked / np.maximum(held.before, 1e-300))
+        waits = _reached(table, remaining.astype(np.float64) * scale, asked / np.maximum(held.before, 1e-300))
         steps = np.ceil(np.where(np.isfinite(waits), waits, 0.0) / scale - 1e-9)
         at = events.time[held.last] + steps.astype(np.int64)
         known = np.isfinite(waits) & (steps < remaining) & (at > after) & (at <= until)
@@ -71,24 +75,26 @@ def open_at(plan: Plan, events: EventTable, at: int) -> Matches:
     known = int(np.searchsorted(events.time, at, side="right"))
     events = EventTable(events.table.slice(0, known), events.time[:known], events.instant[:known], events.late)
     parts: list[Matches] = []
-    for held in _all_held(plan, events, model):
+    for held in _all_held(plan, events, model, LEAST):
         moments = np.full(len(held.matches), at, np.int64)
         still = _remaining(bound, events, held) > at - events.time[held.last]
         parts.append(_reported(plan, events, held, _table(bound, model, held), moments, still))
     return _together(bound, parts)
 
 
-def _all_held(plan: Plan, events: EventTable, model: Model) -> list[Held]:
+def _all_held(plan: Plan, events: EventTable, model: Model, least: float) -> list[Held]:
+    """All partial matches; of those with missing events in between, the ones that are probable enough."""
     bound = plan.bound
-    lossy = any(model.loss_of(each.variable, None) > 0.0 for each in bound.positives) if not _by_value(model) else True
+    lossy = _by_value(model) or any(model.loss_of(each.variable) > 0.0 for each in bound.positives)
     found = []
     for beginning in forecast_beginnings(bound.syntax):
         part = replace(bind(beginning.query, bound.schema), window=bound.window)
         unseen = lossy and beginning.held > 2  # something may be missing between the first and the last event
         if unseen:
-            part = replace(part, syntax=replace(part.syntax, threshold=bound.syntax.forecast or LEAST))
-        limits = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
-        options = PlanOptions(**limits, **({"model": model, "scoring": "posterior"} if unseen else {}))
+            part = replace(part, syntax=replace(part.syntax, threshold=least))
+        limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
+        judged: dict[str, Any] = {"model": model, "scoring": "posterior"} if unseen else {}
+        options = PlanOptions(**limits, **judged)
         matches = find(make_plan(part, events, options)[0], events)
         matches = matches.take(np.flatnonzero(matches.chosen[0].first() != MISSING))
         before = matches.probability if matches.probability is not None else np.ones(len(matches))
@@ -130,7 +136,9 @@ def _reported(plan: Plan, events: EventTable, held: Held, table: ForecastTable, 
     some = some[~_ended(plan, events, held, some, at[some])]
     scale = gap_scale(bound, plan.model)
     last = events.time[held.last[some]]
-    found = table.forecast((at[some] - last) * scale, _remaining(bound, events, held)[some] * scale)
+    elapsed = (at[some] - last).astype(np.float64)
+    left = _remaining(bound, events, held)[some].astype(np.float64)
+    found = table.forecast(elapsed * scale, left * scale)
 
     def moment(after: Float64s) -> Int64s:
         return np.asarray(last + np.round(after / scale).astype(np.int64))
@@ -211,24 +219,19 @@ def _able(bound: BoundQuery, events: EventTable, ender: Ender) -> Int64s:
     if bound.schema.type is not None and component.types is not None:
         kinds = value_column(events.table.column(bound.schema.type))
         wanted = pa.array(component.types, kinds.type)
-        keep &= pa.compute.fill_null(pa.compute.is_in(kinds, value_set=wanted), False).to_numpy()
-    for name, literal in bound.fixed:
-        keep &= _holds(
-            condition(
-                s.Comparison("=", s.Attribute(s.Reference(component.variable), name), literal),
-                lambda node: value_column(events.table.column(node.name)),
-            ),
-            len(events),
-        )  # type: ignore[attr-defined]
+        keep &= pc.fill_null(pc.is_in(kinds, value_set=wanted), False).to_numpy()
     rows = np.flatnonzero(keep)
     table = events.table.take(pa.array(rows))
+    own = s.Reference(component.variable)
+    tests = [s.Comparison("=", s.Attribute(own, name), literal) for name, literal in bound.fixed]
+    tests += [part for part in ender.conditions if s.variables_of(part) == {component.variable}]  # type: ignore[misc]
+
+    def column(node: Any) -> Any:
+        return value_column(table.column(node.name))
+
     passed = np.ones(len(rows), bool)
-    for part in ender.conditions:
-        if s.variables_of(part) == {component.variable}:
-            passed &= _holds(
-                condition(part, lambda node: value_column(table.column(node.name)), component.any),  # type: ignore[attr-defined]
-                len(rows),
-            )
+    for part in tests:
+        passed &= _holds(condition(part, column, component.any), len(rows))
     return rows[passed]
 
 

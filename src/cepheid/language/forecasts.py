@@ -114,8 +114,8 @@ def forecast_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, 
         yield "FORECAST of a pattern that is more than a sequence", place, "bad-forecast", hint
     if len(query.components) < 2:
         yield "FORECAST of a single event: it waits for nothing", place, "bad-forecast", "name what comes behind it"
-    strategies = [query.selection] if query.selection is not None else []
-    if any(each.strategy in s.CONTIGUOUS for each in (*strategies, *query.step_selections)):
+    strategies = [each.strategy for each in query.step_selections]
+    if s.CONTIGUOUS.intersection([*strategies, *([query.selection.strategy] if query.selection is not None else [])]):
         hint = "use skip_till_next_match or skip_till_any_match"
         yield (
             "FORECAST with contiguity: other events decide, and the model does not know them",
