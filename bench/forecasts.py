@@ -1,6 +1,6 @@
 """Are forecasts true as often as they say? Simulated trips, looked at in moments drawn at random.
 
-    python -m bench.forecasts            every world, with the true model and with a fitted one
+python -m bench.forecasts            every world, with the true model and with a fitted one
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import cepheid
-from cepheid.api import forecast
+from cepheid import forecast
 from cepheid.model import Exponential, Gamma, GapDistribution, LogNormal, Model, Uniform, Weibull
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +44,8 @@ class World:
     @property
     def query(self) -> str:
         """The pattern as a query."""
-        parts = [f"!({name.upper()} {name})" if absent else f"{name.upper()} {name}" for name, absent in self.components]
+        named = [(f"{name.upper()} {name}", absent) for name, absent in self.components]
+        parts = [f"!({text})" if absent else text for text, absent in named]
         return f"PATTERN SEQ({', '.join(parts)}) WHERE [id] WITHIN {self.window}"
 
     @property

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid import Exponential, Gamma, Model, QueryError
-from cepheid.api import forecast
+from cepheid import Exponential, Gamma, Model, QueryError, forecast
 
 MODEL = Model(gaps={"b": Exponential(6, happens=0.8), "c": Gamma(2, 4, happens=0.9), "n": Exponential(20, happens=0.4)})
 QUERIES = [
