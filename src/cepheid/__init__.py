@@ -10,7 +10,7 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from cepheid.api import Query, fit, live, match, query, why
+from cepheid.api import Query, fit, forecast, live, match, query, why
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError, TimeoutReached
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
@@ -60,6 +60,7 @@ __all__ = [
     "equivalent",
     "event",
     "fit",
+    "forecast",
     "function",
     "live",
     "load_model",

@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
@@ -319,6 +320,32 @@ def fit(
     asked = sase_query(query, parameters, "a MATCH_RECOGNIZE clause has no losses to fit")
     stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives}
     return fit_model(history, asked, loss_by=loss_by, loss_by_hour=loss_by_hour, **stated, **keywords)
+
+
+def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[PlanKeywords]) -> Any:
+    """All partial matches that are open at an instant, with the probability that they complete, and when.
+
+    `at` is the newest time of the table unless it is given; later events do not count. A row has the events that are
+    held, `waiting_for`, `probability`, `expected` (the median of the completion instant, if it completes), `earliest`
+    and `latest` (its 90% interval). Takes a pyarrow, pandas, polars or PySpark table, and the options of `match`.
+
+    >>> import pyarrow as pa
+    >>> from cepheid import Exponential, Model
+    >>> events = pa.table({"ts": [0, 40], "type": ["Ordered", "Ordered"], "id": [1, 2]})
+    >>> model = Model(gaps={"b": Exponential(mean=30, happens=0.9)})
+    >>> found = forecast(events, "PATTERN SEQ(Ordered a, Paid b) WHERE [id] WITHIN 100", model=model)
+    >>> [(row["a"]["id"], round(row["probability"], 2)) for row in found.to_pylist()]
+    [(1, 0.61), (2, 0.87)]
+    """
+    from cepheid.engine.forecasting import LEAST
+    from cepheid.runners.forecast import forecast_events
+
+    keywords: dict[str, Any] = dict(options)
+    asked = sase_query(
+        query, keywords.pop("parameters", None), "a MATCH_RECOGNIZE clause has no model to forecast with"
+    )
+    syntax = check(replace(asked.syntax, forecast=asked.syntax.forecast or LEAST), asked.text)
+    return forecast_events(events, Query(syntax, asked.text, asked.parameters), at, keywords)
 
 
 def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]) -> Diagnosis:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import cepheid
-from cepheid.cli import bench, check, console, demo, explain, fit, report, run, simulate, sql, warm, why
+from cepheid.cli import bench, check, console, demo, explain, fit, forecast, report, run, simulate, sql, warm, why
 from cepheid.cli.messages import out
 
 app = typer.Typer(
@@ -44,6 +44,7 @@ app.command("check")(check.check)
 app.command("explain")(explain.explain)
 app.command("why")(why.why)
 app.command("fit")(fit.fit)
+app.command("forecast")(forecast.forecast)
 app.command("report")(report.report)
 app.command("console")(console.console)
 app.add_typer(simulate.app, name="simulate")

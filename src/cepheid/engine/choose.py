@@ -102,7 +102,7 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
         guess = closest(asked, ENGINES)
         known = f"did you mean '{guess}'?" if guess else f"the engines are {', '.join(sorted(ENGINES))}"
         raise EngineError(f"no engine '{asked}'; {known}")
-    refusals = {name: engine.supports(bound, lossy, imprecise) for name, engine in ENGINES.items()}
+    refusals = {name: engine.refusal(bound, lossy, imprecise) for name, engine in ENGINES.items()}
     able = [engine for name, engine in ENGINES.items() if refusals[name] is None]
     automatic = [engine for engine in able if engine.cost(bound, None) < NEVER_CHOSEN]
     if asked != AUTO:
@@ -112,6 +112,7 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
         automatic = [ENGINES[asked]]
     if not automatic:
         kind = "expansion" if bound.pattern is not None else "intervals" if imprecise else "queues" if lossy else "runs"
+        kind = "forecast" if bound.syntax.forecast is not None else kind
         kind = "states" if bound.given_up or follows_runs(bound.syntax) else kind
         hint = f"only engine={able[0].name!r} can, on a small stream" if able else None
         raise EngineError(f"{_where(lossy, imprecise)}this query cannot be run: {refusals[kind]}", hint=hint)

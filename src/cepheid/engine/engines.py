@@ -19,6 +19,7 @@ from cepheid.language.until import follows_runs
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.options import (
     ChainOptions,
+    ForecastOptions,
     ImpreciseOptions,
     IntervalOptions,
     MissingOptions,
@@ -127,6 +128,13 @@ def _imprecise(bound: BoundQuery, lossy: bool) -> str | None:
     return _both(bound) if lossy else None
 
 
+def forecasts(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+    """The engine for partial matches and how likely they are to complete."""
+    if imprecise:
+        return "FORECAST needs times that are known"
+    return None if lossy else "FORECAST needs a loss and gap model: pass model=..., or fit one with cepheid.fit"
+
+
 def points(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The same by point events, one for each instant of an event that was seen."""
     return "it takes every event as seen" if lossy else intervals(bound, lossy, imprecise)
@@ -209,6 +217,7 @@ class Engine:
     cost: Cost
     run: str  # where the function is that runs a plan, below cepheid.engine
     automaton: str | None = None  # the function beside it that draws its automaton as text
+    forecasts: bool = False  # does it report partial matches (FORECAST), and nothing else?
 
     @property
     def any_order(self) -> bool:
@@ -228,7 +237,13 @@ class Engine:
     def refuses(self, bound: BoundQuery, model: object = None) -> str | None:
         """Why it cannot run a query, or None."""
         lossy = model is not None or bound.syntax.threshold is not None
-        return self.supports(bound, lossy, bound.schema.lower is not None)
+        return self.refusal(bound, lossy, bound.schema.lower is not None)
+
+    def refusal(self, bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
+        """The same, where it is known whether events may be missing and times are imprecise."""
+        if (bound.syntax.forecast is not None) != self.forecasts and self.cost(bound, None) < NEVER_CHOSEN:
+            return "it is for FORECAST" if self.forecasts else "FORECAST reports partial matches"
+        return self.supports(bound, lossy, imprecise)
 
     def draw(self, plan: Plan) -> str | None:
         """The automaton that it walks, where it has one to show."""
@@ -261,6 +276,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run_states", "states_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
+        Engine("forecast", ForecastOptions, forecasts, Fixed(1.0), "forecasting:run", forecasts=True),
         Engine("points", ImpreciseOptions, points, Fixed(10.0), "search.points:run_points"),
     )
 }

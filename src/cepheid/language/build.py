@@ -391,6 +391,12 @@ class Pattern:
         """The least probability of a match with imprecise times that is reported."""
         return self._with(confidence=_probability(probability))
 
+    def forecast(self, probability: float) -> Pattern:
+        """Reports partial matches, each once, as soon as they complete with at least this probability."""
+        if probability == 0:
+            raise QueryError("a forecast of 0 is outside (0, 1]", hint="pass a number above 0", code="bad-probability")
+        return self._with(forecast=_probability(probability))
+
     # results
 
     def returning(self, *items: Expr | Event | Aliased | str, **named: Expr | Event) -> Pattern:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.forecasts import forecast_problems
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.partial import partial_problems
@@ -105,6 +106,7 @@ def problems(query: s.QuerySyntax, text: str | None = None) -> Iterator[QueryErr
     yield from (error(*found) for found in _return_problems(query))
     yield from (error(*found) for found in total_problems(query))
     yield from (error(*found) for found in partial_problems(query))
+    yield from (error(*found) for found in forecast_problems(query))
     yield from (error(*found) for found in _negation_problems(query))
     try:
         yield from (error(*found) for found in _threshold_problems(query))

@@ -159,17 +159,26 @@ def _waiting(query: s.QuerySyntax, before: int, place: int) -> s.QuerySyntax:
     components = (*query.components[:place], absent)
     open_group = query.components[before].variable if query.components[before].kleene else None
     known = frozenset(component.variable for component in components)
-    kept = [
-        _of_one(part, awaited.variable) if awaited.kleene else part
-        for part in _conjuncts(query.where)
-        if _is_known(part, known) and not _speaks_of_closed(part, open_group) and not _is_later(part, awaited)
-    ]
-    where = None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept))
+    kept = known_conditions(query, known, open_group, awaited)
+    where = None if not kept else kept[0] if len(kept) == 1 else s.And(kept)
     selection = query.selection
     if selection is not None:
         variables = tuple(name for name in selection.variables if name in known)
         selection = replace(selection, variables=variables)
     return replace(query, components=components, sequence=True, where=where, selection=selection, output=s.Output())
+
+
+def known_conditions(
+    query: s.QuerySyntax, known: frozenset[str], open_group: str | None = None, awaited: s.Component | None = None
+) -> tuple[s.Expression, ...]:
+    """The conditions on some variables, one of which may be a group that is open, or one that has not begun."""
+    return tuple(
+        _of_one(part, awaited.variable) if awaited is not None and awaited.kleene else part
+        for part in _conjuncts(query.where)
+        if _is_known(part, known)
+        and not _speaks_of_closed(part, open_group)
+        and not (awaited is not None and _is_later(part, awaited))
+    )
 
 
 def _conjuncts(where: s.Expression | None) -> tuple[s.Expression, ...]:

@@ -46,6 +46,8 @@ def to_text(query: s.QuerySyntax) -> str:
         lines.append(f"THRESHOLD {query.threshold!r}")
     if query.confidence is not None:
         lines.append(f"CONFIDENCE {query.confidence!r}")
+    if query.forecast is not None:
+        lines.append(f"FORECAST {query.forecast!r}")
     if query.returns is not None:
         lines.append("RETURN " + ", ".join(_returned_text(item) for item in query.returns))
     if query.summary is not None:

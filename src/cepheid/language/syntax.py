@@ -331,6 +331,7 @@ class QuerySyntax(Node):
     definitions: tuple[Definition, ...] = ()
     sources: tuple[str, ...] = ()  # FROM: queries whose matches are the events of this one
     step_selections: tuple[StepSelection, ...] = ()  # beside the query's own strategy
+    forecast: float | None = None  # report partial matches that complete with at least this probability
 
     def conditions(self) -> tuple[Expression, ...]:
         """WHERE, what DEFINE says, and where groups end."""

@@ -98,6 +98,8 @@ def check_options(bound: BoundQuery, options: PlanOptions) -> None:
     if options.model is not None and (bound.untils or bound.mixed):
         what = "UNTIL" if bound.untils else "a strategy for single steps"
         raise CepheidError(f"{what} needs every event, and a loss model says that some are missing", hint="omit one")
+    if options.forecast_at is not None and bound.syntax.forecast is None:
+        raise CepheidError("forecast_at is for queries with FORECAST", hint="write FORECAST 80%, or leave it out")
     if not is_lossy(bound, options.model):
         for name in FOR_MISSING:
             if name in given:

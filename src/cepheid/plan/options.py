@@ -209,6 +209,13 @@ class MissingOptions:
     missing_last: bool = option(False, flag)  # may the last event be missing, too?
 
 
+@dataclass(frozen=True)
+class ForecastOptions:
+    """Of the engine that forecasts."""
+
+    forecast_at: int | None = option(None, number(-(2.0**62), 2.0**62))  # all that is open at this instant, in steps
+
+
 TOLERANCE = 1e-9  # by how much a confidence may be off that bounds give instead of a sum
 
 
@@ -232,7 +239,7 @@ class IntervalOptions(MissingOptions, ImpreciseOptions):
 
 
 @dataclass(frozen=True)
-class EngineOptions(SequenceOptions, RunsOptions, ChainOptions, TreeOptions, IntervalOptions):
+class EngineOptions(SequenceOptions, RunsOptions, ChainOptions, TreeOptions, ForecastOptions, IntervalOptions):
     """All that engines read besides the plan. An engine reads its own part."""
 
     # Set by OUTPUT NON-OVERLAP, not by users: an engine may leave out what is sure to overlap.

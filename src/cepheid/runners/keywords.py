@@ -29,6 +29,7 @@ EngineName = Literal[
     "intervals",
     "expansion",
     "states",
+    "forecast",
 ]
 Scoring = Literal["exact", "paper", "posterior"]
 Method = Literal["auto", "query-order", "any-state", "sorted", "selectivity"]
@@ -71,6 +72,7 @@ class PlanKeywords(RoleKeywords, total=False):
     order: Sequence[str] | None
     learn: bool
     missing_last: bool
+    forecast_at: int | None  # of FORECAST: all partial matches open at this instant
     confidence: float | None
     probabilities: str | None
     unit: Length | None

@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.data.matches import MISSING, Chosen, Forecasts, Int64s, Matches
 from cepheid.engine.values.columnwise import Column, value, value_column
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
+from cepheid.language.forecasts import forecast_beginnings
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
 
@@ -29,6 +30,8 @@ def assemble(bound: BoundQuery, table: pa.Table, matches: Matches) -> pa.Table:
     else:
         for name, expression in bound.returns:
             columns[name] = _returned(bound, table, matches, expression)
+    if matches.forecasts is not None:
+        return _forecast(bound, table, matches, columns)
     exact = bound.schema.is_timed_exactly
     # Where only existence is unsure, the worlds that contain a match are what its probability is.
     probability = matches.confidence if matches.probability is None and exact else matches.probability
@@ -53,8 +56,24 @@ def result_schema(bound: BoundQuery, schema: pa.Schema, *, probability: bool, co
         confidence=numbers if confidence else None,
         earliest=nothing if confidence else None,
         latest=nothing if confidence else None,
+        forecasts=Forecasts(nothing, nothing, nothing, nothing) if bound.syntax.forecast is not None else None,
     )
     return assemble(bound, schema.empty_table(), empty).schema
+
+
+def _forecast(
+    bound: BoundQuery, table: pa.Table, matches: Matches, columns: dict[str, pa.Array | pa.ChunkedArray]
+) -> pa.Table:
+    """Partial matches with what they wait for, how likely they are to complete, and when."""
+    told = matches.forecasts
+    assert told is not None
+    awaited = {each.held: each.waiting_for for each in forecast_beginnings(bound.syntax)}
+    columns["forecast_at"] = _instants(bound, table, matches.completion)
+    columns["probability"] = pa.array(matches.probability)
+    columns["waiting_for"] = pa.array([awaited[held] for held in told.held.tolist()], pa.string())
+    for name in ("expected", "earliest", "latest"):
+        columns[name] = _instants(bound, table, getattr(told, name))
+    return pa.table({name: _whole(column) for name, column in columns.items()})
 
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:

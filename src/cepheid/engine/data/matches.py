@@ -49,6 +49,20 @@ class Chosen:
 
 
 @dataclass(frozen=True)
+class Forecasts:
+    """What is forecast of partial matches: how many components they hold, and when they complete."""
+
+    held: Int64s
+    expected: Int64s  # the median of the completion instant, if it completes
+    earliest: Int64s  # and its 90% interval
+    latest: Int64s
+
+    def take(self, which: Int64s) -> Forecasts:
+        """Some of them, in the order asked for."""
+        return Forecasts(self.held[which], self.expected[which], self.earliest[which], self.latest[which])
+
+
+@dataclass(frozen=True)
 class Matches:
     """All matches that `find` was asked for."""
 
@@ -58,6 +72,7 @@ class Matches:
     confidence: Float64s | None = None  # imprecise time (TIME)
     earliest: Int64s | None = None
     latest: Int64s | None = None
+    forecasts: Forecasts | None = None  # of partial matches (FORECAST); they are known when they are reported
     counters: dict[str, int] = field(default_factory=dict)
     truncated: bool = False
 
@@ -78,6 +93,7 @@ class Matches:
             confidence=some(self.confidence),
             earliest=some(self.earliest),
             latest=some(self.latest),
+            forecasts=None if self.forecasts is None else self.forecasts.take(which),
         )
 
     def groups(self) -> list[tuple[tuple[int, ...], ...]]:

@@ -335,6 +335,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def confidence(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
         return "confidence", _span(meta), {"confidence": parts[0]}
 
+    def forecast(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
+        if parts[0] == 0:
+            hint = "write a number above 0, for example FORECAST 80%"
+            self.fail("a forecast of 0 is outside (0, 1]", _span(meta), "bad-probability", hint)
+        return "forecast", _span(meta), {"forecast": parts[0]}
+
     def probability(self, meta: Meta, parts: list[Any]) -> float:
         minus, token = parts
         value = self._value(token) * (-1 if minus is not None else 1)

@@ -36,7 +36,7 @@ def _decides_late(plan: Plan) -> bool:
     """Are matches known only when their window has passed?"""
     open_ended = plan.bound.positives[-1].kleene or plan.bound.pattern is not None
     growing = plan.output.mode is s.OutputMode.MAXIMAL and open_ended
-    return plan.bound.postponed or growing or plan.options.missing_last
+    return plan.bound.postponed or plan.bound.syntax.forecast is not None or growing or plan.options.missing_last
 
 
 def _windows_back(plan: Plan) -> int:

@@ -1,0 +1,126 @@
+"""FORECAST and `cepheid.forecast`: by definition, in batches and as events come."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid import Exponential, Gamma, Model, QueryError, forecast
+
+MODEL = Model(gaps={"b": Exponential(6, happens=0.8), "c": Gamma(2, 4, happens=0.9), "n": Exponential(20, happens=0.4)})
+QUERIES = [
+    "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 15 FORECAST 60%",
+    "PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 30 FORECAST 55%",
+    "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match { [id] AND b.x > a.x } WITHIN 30 FORECAST 55%",
+    "PATTERN SEQ(A a, !(N n), B b) WHERE [id] WITHIN 20 FORECAST 65%",
+    "PATTERN SEQ(A a, !(N n)) WHERE [id] AND n.x >= a.x WITHIN 20 FORECAST 80%",
+    "PATTERN SEQ(A a, B b, !(N n)) WITHIN 12 FORECAST 75%",
+    "PATTERN SEQ(A a, B+ b[], C c) WHERE [id] WITHIN 25 FORECAST 40%",
+]
+
+
+def events(seed: int, size: int = 40) -> pa.Table:
+    rng = random.Random(seed)
+    rows, at = [], 0
+    for _ in range(size):
+        at += rng.randint(1, 4)
+        rows.append({"ts": at, "type": rng.choice("AABCNX"), "id": rng.randint(1, 2), "x": rng.randint(0, 9)})
+    return pa.Table.from_pylist(rows)
+
+
+def told(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_events_as_they_come_give_what_the_batch_gives(query: str) -> None:
+    for seed in range(4):
+        table = events(seed)
+        batch = cepheid.match(table, query, model=MODEL).to_pylist()
+        live = cepheid.live(query, table.schema, model=MODEL)
+        rng, found, place = random.Random(seed), [], 0
+        while place < len(table):
+            size = rng.randint(1, 9)
+            found += live.send(table.slice(place, size)).to_pylist()
+            place += size
+            if rng.random() < 0.3:
+                live = cepheid.live(query, table.schema, model=MODEL, state=live.save())
+        found += live.finish().to_pylist()
+        assert told(found) == told(batch)
+
+
+@pytest.mark.parametrize("query", QUERIES[:2])
+def test_a_partial_match_is_reported_when_its_forecast_first_reaches_the_probability(query: str) -> None:
+    """At every instant, what `forecast` says of the open ones."""
+    asked = cepheid.query(query).syntax.forecast
+    assert asked is not None
+    table = events(11, 25)
+    first: dict[str, int] = {}
+    for at in range(table["ts"][0].as_py(), table["ts"][-1].as_py() + 31):
+        for row in forecast(table, query, model=MODEL, at=at).to_pylist():
+            if row["probability"] >= asked:
+                first.setdefault(repr([row[name] for name in "abc" if name in row]), at)
+    found = cepheid.match(table, query, model=MODEL).to_pylist()
+    reported = {repr([row[name] for name in "abc" if name in row]): row["forecast_at"] for row in found}
+    # Between two points of the table's grid a forecast is off by up to 1e-3, and so may be the instant, by a step.
+    assert reported.keys() == first.keys()
+    assert all(abs(reported[key] - first[key]) <= 1 for key in first)
+
+
+def test_open_partial_matches() -> None:
+    table = pa.table({"ts": [0, 10, 40, 50], "type": ["A", "B", "A", "X"], "id": [1, 1, 2, 2]})
+    model = Model(gaps={"b": Exponential(30)})
+    rows = forecast(table, "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 60", model=model).to_pylist()
+    assert [row["a"]["id"] for row in rows] == [2]  # the first one has its B
+    chance = 1 - math.exp(-(100 - 50) / 30)
+    assert rows[0]["probability"] == pytest.approx(chance, abs=1e-3)
+    assert rows[0]["waiting_for"] == "b"
+    assert rows[0]["forecast_at"] == 50
+    earlier = forecast(table, "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 60", model=model, at=5).to_pylist()
+    assert [row["a"]["id"] for row in earlier] == [1]
+    assert forecast(table, "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 60", model=model, at=200).num_rows == 0
+
+
+def test_missing_events_in_between() -> None:
+    """b was lost or did not happen: what is held is a and c, and d is awaited."""
+    table = pa.table({"ts": [0, 20], "type": ["A", "C"], "id": [1, 1]})
+    model = Model(
+        loss={"b": 0.2, "*": 0.0},
+        gaps={"b": Exponential(10, happens=0.5), "c": Exponential(10), "d": Exponential(10)},
+    )
+    rows = forecast(table, "PATTERN SEQ(A a, B b, C c, D d) WHERE [id] WITHIN 60", model=model).to_pylist()
+    (row,) = [row for row in rows if row["c"] is not None]
+    # b happened unseen: 0.5 * 0.2 * (t / 10) against 0.5; then d within 40
+    posterior = 0.5 * 0.2 * 2 / (0.5 * 0.2 * 2 + 0.5)
+    assert row["probability"] == pytest.approx(posterior * (1 - math.exp(-4)), abs=2e-3)
+    assert row["b"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("PATTERN SEQ(A a, B b) FORECAST 80%", "window of time"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 EVENTS FORECAST 80%", "window of time"),
+        ("PATTERN SEQ(A a, B? b, C c) WITHIN 5 FORECAST 80%", "more than a sequence"),
+        ("PATTERN A a WITHIN 5 FORECAST 80%", "waits for nothing"),
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity { } WITHIN 5 FORECAST 80%", "contiguity"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 FORECAST 80% OUTPUT MAXIMAL", "OUTPUT MAXIMAL"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 FORECAST 80% RETURN a.x", "returns events"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 THRESHOLD 0.5 FORECAST 80%", "THRESHOLD"),
+        ("PATTERN SEQ(!(A a), B b, C c) WITHIN 5 FORECAST 80%", "begins with an absence"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5 FORECAST 0", "outside"),
+    ],
+)
+def test_what_cannot_be_forecast_is_named(query: str, named: str) -> None:
+    with pytest.raises(QueryError, match=named):
+        cepheid.query(query)
+
+
+def test_a_forecast_needs_a_model() -> None:
+    with pytest.raises(cepheid.CepheidError, match="needs a loss and gap model"):
+        cepheid.match(events(1), QUERIES[0])
