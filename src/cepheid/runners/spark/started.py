@@ -26,6 +26,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from cepheid.errors import CepheidError
 from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
 from cepheid.runners.spark.shards import ADOPTED, adoptable
+from cepheid.runners.spark.watermarks import check_watermarks
 from cepheid.runners.stream.identity import recorded_shards
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -129,6 +130,7 @@ class Starts:
             _log.info(told, adopted, found[0].shards)
             execution.sparkSessionForStream().conf().set(ADOPTED, str(adopted))
         try:
+            check_watermarks(execution.analyzedPlan())
             new = found[0].record(old, adopted)
         except CepheidError as error:
             _fail(jvm, execution, error)
