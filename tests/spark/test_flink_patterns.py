@@ -37,6 +37,18 @@ def test_a_table(spark: Any) -> None:
 
 
 @pytest.mark.slow
+def test_functions_of_the_user_reach_workers(spark: Any) -> None:
+    @cepheid.function(name="is_odd_number", result=bool)
+    def is_odd(value: int) -> bool:
+        return value % 2 == 1
+
+    pattern = Pattern.begin("a").where("is_odd_number(v)").next("b").where("v > a.v")
+    df = spark.sql(MADE.format(0, 30))
+    expected = cepheid.match(df.toPandas(), pattern, partition_by="k")
+    assert cepheid.match(df, pattern, partition_by="k").count() == len(expected) > 2
+
+
+@pytest.mark.slow
 def test_a_stream(spark: Any, tmp_path: Any) -> None:
     """Files that come one after the other; a last event far ahead lets the watermark pass all others."""
     folder = str(tmp_path / "in")

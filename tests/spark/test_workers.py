@@ -1,12 +1,17 @@
 """Workers of a session on this machine run this interpreter, or the lack of a package is said before a job starts."""
 
+import os
+import pickle
 import sys
 from types import SimpleNamespace
 
 import pytest
 
 from cepheid.errors import CepheidError
+from cepheid.runners.spark import short_errors
+from cepheid.runners.spark.shard import Shard, Telling
 from cepheid.runners.spark.workers import missing_packages, prepare_workers
+from cepheid.runners.stream.identity import Fingerprint
 
 
 def session(command, master="local[2]"):
@@ -51,3 +56,36 @@ def test_an_interpreter_that_cannot_be_asked_is_left_alone(tmp_path):
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
     assert missing_packages(str(broken)) == ()
+
+
+def test_the_worker_that_starts_a_stream_prints_nothing_more(monkeypatch, capsys):
+    """Spark's own worker tells what it is doing, with the addresses of objects; ours stops it when it is read."""
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "print", print, raising=False)
+    packed = pickle.dumps(Shard(None, Fingerprint(1), Telling()))
+    pickle.loads(packed)
+    main.print("as ever")
+    monkeypatch.setattr(main, "__file__", "/spark/transform_with_state_driver_worker.py", raising=False)
+    pickle.loads(packed)
+    main.print("<object at 0x7f>")
+    assert capsys.readouterr().out == "as ever\n"
+
+
+def test_an_error_of_ours_leaves_the_traceback_out_and_any_other_keeps_it(monkeypatch):
+    monkeypatch.setattr(short_errors, "in_worker", lambda: True)
+    monkeypatch.setattr(os, "environ", {})
+
+    @short_errors.short_errors
+    def work(error):
+        yield 1
+        raise error
+
+    def hidden(error):
+        os.environ.clear()
+        with pytest.raises(type(error)):
+            list(work(error))
+        return short_errors.HIDE in os.environ
+
+    caused = CepheidError("ours")
+    caused.__cause__ = ValueError("theirs")
+    assert [hidden(error) for error in (CepheidError("ours"), ValueError("a defect"), caused)] == [True, False, False]

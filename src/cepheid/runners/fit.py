@@ -109,6 +109,7 @@ def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, H
     from pyspark.sql import functions as F
 
     from cepheid.runners.spark.session import arrow_schema, with_nested_columns
+    from cepheid.runners.spark.short_errors import short_errors
     from cepheid.runners.spark.workers import prepare_workers
 
     prepare_workers(frame.sparkSession)
@@ -124,6 +125,7 @@ def _from_spark(frame: Any, query: Any, options: Options) -> tuple[BoundQuery, H
         return bound, History({})
     span = (edges["begins"], edges["ends"])
 
+    @short_errors
     def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         parts = list(batches)
         if parts:

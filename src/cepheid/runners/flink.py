@@ -21,11 +21,15 @@ from cepheid.language import syntax as s
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
+from cepheid.plan.options import read_options
 from cepheid.runners.dispatch import is_spark
+from cepheid.runners.options import StreamOptions
 from cepheid.runners.tables import as_local
 
 KERNEL = "search.flink.kernel"  # what is compiled
 ENGINES = ("auto", "automaton", "reference")
+STREAMS_ONLY = ("delay", "shards", "late_events", "metrics", "idle", "heartbeat")
+SPARK_ONLY = ("partitions", *STREAMS_ONLY)
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
 
@@ -44,6 +48,10 @@ class FlinkKeywords(TypedDict, total=False):
     partitions: int
     delay: Any
     shards: int
+    late_events: bool
+    metrics: str
+    idle: Any
+    heartbeat: bool
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,10 @@ class FlinkOptions:
     partitions: int | None = None  # Spark: into how many partitions a table is spread
     delay: Any = None  # streams: how much older than the newest event others may be
     shards: int | None = None
+    late_events: bool | None = None
+    metrics: str | None = None
+    idle: Any = None
+    heartbeat: bool | None = None
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> FlinkOptions:
@@ -82,6 +94,17 @@ class FlinkOptions:
                 f"engine '{options.engine}' cannot run a Flink pattern", hint=f"use {' or '.join(ENGINES)}"
             )
         return options
+
+    def of_stream(self) -> StreamOptions:
+        """Those that say how a stream is run."""
+        given = {name: getattr(self, name) for name in STREAMS_ONLY if getattr(self, name) is not None}
+        return read_options(StreamOptions, given)
+
+    def refuse(self, names: Sequence[str], why: str) -> None:
+        """An error if any of some options was given."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise CepheidError(f"{name} {why}", hint="leave it out")
 
     def schema(self, columns: pa.Schema) -> Schema:
         """The events as conditions see them. A column for types is needed only where a step asks for one."""
@@ -105,9 +128,7 @@ def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) ->
         from cepheid.runners.spark.flink import match_spark_flink
 
         return match_spark_flink(events, pattern, options)
-    for name in ("partitions", "delay", "shards"):
-        if getattr(options, name) is not None:
-            raise CepheidError(f"{name} is for Spark", hint="leave it out")
+    options.refuse(SPARK_ONLY, "is for Spark")
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")

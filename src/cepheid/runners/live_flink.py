@@ -7,13 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
-from cepheid.errors import DataError, EngineError
+from cepheid.errors import DataError
 from cepheid.language.durations import whole_steps
 from cepheid.language.flink.pattern import Pattern
-from cepheid.runners.flink import FlinkOptions, automaton_for
+from cepheid.runners.flink import SPARK_ONLY, FlinkOptions, automaton_for
 from cepheid.runners.live_face import LiveFace, steps_of
-from cepheid.runners.stream.flink import FlinkStream
+from cepheid.runners.stream.flink import FlinkStream, check_compiled
 from cepheid.runners.tables import as_local
 
 
@@ -56,19 +55,19 @@ class FlinkLive(LiveFace):
                 raise DataError(f"{told}, not {type(events).__name__}")
             self._back = local.back
             arrow = fitted(local.arrow, self._stream.schema)
-        return self._back(_compiled(self._stream.send, arrow))
+        return self._back(self._stream.send(arrow))
 
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
         self._check_open()
         until = steps_of(time, self._stream.schema, self._stream.automaton.schema.time)
-        return self._back(_compiled(self._stream.advance, until + 1))
+        return self._back(self._stream.advance(until + 1))
 
     def finish(self) -> Any:
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
         self._check_open()
         self._finished = True
-        return self._back(_compiled(self._stream.finish))
+        return self._back(self._stream.finish())
 
     def save(self) -> bytes:
         """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
@@ -80,10 +79,11 @@ def live_pattern(
 ) -> FlinkLive:
     """A Flink pattern over events of a schema, as they come."""
     options = FlinkOptions.from_keywords(keywords)
+    options.refuse(SPARK_ONLY, "is for Spark")
     automaton = automaton_for(pattern, schema, options)
     steps = whole_steps(delay, automaton.schema, "delay")
     stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial)
-    _compiled(lambda: compile_conditions(automaton, schema.empty_table()))  # an error now, not at the first event
+    check_compiled(automaton, schema)  # an error now, not at the first event
     if state is not None:
         stream.restore(state)
     return FlinkLive(stream)
@@ -98,12 +98,3 @@ def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
         return table.select(schema.names).cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"the events do not have the types of the schema: {error}") from None
-
-
-def _compiled(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Runs a step of a stream, where conditions must be such that the kernel can judge them."""
-    try:
-        return call(*arguments)
-    except NotCompiled:
-        hint = "match a table with engine='reference', or write the condition more simply"
-        raise EngineError("a condition is beyond the compiled automaton, which streams need", hint=hint) from None

@@ -22,7 +22,8 @@ from cepheid.runners.dispatch import is_spark
 from cepheid.runners.tables import as_local
 
 ENGINES = ("auto", "preferred", "reference")
-OPTIONS = ("engine", "timeout", "max_bytes", "partitions", "delay", "shards", "max_rows")  # the last three: streams
+STREAMS_ONLY = ("delay", "shards", "max_rows", "late_events", "metrics", "idle", "heartbeat")
+OPTIONS = ("engine", "timeout", "max_bytes", "partitions", *STREAMS_ONLY)
 
 
 def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
@@ -45,6 +46,9 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
+    for name in ("partitions", *STREAMS_ONLY):
+        if name in options:
+            raise CepheidError(f"{name} is for Spark", hint="leave it out")
     limits = read_options(Limits, {name: options[name] for name in ("timeout", "max_bytes") if name in options})
     with within_budget(limits.timeout, limits.max_bytes):
         found = run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine, available_threads())

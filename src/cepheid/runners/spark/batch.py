@@ -24,6 +24,7 @@ from cepheid.runners.pieces import found, pieces
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, result_batches, result_rows, ship
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices, plan_slices, spread_slices
 
 Batches = Iterator[pa.RecordBatch]
@@ -105,6 +106,7 @@ def worker(
 ) -> Callable[[Iterable[pa.RecordBatch]], Batches]:
     """What a Python worker does with the events of one partition, whose columns go by these names."""
 
+    @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Batches:
         plans = [shipment.unpacked() for shipment in shipments]
         parted = [*keys, slices.column] if slices is not None else list(keys)

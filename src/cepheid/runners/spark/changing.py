@@ -35,8 +35,10 @@ from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema,
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shard import Came, Shard, Telling, came, opened, told, write_bad
 from cepheid.runners.spark.shards import shards_for
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.spark.stream import metrics_name
+from cepheid.runners.spark.watermarks import without_watermark
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.changing import (
     Registered,
@@ -60,6 +62,7 @@ def match_changing(
     """The matches of the queries that a watched folder or a streaming table has at the time."""
     if running.late_events or running.idle is not None or options.uncertainty is not None:
         raise CepheidError("late_events, idle and uncertainty are for queries that stay", hint="leave them out")
+    df = without_watermark(df)
     schema = without(arrow_schema(df), bad)
     bound = Schema.from_arrow(schema, **options.roles())
     keys = (running.keys,) if isinstance(running.keys, str) else tuple(running.keys)
@@ -144,6 +147,7 @@ class ChangingShard(Shard):
         chunks, codes, ends = (StateMap(handle, name) for name in ("chunks", "keys", "ended"))
         self.store = StateChunks(chunks, codes, ends)
 
+    @short_errors
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch: rows of the table first, then events."""
         control: list[Mapping[str, Any]] = []
@@ -189,6 +193,7 @@ def _noting(rows: Iterator[Any], control: list[Mapping[str, Any]]) -> Iterator[A
         yield frame
 
 
+@short_errors
 def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     settle()
     for batch in batches:

@@ -31,6 +31,7 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, as_batches, ship
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
 
 PACKED = pa.schema([("matches", pa.string()), ("packed", pa.binary())])
@@ -79,6 +80,7 @@ def compress_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> SparkCom
 def _compressor(
     shipment: Shipment, slices: Slices | None, memory: int, columns: tuple[str, ...]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = shipment.unpacked()
         keys = [*plan.exchange.keys, *([slices.column] if slices is not None else [])]
@@ -125,6 +127,7 @@ def listed(plan: Plan, packed: bytes, number: int | None) -> pa.Table:
 
 
 def _lister(shipment: Shipment, number: int | None) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = shipment.unpacked()
         for batch in batches:

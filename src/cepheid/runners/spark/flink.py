@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cepheid.engine.search.flink.run import result_schema
-from cepheid.errors import DataError
 from cepheid.language.flink.pattern import Pattern
 from cepheid.plan.flink_automaton import FlinkAutomaton
-from cepheid.runners.flink import automaton_for, run_pattern
+from cepheid.runners.flink import STREAMS_ONLY, automaton_for, run_pattern
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.shipment import called, register_functions, user_functions
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.workers import with_workers
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def match_spark_flink(df: DataFrame, pattern: Pattern, options: FlinkOptions) ->
     """The matches of a pattern in a Spark table. Spark keeps no order of arrival: `tiebreak` orders equal times."""
     columns = arrow_schema(df)
     automaton = automaton_for(pattern, columns, options)
+    functions = tuple(user_functions(called(atom.expression for atom in automaton.atoms)))
     if df.isStreaming:
         from cepheid.runners.spark.flink_stream import match_flink_stream
 
-        return match_flink_stream(df, automaton, columns, _delay(df, options), options)
-    if options.delay is not None or options.shards is not None:
-        raise DataError("delay and shards are for streams", hint="leave them out")
+        return match_flink_stream(df, pattern, automaton, columns, options, functions)
+    options.refuse(STREAMS_ONLY, "is for streams")
     keys = [quoted(name) for name in options.partition_by]
     if not keys:
         rows = df.coalesce(1)
@@ -40,15 +41,21 @@ def match_spark_flink(df: DataFrame, pattern: Pattern, options: FlinkOptions) ->
         rows = df.repartition(*keys) if options.partitions is None else df.repartition(options.partitions, *keys)
     result = result_schema(automaton, columns, options.partial)
     numbered = rows.toDF(*[f"_{number}" for number in range(len(columns))])  # names that mapInArrow can resolve
-    return numbered.mapInArrow(_worker(automaton, columns, result, options), spark_schema(result))
+    return numbered.mapInArrow(_worker(automaton, columns, result, options, functions), spark_schema(result))
 
 
 def _worker(
-    automaton: FlinkAutomaton, columns: pa.Schema, result: pa.Schema, options: FlinkOptions
+    automaton: FlinkAutomaton,
+    columns: pa.Schema,
+    result: pa.Schema,
+    options: FlinkOptions,
+    functions: tuple[bytes, ...],
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with its events."""
 
+    @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        register_functions(functions)
         held = list(batches)
         if not held:
             return
@@ -56,14 +63,3 @@ def _worker(
         yield from run_pattern(automaton, table, options).cast(result).to_batches(max_chunksize=BATCH)
 
     return work
-
-
-def _delay(df: DataFrame, options: FlinkOptions) -> str:
-    """How late events may come: as was passed, or as the stream's own withWatermark says."""
-    if options.delay is not None:
-        return str(options.delay)
-    told = df.schema[options.time].metadata.get("spark.watermarkDelayMs")
-    if told is None:
-        hint = f"pass delay='10 seconds', for example, or call withWatermark('{options.time}', ...) before"
-        raise DataError("how much later than the newest event may others come?", hint=hint)
-    return f"{told} milliseconds"

@@ -11,21 +11,44 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cepheid.engine.search.flink.run import result_schema
+from cepheid.language.flink.pattern import Pattern
 from cepheid.plan.flink_automaton import FlinkAutomaton
-from cepheid.runners.spark.packed_stream import Shard, found_by_shard, unpacker
-from cepheid.runners.spark.session import DataFrame, spark_schema
-from cepheid.runners.stream.flink import FlinkStream
+from cepheid.runners.spark.incremental_stream import Sought, match_incremental
+from cepheid.runners.spark.pack import LATE_EVENT
+from cepheid.runners.spark.session import DataFrame
+from cepheid.runners.stream.flink import FlinkStream, check_compiled
 
 if TYPE_CHECKING:
     from cepheid.runners.flink import FlinkOptions
 
 
 def match_flink_stream(
-    df: DataFrame, automaton: FlinkAutomaton, schema: pa.Schema, delay: str, options: FlinkOptions
+    df: DataFrame,
+    pattern: Pattern,
+    automaton: FlinkAutomaton,
+    schema: pa.Schema,
+    options: FlinkOptions,
+    functions: tuple[bytes, ...],
 ) -> DataFrame:
     """The matches of a pattern in a stream."""
-    shard = Shard(partial(FlinkStream, automaton, schema, 0, options.partition_by, options.partial))
-    time = automaton.schema.time
-    found = found_by_shard(df, schema, time, options.partition_by, options.shards, delay, shard)
+    check_compiled(automaton, schema)
     result = result_schema(automaton, schema, options.partial)
-    return found.mapInArrow(unpacker(result), spark_schema(result))
+    aspects = {
+        "pattern": [str(pattern), str(automaton.skip), automaton.describe()],
+        "parameters": options.parameters,
+        "window": [automaton.window, [state.window for state in automaton.states]],
+        "columns": [(field.name, str(field.type)) for field in schema],
+        "roles of columns": [automaton.schema.time, automaton.schema.type, options.tiebreak, options.time_unit],
+        "partial": options.partial,
+    }
+    sought = Sought(
+        partial(FlinkStream, automaton, schema, 0, options.partition_by, options.partial),
+        automaton.schema,
+        options.partition_by,
+        result,
+        aspects,
+        schema.names,
+        functions,
+    )
+    found = match_incremental(df, sought, options.of_stream())
+    return found.toDF(*result.names, *([LATE_EVENT] if options.late_events else []))

@@ -21,6 +21,7 @@ from cepheid.runners.many import widened
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shards import shards_here
 from cepheid.runners.spark.shipment import Shipment, as_batches, result_rows
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.total_parts import added_up, finished
@@ -82,6 +83,7 @@ def packer(
     Where the checkpoint decides how many shards there are (`adopts`), their numbers are still to be divided by that.
     """
 
+    @short_errors
     def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         shards = shards_here(planned) if adopts else planned
@@ -142,6 +144,7 @@ def unpacker(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a worker does with the outcome of shards: rows of the result again."""
 
+    @short_errors
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         parts: dict[int, list[pa.Table]] = {}  # of totals, from all shards
@@ -165,6 +168,21 @@ def unpacker(
             assert shipment.events is not None
             for part in as_batches(finished(bound, added_up(tables, bound.summary), shipment.events), shipment.schema):
                 yield result_rows(shipment, part, schema)
+
+    return unpack
+
+
+def plain_unpacker(schema: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The same for the outcome of one pattern, which is rows of the result, or late events, as it is."""
+
+    @short_errors
+    def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
+        for batch in batches:
+            for packed in batch.column("packed").to_pylist():
+                for part in decoded(packed).to_batches():
+                    columns = dict(zip(part.schema.names, part.columns, strict=True))
+                    yield widened(columns, part.num_rows, schema)
 
     return unpack
 

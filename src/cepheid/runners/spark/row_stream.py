@@ -12,18 +12,33 @@ import pyarrow as pa
 from cepheid.engine.search.preferred.released import check_stream
 from cepheid.engine.search.preferred.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
-from cepheid.runners.spark.packed_stream import Shard, found_by_shard, unpacker
-from cepheid.runners.spark.session import DataFrame, spark_schema
+from cepheid.language.match_recognize.syntax import Clause
+from cepheid.language.match_recognize.tokens import tokens
+from cepheid.language.schema import Schema
+from cepheid.runners.options import StreamOptions
+from cepheid.runners.spark.incremental_stream import Sought, match_incremental
+from cepheid.runners.spark.session import DataFrame, arrow_schema
 from cepheid.runners.stream.rows import RowStream
 
 
 def match_row_stream(
-    rows: DataFrame, clause: BoundClause, schema: pa.Schema, delay: str, shards: int | None, max_rows: int | None
+    rows: DataFrame, clause: BoundClause, written: Clause, columns: list[str], options: StreamOptions, limit: int | None
 ) -> DataFrame:
-    """The rows that a clause makes of a stream; its columns are those of the schema, in this order."""
-    check_stream(clause, max_rows)
-    shard = Shard(partial(RowStream, clause, schema, 0, max_rows))
-    found = found_by_shard(rows, schema, clause.order_by[0].column, clause.partition_by, shards, delay, shard)
-    result = result_schema(clause, schema)
-    unique = pa.schema([field.with_name(f"_{number}") for number, field in enumerate(result)])
-    return found.mapInArrow(unpacker(unique), spark_schema(unique)).toDF(*result.names)
+    """The rows that a clause makes of a stream, under names of the form `_0`; `columns` are those of the source."""
+    check_stream(clause, limit)
+    schema = arrow_schema(rows)
+    time = clause.order_by[0].column
+    aspects = {
+        "text": [token.text for token in tokens(written.text)],
+        "dialect": written.dialect,
+        "columns": [(field.name, str(field.type)) for field in schema],
+    }
+    sought = Sought(
+        partial(RowStream, clause, schema, 0, limit),
+        Schema.from_arrow(pa.schema([schema.field(time)]), time=time, type=None),
+        clause.partition_by,
+        result_schema(clause, schema),
+        aspects,
+        columns,
+    )
+    return match_incremental(rows, sought, options)

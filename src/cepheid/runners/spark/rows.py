@@ -8,15 +8,19 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.search.preferred.run import needed_columns, result_schema
-from cepheid.errors import CepheidError, DataError, QueryError
+from cepheid.errors import CepheidError, QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
-from cepheid.runners.rows import bound_to, run_clause
+from cepheid.plan.options import read_options
+from cepheid.runners.options import StreamOptions
+from cepheid.runners.rows import STREAMS_ONLY, bound_to, run_clause
+from cepheid.runners.spark.pack import LATE_EVENT
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
 from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.workers import with_workers
 
 BATCH = 100_000  # rows of the result that go back to Spark at a time
@@ -27,7 +31,7 @@ def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mappin
     """The rows that a clause makes of a Spark table."""
     parts = with_spark_functions(df, clause)
     try:
-        return _match(parts, engine, options)
+        return _match(parts, engine, options, df.columns)
     except QueryError as error:
         if error.code != "types" or parts.around:
             raise
@@ -39,12 +43,13 @@ def _match_with_all_by_spark(
 ) -> DataFrame:
     """The same with Spark's own operators in the measures, where ours know no such types."""
     try:
-        return _match(with_spark_functions(df, clause, everything=True), engine, options)
+        return _match(with_spark_functions(df, clause, everything=True), engine, options, df.columns)
     except CepheidError:
         raise error from None
 
 
-def _match(parts: SparkParts, engine: str, options: Mapping[str, Any]) -> DataFrame:
+def _match(parts: SparkParts, engine: str, options: Mapping[str, Any], own: list[str]) -> DataFrame:
+    """The rows of a clause over a table; `own` are the columns that the table had before Spark computed others."""
     df, clause = with_flags(parts.df, parts.clause)
     bound = bound_to(clause, arrow_schema(df))
     columns = needed_columns(bound)
@@ -53,10 +58,13 @@ def _match(parts: SparkParts, engine: str, options: Mapping[str, Any]) -> DataFr
     if df.isStreaming:
         from cepheid.runners.spark.row_stream import match_row_stream
 
-        delay = _delay(df, bound, options.get("delay"))
-        limit = options.get("max_rows")
-        found = match_row_stream(rows, bound, arrow_schema(rows), delay, options.get("shards"), limit)
-        return finished(found.toDF(*_numbered(found.columns)), parts, bound)
+        given = {name: value for name, value in options.items() if name in STREAMS_ONLY and name != "max_rows"}
+        running = read_options(StreamOptions, given)
+        found = match_row_stream(rows, bound, clause, own, running, options.get("max_rows"))
+        return finished(found, parts, bound)
+    for name in STREAMS_ONLY:
+        if name in options:
+            raise CepheidError(f"{name} is for streams", hint="leave it out")
     partitions = options.get("partitions")
     keys = [quoted(name) for name in bound.partition_by]
     if not keys:
@@ -75,16 +83,21 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataFrame:
-    """The result's columns with their names; the measures that Spark computes are computed."""
+    """The result's columns with their names; the measures that Spark computes are computed.
+
+    Late rows of a stream come in a column of their own, and have no measures.
+    """
     from pyspark.sql import functions as F
 
     names = bound.output_columns
+    late = [LATE_EVENT] if len(matched.columns) > len(names) else []
     if not parts.around:
         shown = [number for number, name in enumerate(names) if name not in parts.hidden]
-        return matched.select(*[f"_{number}" for number in shown]).toDF(*[names[number] for number in shown])
+        found = matched.select(*[f"_{number}" for number in shown], *late)
+        return found.toDF(*[names[number] for number in shown], *late)
     given = {name for name, _ in bound.measures}
     own = free_name("_", given)
-    renamed = matched.toDF(*[name if name in given else f"{own}{number}" for number, name in enumerate(names)])
+    renamed = matched.toDF(*[name if name in given else f"{own}{number}" for number, name in enumerate(names)], *late)
     first = next(number for number, name in enumerate(names) if name in given) if given else len(bound.partition_by)
     before = [F.col(f"{own}{at}") for at, name in enumerate(names[:first]) if name not in parts.hidden]
     after = [at for at in range(first, len(names)) if names[at] not in given and names[at] not in parts.hidden]
@@ -92,25 +105,14 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
     for measure in parts.measures:
         text = parts.around.get(measure.name.name, quoted(measure.name.name))
         try:
-            measured.append(F.expr(text))
+            computed = F.expr(text)
+            measured.append(F.when(F.col(LATE_EVENT).isNull(), computed) if late else computed)
             renamed.select(measured[-1]).schema  # noqa: B018 - asks Spark whether it can be computed
         except Exception as error:
             raise refused(parts.clause.text, measure.span, error) from None
     named = [*(name for name in names[:first] if name not in parts.hidden), *(m.name.name for m in parts.measures)]
-    found = renamed.select(*before, *measured, *[F.col(f"{own}{at}") for at in after])
-    return found.toDF(*named, *[names[at] for at in after])
-
-
-def _delay(df: DataFrame, clause: BoundClause, given: str | None) -> str:
-    """How late rows may come: as was passed, or as the stream's own withWatermark says."""
-    if given is not None:
-        return given
-    name = clause.order_by[0].column if clause.order_by else ""
-    told = df.schema[name].metadata.get("spark.watermarkDelayMs") if name in df.columns else None
-    if told is None:
-        hint = f"pass delay='10 seconds', for example, or call withWatermark('{name}', ...) before"
-        raise DataError("how much later than the newest row may others come?", hint=hint)
-    return f"{told} milliseconds"
+    found = renamed.select(*before, *measured, *[F.col(f"{own}{at}") for at in after], *late)
+    return found.toDF(*named, *[names[at] for at in after], *late)
 
 
 def _worker(
@@ -118,6 +120,7 @@ def _worker(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with its rows."""
 
+    @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)
         if not held:

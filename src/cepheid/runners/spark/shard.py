@@ -23,10 +23,12 @@ from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import COUNTS, LATE, LATE_EVENT, LEVELS, OWN, SHED_FOR, TOTAL, as_structs
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shards import shards_here
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.stream.clock import Clock, signed
 from cepheid.runners.stream.composed import Level, run_composed
 from cepheid.runners.stream.identity import Fingerprint
-from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.stream.incremental import Stepper
+from cepheid.runners.stream.state import Outcome
 
 LEAST = -(2**63)  # stands for a time that is not known yet
 
@@ -55,7 +57,9 @@ class Came:
 class Shard(StatefulProcessor):
     """Spark calls it with the packed events of a shard, and, if it was asked to, when nothing has come for a while."""
 
-    def __init__(self, step: Step, fingerprint: Fingerprint, telling: Telling, levels: tuple[Level, ...] = ()) -> None:
+    def __init__(
+        self, step: Stepper, fingerprint: Fingerprint, telling: Telling, levels: tuple[Level, ...] = ()
+    ) -> None:
         self.levels = levels
         self.step, self.fingerprint, self.telling, self.idle = step, fingerprint, telling, telling.idle
 
@@ -69,8 +73,8 @@ class Shard(StatefulProcessor):
         self.handle = handle
         if self.telling.adopts:
             self.adopt(shards_here(self.fingerprint.shards))
-        self.ready = ready(self.step)
-        self.above = [replace(level, step=ready(level.step)) for level in self.levels]
+        self.ready = self.step.ready()
+        self.above = [replace(level, step=level.step.ready()) for level in self.levels]
         looks_back = any(step.looks_back() for step in (self.ready, *(level.step for level in self.above)))
         sleeps = bool(self.ready.keys) or any(level.step.keys for level in self.above)
         # The schema as an object: as text, it would go to the JVM and back to be read.
@@ -81,11 +85,10 @@ class Shard(StatefulProcessor):
 
     def adopt(self, shards: int) -> None:
         """There are so many shards, of which this is one, rather than as many as were planned."""
-        planned, most = self.fingerprint.shards, self.step.budget.max_bytes
+        planned = self.fingerprint.shards
         if shards != planned:
             self.fingerprint = replace(self.fingerprint, shards=shards)
-            budget = replace(self.step.budget, max_bytes=most and max(1, most * planned // shards))
-            self.step = replace(self.step, budget=budget)
+            self.step = self.step.for_shards(planned, shards)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Takes in what came for this shard in a micro-batch."""
@@ -111,6 +114,7 @@ class Shard(StatefulProcessor):
             return
         yield from self.stepped(Came([], clock.newest + int((now - clock.arrived) * self.idle[1]), {}), now)
 
+    @short_errors
     def stepped(self, came: Came, now: int | None) -> Iterator[pd.DataFrame]:
         """One step from the stored state to the next."""
         text = self.stored()
@@ -137,11 +141,6 @@ class Shard(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to close."""
-
-
-def ready(step: Step) -> Step:
-    """A step whose plans can run in this process."""
-    return replace(step, plans=tuple(shipment.unpacked() for shipment in step.shipments))
 
 
 def opened(store: StateChunks, text: str | None) -> StateChunks:

@@ -126,4 +126,9 @@ def _called(bound: BoundQuery) -> set[str]:
     expressions += [expression for _, expression in bound.returns or ()]
     totals = bound.summary.totals if bound.summary is not None else ()
     expressions += [total.argument for total in totals if total.argument is not None]
+    return called(expressions)
+
+
+def called(expressions: Iterable[s.Expression]) -> set[str]:
+    """The functions that expressions call."""
     return {node.function for expression in expressions for node in s.walk(expression) if isinstance(node, s.Call)}

@@ -27,6 +27,7 @@ from cepheid.errors import CepheidError
 from cepheid.runners.spark.checkpoint_place import check_place
 from cepheid.runners.spark.session import SETTINGS, DataFrame, Session, setting
 from cepheid.runners.spark.shards import ADOPTED, adoptable
+from cepheid.runners.spark.watermarks import check_watermarks
 from cepheid.runners.stream.identity import recorded_shards
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -131,6 +132,7 @@ class Starts:
             execution.sparkSessionForStream().conf().set(ADOPTED, str(adopted))
         try:
             check_place(jvm, files, execution.resolvedCheckpointRoot())
+            check_watermarks(execution.analyzedPlan())
             new = found[0].record(old, adopted)
         except CepheidError as error:
             _fail(jvm, execution, error)

@@ -37,6 +37,7 @@ from cepheid.runners.spark.pack import (
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.shards import OPEN, shards_for
 from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
+from cepheid.runners.spark.watermarks import without_watermark
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record
@@ -62,6 +63,10 @@ def match_stream(
     chosen = replace(chosen, shards=shards_for(df.sparkSession, chosen.shards))
     read = read or Reading()
     reading = read.options
+    schema = next(iter(as_named(plans).values())).bound.schema
+    clock = schema.time if read.early is not None or schema.lower is None else schema.lower
+    chosen = replace(chosen, delay=delay_of(df, clock, chosen))
+    df = without_watermark(df)
     events = without(arrow_schema(df), read.bad)
     union = Union(tuple((name, sharded(plan, chosen)) for name, plan in as_named(plans).items()))
     for _, plan in union.plans:
@@ -232,13 +237,29 @@ def packed_events(df: DataFrame, plans: Sequence[Plan], options: StreamOptions, 
     names = [name for name in df.columns if name in dedupe or any(name in p.bound.schema.names for p in plans)]
     names += [] if marks.bad is None else [marks.bad]
     chosen = df.select(*[pushdown.quoted(name) for name in names], shard.alias(marks.shard))
+    return packed_by_shard(chosen, schema, options, marks, (shards, adopts))
+
+
+def packed_by_shard(
+    chosen: DataFrame,
+    schema: Schema,
+    options: StreamOptions,
+    marks: Marks,
+    spread: tuple[int, bool],
+    names: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Rows that know their shard, packed; their columns may get other names on the way.
+
+    `spread` says how many shards there are, and whether the checkpoint decides it.
+    """
     if options.heartbeat:
         chosen = _with_heartbeat(chosen, schema, marks)
     if options.shards == 1:
         # One task from source to sink: what lies in one partition need not be shuffled into one.
         chosen = chosen.coalesce(1)
-    pack = packer(chosen.columns, schema.lower or schema.time, marks, shards, adopts)
-    return addressable(chosen).mapInArrow(pack, PACKED)
+    clock, known = schema.lower or schema.time, names or {}
+    columns = [known.get(name, name) for name in chosen.columns]
+    return addressable(chosen).mapInArrow(packer(columns, known.get(clock, clock), marks, *spread), PACKED)
 
 
 def _with_heartbeat(chosen: DataFrame, schema: Schema, marks: Marks) -> DataFrame:
@@ -269,15 +290,9 @@ def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipm
     schema = plans[0].bound.schema
     dedupe = running.reading.options.dedupe
     packed = packed_events(df, plans, options, running)
-    idle = None
-    if options.idle is not None:
-        if schema.time_unit is None:
-            hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
-            raise DataError("idle lets time go on, but one step of the time column may be anything", hint=hint)
-        idle = milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
+    idle = silence(options, schema)
     numbers = tuple(shipments.index(shipment) for shipment in group)
-    clock = schema.time if early is not None or schema.lower is None else schema.lower
-    delay = whole_steps(delay_of(df, clock, options), schema, "delay") + (early or 0)
+    delay = whole_steps(options.delay, schema, "delay") + (early or 0)
     needed = {name for plan in plans for name in plan.bound.schema.names} | set(dedupe)
     narrow = pa.schema([column for column in arrow_schema(df) if column.name in needed])
     bytes_here = options.max_state_bytes and max(1, options.max_state_bytes // running.fingerprint.shards)
@@ -308,24 +323,40 @@ def metrics_name(options: StreamOptions) -> str:
     return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
-def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:
-    """The rows of the result; the numbers go to Spark's observed metrics."""
+def silence(options: StreamOptions, schema: Schema) -> tuple[int, float] | None:
+    """After how many milliseconds of silence time goes on, and by how many steps of the time column in each; if so."""
+    if options.idle is None:
+        return None
+    if schema.time_unit is None:
+        hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
+        raise DataError("idle lets time go on, but one step of the time column may be anything", hint=hint)
+    return milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
+
+
+def observed_outcome(outcome: DataFrame, names: Sequence[str | None], metrics: str) -> DataFrame:
+    """What shards tell, packed; the numbers, and those of queries with names, go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
     numbers = [F.sum(name).alias(name) for name in (*COUNTS, "retained", "state_bytes", "lost")]
     numbers += [F.max(name).alias(name) for name in ("newest", "watermark")]
-    for number, shipment in enumerate(shipments):
-        if shipment.name is not None:
+    for number, query in enumerate(names):
+        if query is not None:
             own = F.col("query") == number
             numbers += [
-                F.sum(F.when(own, F.col(column)).otherwise(0)).alias(f"{name}[{shipment.name}]")
-                for name, column in OWN.items()
+                F.sum(F.when(own, F.col(column)).otherwise(0)).alias(f"{name}[{query}]") for name, column in OWN.items()
             ]
             # The books of each query balance, too: what is left of the records that were read concerns others.
             taken = reduce(lambda left, right: left + right, [F.col(OWN[name]) for name in BOOKS])
             rest = F.col("read") - F.col("malformed") - F.when(own, taken).otherwise(0)
-            numbers.append(F.sum(rest).alias(f"irrelevant[{shipment.name}]"))
-    observed = outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
+            numbers.append(F.sum(rest).alias(f"irrelevant[{query}]"))
+    return outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
+
+
+def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:
+    """The rows of the result; the numbers go to Spark's observed metrics."""
+    from pyspark.sql import functions as F
+
+    observed = observed_outcome(outcome, [shipment.name for shipment in shipments], metrics)
     parted = [number for number, shipment in enumerate(shipments) if not whole_here(shipment.plan)]
     if parted:
         # All shards share one clock, so that their parts of a bucket come out in the same micro-batch: to add them up

@@ -22,6 +22,7 @@ from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, match_batch, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import Shipment, ship
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
 from cepheid.runners.total_parts import find_parts, group_columns, part_names, parts_of, parts_schema
 from cepheid.runners.totals import MORE_DIGITS, check_countable
@@ -116,6 +117,7 @@ def worker(
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with the events of one partition, whose columns go by these names."""
 
+    @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = shipment.unpacked()
         keys = plan.exchange.keys

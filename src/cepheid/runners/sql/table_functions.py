@@ -35,6 +35,7 @@ from cepheid.runners.spark.shipment import (
     ship,
     user_functions,
 )
+from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.totals import parts_of_pieces
 from cepheid.runners.total_parts import added_up, finished, parts_schema
 
@@ -94,6 +95,7 @@ def _batch_class(shipped: tuple[bytes, ...], itself: bool) -> type:
             self.batches.append(batch)
             return iter(())
 
+        @short_errors
         def terminate(self) -> Iterator[pa.Table]:
             check_parted(self.parted, bool(self.batches))
             for batch in matched(self.told, self.batches):
@@ -121,6 +123,7 @@ def _row_class(shipped: tuple[bytes, ...], itself: bool) -> type:
             self.rows.append(row)
             return iter(())
 
+        @short_errors
         def terminate(self) -> Iterator[Any]:
             check_parted(self.parted, bool(self.rows))
             events = self.told.events

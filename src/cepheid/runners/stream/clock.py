@@ -51,6 +51,17 @@ class Clock:
     gone: tuple[int, ...] = ()  # the places of queries that are no longer there; not stored
     begun: frozenset[str] = frozenset()  # the names of queries that begin with this step; not stored
 
+    def moved(self, newest: int | None, delay: int) -> tuple[int | None, int | None]:
+        """The latest time seen, with one that has just come, and up to where all events have been seen then.
+
+        >>> Clock(until=4, newest=9).moved(20, 5), Clock(until=4, newest=9).moved(None, 5), Clock().moved(None, 5)
+        ((20, 14), (9, 4), (None, None))
+        """
+        newest = max((time for time in (self.newest, newest) if time is not None), default=None)
+        if newest is None:
+            return None, self.until
+        return newest, max(newest - delay - 1, newest - delay - 1 if self.until is None else self.until)
+
     def text(self, fingerprint: Fingerprint, token: str | None = None, small: Mapping[int, bytes] | None = None) -> str:
         """As it is stored, with small chunks in it; a token says which of several states alike it belongs to."""
         more: dict[str, Any] = {"token": token} if token is not None else {}

@@ -16,6 +16,7 @@ from cepheid.runners.options import Options
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Known
+from cepheid.runners.stream.incremental import Stepper
 from cepheid.runners.stream.state import Outcome, Step, Store
 
 APART = 1 << 40  # numbers of chunks between one level and the next
@@ -76,7 +77,7 @@ class StoreApart:
 
 
 def run_composed(
-    step: Step, levels: Sequence[Level], clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None
+    step: Stepper, levels: Sequence[Level], clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None
 ) -> Outcome:
     """A step of the queries that read events, and of those that read their matches, level by level."""
     outcome = step.run(clock, store, fresh, newest)

@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 from cepheid.engine.cold import answer
 from cepheid.engine.data.table import times_of
 from cepheid.engine.kernels.stop import briefly
+from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
 from cepheid.engine.search.flink.machine import LATEST, Reported
 from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.released import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.run import result_schema
-from cepheid.errors import DataError
+from cepheid.errors import DataError, EngineError
 from cepheid.plan.flink_automaton import FlinkAutomaton
-from cepheid.runners.stream.rows import encoded
+from cepheid.runners.arrow_bytes import encoded
 
 BRIEF = 20_000  # runs times events that take less time than to start a thread
 VERSION = 1  # of the saved state
@@ -86,7 +87,10 @@ class FlinkStream:
             with briefly(released.num_rows * (1 + len(self.state.runs.partition)) < BRIEF):
                 return step(self.moves, self.state, released, end, self.partition_by, self.partial)
 
-        result, self.state = answer("search.flink.kernel", released.num_rows, known)
+        try:
+            result, self.state = answer("search.flink.kernel", released.num_rows, known)
+        except NotCompiled:
+            raise not_compiled() from None
         return self.result.empty_table() if result is None else result
 
     def earliest_decision(self) -> int | None:
@@ -133,3 +137,17 @@ class FlinkStream:
             runs.column("complete").to_numpy(),
         ]
         self.state = Retained(events, Reported(*(np.array(part, np.int64) for part in numbers)), nearest)
+
+
+def check_compiled(automaton: FlinkAutomaton, schema: pa.Schema) -> None:
+    """An error if the kernel cannot judge the conditions over events of a schema."""
+    try:
+        compile_conditions(automaton, schema.empty_table())
+    except NotCompiled:
+        raise not_compiled() from None
+
+
+def not_compiled() -> EngineError:
+    """The kernel of streams cannot judge a condition."""
+    hint = "match a table with engine='reference', or write the condition more simply"
+    return EngineError("a condition is beyond the compiled automaton, which streams need", hint=hint)

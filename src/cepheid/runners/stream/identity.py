@@ -198,6 +198,11 @@ def aspects(plan: Plan, more: Mapping[str, Any] | None = None) -> dict[str, str]
         if found is not None and found.user:
             told[f"function {name}"] = body_of(found.call)
     told |= {name: value for name, value in (more or {}).items() if value is not None and value != ()}
+    return digests(told)
+
+
+def digests(told: Mapping[str, Any]) -> dict[str, str]:
+    """What decides the matches of a query, each as a digest, under the name a user knows it by."""
     return {name: _digest(value) for name, value in told.items()}
 
 

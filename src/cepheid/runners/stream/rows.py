@@ -11,6 +11,7 @@ from cepheid.engine.search.preferred.arrange import Int64s, window_times
 from cepheid.engine.search.preferred.released import Resume, Retained, check_stream, nothing_retained, step
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause
+from cepheid.runners.arrow_bytes import encoded
 
 VERSION = 1  # of the saved state
 _HEAD = "<iqiqqqq"  # version, watermark and whether there is one, late rows, three lengths
@@ -31,6 +32,9 @@ class RowStream:
         self.waiting = schema.empty_table()  # rows that the watermark has not passed
         self.watermark: int | None = None
         self.late = 0
+
+    def __len__(self) -> int:
+        return int(self.state.rows.num_rows + self.waiting.num_rows)
 
     def send(self, rows: pa.Table) -> pa.Table:
         """Takes in rows, and gives what is decided by them; those that come too late are counted and left out."""
@@ -67,12 +71,10 @@ class RowStream:
 
     def earliest_decision(self) -> int | None:
         """The time at which something is decided even if no row comes: a row is released, or a window passes."""
-        times = window_times(self.waiting, self.clause)
-        if len(times):
-            return int(times.min()) + 1
-        if self.clause.within is None or not self.state.rows.num_rows:
-            return None
-        return int(window_times(self.state.rows, self.clause).max()) + self.clause.within + 1
+        found = [int(times.min()) + 1] if len(times := window_times(self.waiting, self.clause)) else []
+        if self.clause.within is not None and self.state.rows.num_rows:
+            found.append(int(window_times(self.state.rows, self.clause).min()) + self.clause.within + 1)
+        return min(found, default=None)
 
     def save(self) -> bytes:
         """What the stream knows, as bytes: tables of rows and numbers, nothing else."""
@@ -105,11 +107,3 @@ class RowStream:
 
 
 _PLACE = {"begin": pa.int64(), "number": pa.int64(), "matched": pa.int64(), "whole": pa.bool_()}
-
-
-def encoded(table: pa.Table) -> bytes:
-    """A table as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())

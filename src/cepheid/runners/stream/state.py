@@ -129,10 +129,7 @@ class Step:
 
     def run(self, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
         """Takes in new events and, if that moves the watermark, reports what completes by the new one."""
-        newest = max((time for time in (clock.newest, newest) if time is not None), default=None)
-        until = clock.until
-        if newest is not None:
-            until = max(newest - self.delay - 1, until if until is not None else newest - self.delay - 1)
+        newest, until = clock.moved(newest, self.delay)
         arrived, late = self.in_time(pa.concat_tables(fresh) if fresh else None, clock.until)
         count = sum(table.num_rows for table in fresh)
         moved = until != clock.until
@@ -203,12 +200,7 @@ class Step:
 
     def in_time(self, arrived: pa.Table | None, until: int | None) -> tuple[pa.Table | None, pa.Table | None]:
         """The new events that time has not passed yet, and those that are late."""
-        if arrived is None or until is None:
-            return arrived, None
-        behind = self.begins(arrived) <= until
-        if not behind.any():
-            return arrived, None
-        return arrived.filter(pa.array(~behind)), arrived.filter(pa.array(behind))
+        return (None, None) if arrived is None else split_late(arrived, self.begins(arrived), until)
 
     def without_duplicates(self, arrived: pa.Table | None, kept: Collection[pa.Table]) -> tuple[pa.Table | None, int]:
         """The new events that did not come before, and how many did.
@@ -302,6 +294,15 @@ class Step:
     def half_gone(self, chunk: Chunk, until: int) -> bool:
         """Has half of a chunk of sleeping keys expired, so that it should be written anew?"""
         return chunk.middle is not None and chunk.middle <= self.gone(until)
+
+    def ready(self) -> Step:
+        """The same with plans that can run in this process."""
+        return replace(self, plans=tuple(shipment.unpacked() for shipment in self.shipments))
+
+    def for_shards(self, planned: int, shards: int) -> Step:
+        """The same where there are so many shards, rather than as many as were planned: each has its part."""
+        most = self.budget.max_bytes
+        return replace(self, budget=replace(self.budget, max_bytes=most and max(1, most * planned // shards)))
 
     def looks_back(self) -> bool:
         """Must a step know where earlier matches ended (NON-OVERLAP), or what they add up to (SUMMARISE)?"""
@@ -476,6 +477,14 @@ class Step:
                 chunk = replace(chunk, size=len(packed) + len(keys), middle=middle, newest=newest)
             yield chunk
             number += 1
+
+
+def split_late(arrived: pa.Table, times: Int64s, until: int | None) -> tuple[pa.Table, pa.Table | None]:
+    """The new events that time has not passed yet, and those that are late, if any is."""
+    behind = times <= until if until is not None else np.zeros(len(times), bool)
+    if not behind.any():
+        return arrived, None
+    return arrived.filter(pa.array(~behind)), arrived.filter(pa.array(behind))
 
 
 def to_join(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
