@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.conftest import Cepheid
 
 from cepheid import Exponential, Model
+from cli.conftest import Cepheid
 
 ORDERS = "PATTERN SEQ(Ordered a, Paid b) WHERE [id] WITHIN 60"
 
