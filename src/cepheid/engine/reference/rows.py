@@ -1,7 +1,7 @@
 """Row patterns by the book: backtracking in the order of preference, row by row (ISO/IEC 19075-5, sections 4 to 7).
 
 Plain and slow. Where the standard leaves a choice it is made as Trino makes it: an iteration of an unbounded
-quantifier that takes no row ends the repetition, and FIRST in MEASURES sees the whole match.
+quantifier that takes no row ends the repetition.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _places(labels: Labels, at: Moment, *, whole: bool) -> list[int]:
 
 
 def _navigated(node: Navigate, at: Moment) -> Value:
-    places = _places(node.labels, at, whole=node.final or node.first)
+    places = _places(node.labels, at, whole=node.final)
     if node.offset >= len(places):
         return None
     place = places[node.offset] if node.first else places[-1 - node.offset]

@@ -114,7 +114,7 @@ class Points:
     def rows_of(self, node: Navigate) -> Int64s:
         """The row that a navigation leads to from each point, -1 for none."""
         found = self.occurrences(node.labels)
-        first, last = self.span(node.labels, node.final or node.first)
+        first, last = self.span(node.labels, node.final)
         index = first + node.offset if node.first else last - 1 - node.offset
         valid = (index >= first) & (index < last)
         if not len(found.places):
