@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
@@ -12,7 +13,7 @@ from cepheid.language.functions import find_function
 from cepheid.language.library.function import Function
 from cepheid.language.library.value_functions import common_type
 from cepheid.language.printing import expression_text
-from cepheid.language.schema import NUMBERS, PLAIN, DataType, Schema
+from cepheid.language.schema import NUMBERS, PLAIN, TIMES, DataType, Schema
 
 Fail = Callable[[str, s.Node, str, str | None], NoReturn]
 
@@ -21,6 +22,7 @@ _LITERALS: dict[type, DataType] = {
     int: DataType.INT,
     float: DataType.FLOAT,
     str: DataType.STRING,
+    Decimal: DataType.DECIMAL,
     type(None): DataType.NULL,
 }
 _CONDITIONS = (DataType.BOOL, DataType.NULL)
@@ -101,14 +103,17 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
 def comparable(left: DataType, right: DataType) -> bool:
     """Can values of two types be compared?
 
-    >>> comparable(DataType.INT, DataType.FLOAT), comparable(DataType.INT, DataType.STRING)
+    >>> comparable(DataType.INT, DataType.FLOAT), comparable(DataType.TIME, DataType.BOOL)
     (True, False)
     """
     if not {left, right} <= PLAIN | {DataType.NULL}:
         return False
     if DataType.NULL in (left, right) or left is right:
         return True
-    return {left, right} <= NUMBERS or {left, right} == {DataType.TIME, DataType.INT}
+    kinds = {left, right}
+    if DataType.STRING in kinds and kinds & {*NUMBERS, DataType.BOOL}:
+        return True  # the string is read as a number or a truth value
+    return kinds <= NUMBERS or kinds <= TIMES or (DataType.INT in kinds and bool(kinds & TIMES))
 
 
 def check_condition(node: s.Expression, schema: Schema, fail: Fail) -> None:
@@ -176,12 +181,14 @@ def _arithmetic(
     operator: str, left: tuple[s.Expression, DataType], right: tuple[s.Expression, DataType], complain: Fail
 ) -> DataType:
     kinds = [left[1], right[1]]
-    if kinds == [DataType.TIME, DataType.TIME] and operator == "-":
+    if kinds[0] in TIMES and kinds[1] in TIMES and operator == "-":
         return DataType.INT  # microseconds
-    if kinds == [DataType.TIME, DataType.INT] and operator in "+-":
+    if kinds[0] in TIMES and kinds[1] is DataType.INT and operator in "+-":
         return DataType.TIME
     for node, found in (left, right):
         _need_number(found, node, complain)
+    if DataType.DECIMAL in kinds and DataType.FLOAT not in kinds:
+        return DataType.DECIMAL
     return DataType.FLOAT if operator == "/" or DataType.FLOAT in kinds else DataType.INT
 
 
