@@ -68,9 +68,13 @@ class Coercion:
     def settled(self, node: s.Expression) -> s.Expression:
         """The node, whose parts are settled."""
         match node:
-            case s.Comparison(left=left, right=right):
+            case s.Comparison(operator=operator, left=left, right=right):
+                if operator not in ("=", "!="):
+                    self.check_order(node, left, right)
                 return self.compared(replace(node, left=self.beside(left, right), right=self.beside(right, left)))
             case s.Between(operand=operand, low=low, high=high):
+                for end in (low, high):
+                    self.check_order(node, operand, end)
                 if self.kind(operand) is not DataType.STRING:
                     low, high = self.beside(low, operand), self.beside(high, operand)
                 if self.kind(operand) in (DataType.INT, DataType.STRING):
@@ -79,7 +83,7 @@ class Coercion:
             case s.Membership(operand=operand, values=tuple() as members):
                 return self.member(node, operand, members)
             case s.Arithmetic(left=left, right=right):
-                return replace(node, left=self.beside(left, right), right=self.beside(right, left))
+                return replace(node, left=self.fraction(left, right), right=self.fraction(right, left))
             case s.Attribute(default=s.Expression() as default):
                 return replace(node, default=self.beside(default, replace(node, default=None)))
             case s.Equivalence(tests=tests):
@@ -87,6 +91,14 @@ class Coercion:
             case s.Call():
                 return self.call(node)
         return node
+
+    def check_order(self, node: s.Expression, left: s.Expression, right: s.Expression) -> None:
+        """A column of strings is most likely not meant to be read as numbers one by one, some of them NULL."""
+        for one, other in ((left, right), (right, left)):
+            if self.kind(one) is DataType.STRING and not isinstance(one, s.Literal) and self.kind(other) in NUMBERS:
+                hint = "cast the column to a number, or pass decimal='.' to read its texts as numbers"
+                told = f"a {self.kind(left).value} cannot be compared with a {self.kind(right).value}"
+                self.fail(told, node, "type-mismatch", hint)
 
     def fixed(self, name: str, value: s.Expression | None) -> s.Expression | None:
         if not isinstance(value, s.Literal) or not isinstance(value.value, Decimal):
@@ -100,14 +112,18 @@ class Coercion:
 
     def beside(self, node: s.Expression, other: s.Expression) -> s.Expression:
         """A value as the type of another one: literals with a fraction as doubles, strings as numbers."""
-        kind, wanted = self.kind(node), self.kind(other)
-        if isinstance(node, s.Literal) and kind is DataType.DECIMAL and wanted is DataType.FLOAT:
-            return replace(node, value=float(node.value))  # type: ignore[arg-type]
-        if kind is DataType.STRING and wanted in (*NUMBERS, DataType.BOOL):
-            return self.as_kind(node, wanted, other)
+        wanted = self.kind(other)
+        if self.kind(node) is DataType.STRING and wanted in (*NUMBERS, DataType.BOOL):
+            return self.as_kind(node, wanted)
+        return self.fraction(node, other)
+
+    def fraction(self, node: s.Expression, other: s.Expression) -> s.Expression:
+        """A literal with a fraction, which is a double beside doubles."""
+        if isinstance(node, s.Literal) and isinstance(node.value, Decimal) and self.kind(other) is DataType.FLOAT:
+            return replace(node, value=float(node.value))
         return node
 
-    def as_kind(self, node: s.Expression, wanted: DataType, other: s.Expression) -> s.Expression:
+    def as_kind(self, node: s.Expression, wanted: DataType) -> s.Expression:
         """A string beside a number or a truth value."""
         if not isinstance(node, s.Literal):
             name = {DataType.INT: "bigint", DataType.BOOL: "boolean"}.get(wanted, "double")
@@ -119,22 +135,19 @@ class Coercion:
         elif wanted is DataType.BOOL:
             read = truth_of_text(text)
         if read is None or (isinstance(read, int) and not LEAST <= read <= GREATEST):
-            self.fail(f"a {wanted.value} cannot be compared with the string '{text}'", node, "type-mismatch", None)
+            self.fail(f"'{text}' is no {wanted.value}", node, "type-mismatch", "what it is compared with is one")
         return replace(node, value=read)
 
     # comparisons of whole numbers
 
     def compared(self, node: s.Comparison) -> s.Expression:
         left, right = self.unscaled(node.left, node.right)
-        if isinstance(left, s.Literal) and not isinstance(right, s.Literal):
-            left, right, operator = right, left, TURNED[node.operator]
-        else:
-            operator = node.operator
+        operator, turned = node.operator, isinstance(left, s.Literal) and not isinstance(right, s.Literal)
+        if turned:
+            left, right, operator = right, left, TURNED[operator]
         if isinstance(right, s.Literal) and isinstance(right.value, Decimal) and self.kind(left) is DataType.INT:
             return _whole_test(node, operator, left, right.value)
-        if (left, right) == (node.left, node.right):
-            return node
-        return replace(node, operator=operator, left=left, right=right)
+        return node
 
     def unscaled(self, left: s.Expression, right: s.Expression) -> tuple[s.Expression, s.Expression]:
         """A decimal that is made of a whole number beside a literal: both as whole numbers."""
@@ -164,7 +177,7 @@ class Coercion:
             number = next(each for each in members if self.kind(each) in NUMBERS)
             operand = self.beside(operand, number)
         members = tuple(self.beside(each, operand) for each in members)
-        if self.kind(operand) is not DataType.INT:
+        if self.kind(operand) is not DataType.INT or not members:
             return replace(node, operand=operand, values=members)
         kept: list[s.Expression] = []
         for each in members:

@@ -158,22 +158,14 @@ def _need_comparable(
     complain: Fail,
     relation: str = "cannot be compared with",
 ) -> None:
-    if comparable(left, right):
+    kinds = {left, right}
+    compared = relation == "cannot be compared with"
+    if comparable(left, right) and (compared or len(kinds) == 1 or DataType.STRING not in kinds):
         return
     hint = None
-    kinds = {left, right}
     if DataType.OTHER in kinds:
         node = left_node if left is DataType.OTHER else right_node
         hint = f"if it is a struct, name one of its fields, such as {expression_text(node)}.id"
-    if DataType.STRING in kinds and kinds & NUMBERS:
-        literal = next((node for node in (left_node, right_node) if isinstance(node, s.Literal) and node.value), None)
-        if literal is not None and isinstance(literal.value, str):
-            hint = f"write {literal.value} without quotes" if _numeric(literal.value) else None
-        elif literal is not None:
-            orders = isinstance(at, s.Comparison) and at.operator in ("<", "<=", ">", ">=")
-            hint = f"write '{literal.value}' in quotes"
-            if orders or isinstance(at, s.Between):  # texts would be ordered letter by letter: '5' comes after '10'
-                hint = "cast the column to a number, or pass decimal='.' to read its texts as numbers"
     complain(f"a {left.value} {relation} a {right.value}", at, "type-mismatch", hint)
 
 
@@ -263,11 +255,3 @@ def _element(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail
         hint = "write a number from 0 on, as in a.list[0]"
         complain(f"'{expression_text(of)}' is a {kinds[0].value}", node.arguments[1], "type-mismatch", hint)
     return found
-
-
-def _numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -82,11 +82,11 @@ def wrong_like(constants: Sequence[Any]) -> str | None:
     pattern, escape = constants[0], constants[1] if len(constants) > 1 else _ESCAPE
     if not isinstance(pattern, str):
         return "a pattern is a text"
-    named = "a backslash" if escape == _ESCAPE else f"'{escape}'"
+    named, other = ("a backslash", "backslash") if escape == _ESCAPE else (f"'{escape}'", "one")
     escaped = False
     for character in pattern:
         if escaped and character not in ("%", "_", escape):
-            return f"'{escape}{character}' in a LIKE pattern: {named} stands before %, _ or another one"
+            return f"'{escape}{character}' in a LIKE pattern: {named} stands before %, _ or another {other}"
         escaped = character == escape and not escaped
     return f"a LIKE pattern ends with '{escape}'" if escaped else None
 
