@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from cepheid.errors import DataError
 from cepheid.language import pattern as p
+from cepheid.language.library.operators import known
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -256,7 +257,7 @@ def _at_row(expression: Bound, at: Moment, row: int) -> Value:
         case Constant(value=value):
             return value
         case Column(name=name):
-            return at.rows[row][name]
+            return known(at.rows[row][name])
         case RowLabel():
             return at.path[row - at.start][0] if 0 <= row - at.start < len(at.path) else None
         case MatchNumber():

@@ -143,13 +143,13 @@ def value(node: s.Expression, resolve: Resolve) -> Column:
         case s.Arithmetic(operator=operator, left=left, right=right):
             return arithmetic(operator, value(left, resolve), value(right, resolve))
         case s.Comparison(operator=operator, left=left, right=right):
-            return _compared(operator, value(left, resolve), value(right, resolve))
+            return compared(operator, value(left, resolve), value(right, resolve))
         case s.Membership(operand=operand, values=tuple() as members, negated=negated):
             found = _member(value(operand, resolve), members, resolve)
             return pc.invert(found) if negated else found
         case s.Between(operand=operand, low=low, high=high, negated=negated):
             middle = value(operand, resolve)
-            above, below = _compared(">=", middle, value(low, resolve)), _compared("<=", middle, value(high, resolve))
+            above, below = compared(">=", middle, value(low, resolve)), compared("<=", middle, value(high, resolve))
             inside = pc.and_kleene(above, below)
             return pc.invert(inside) if negated else inside
         case s.IsNull(operand=operand, negated=negated):
@@ -171,7 +171,8 @@ def _fold(combine: Callable[[Any, Any], Any], parts: list[Column]) -> Column:
     return result
 
 
-def _compared(operator: str, left: Column, right: Column) -> Column:
+def compared(operator: str, left: Column, right: Column) -> Column:
+    """A comparison with SQL's NULL."""
     for side in (left, right):
         if isinstance(side, pa.Scalar) and not side.is_valid:
             other = right if side is left else left
@@ -215,7 +216,7 @@ def _member(operand: Column, members: tuple[s.Expression, ...], resolve: Resolve
                 operand, literal = pc.add(operand, 0.0), [float(item) + 0.0 for item in literal]
             found = pc.is_in(operand, value_set=pa.array(literal, kind))
             return pc.if_else(pc.is_null(operand), pa.scalar(None, pa.bool_()), found)
-    return _fold(pc.or_kleene, [_compared("=", operand, value(member, resolve)) for member in members])
+    return _fold(pc.or_kleene, [compared("=", operand, value(member, resolve)) for member in members])
 
 
 def _checked(compute: Callable[..., Column], exact: Callable[..., Any], *columns: Column) -> Column:
@@ -242,11 +243,11 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
         return decimal_columns.calculated(sign, left, right)
     left, right = _as_numbers(left, right)
     if sign in _ARITHMETIC:
-        return _without_nan(_checked(*_ARITHMETIC[sign], left, right))
+        return without_nan(_checked(*_ARITHMETIC[sign], left, right))
     zero = pc.equal(right, 0)
     if sign == "/":
         divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64(), safe=False))
-        return _without_nan(pc.divide(pc.cast(left, pa.float64(), safe=False), divisor))
+        return without_nan(pc.divide(pc.cast(left, pa.float64(), safe=False), divisor))
     whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     kind = pa.int64() if whole else pa.float64()
     divisor = pc.if_else(zero, pa.scalar(None, kind), pc.cast(right, kind, safe=False))
@@ -255,14 +256,15 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
         rest = np.fmod(_numbers(pc.fill_null(pc.cast(left, kind, safe=False), 0)), _numbers(pc.fill_null(divisor, 1)))
     if np.ndim(rest) == 0:
         return pa.scalar(rest.item() if known.as_py() else None, kind)
-    return _without_nan(pc.if_else(known, pa.array(rest, kind), pa.scalar(None, kind)))
+    return without_nan(pc.if_else(known, pa.array(rest, kind), pa.scalar(None, kind)))
 
 
 def _numbers(column: Column) -> Any:
     return column.as_py() if isinstance(column, pa.Scalar) else column.to_numpy()
 
 
-def _without_nan(column: Column) -> Column:
+def without_nan(column: Column) -> Column:
+    """A column in which NULL stands for what is not a number."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
@@ -326,7 +328,7 @@ def _called(function: Function, arguments: list[Any], length: int, kind: pa.Data
         results = [None if each is None else fitted(as_decimal(each), (kind.precision, kind.scale)) for each in results]
     elif pa.types.is_floating(kind):
         results = [None if each is None else float(each) for each in results]
-    return _without_nan(pa.array(results, kind))
+    return without_nan(pa.array(results, kind))
 
 
 def _has_null(row: tuple[Any, ...]) -> bool:
@@ -359,7 +361,7 @@ def _plain_column(column: Column) -> Column:
         return column if column.type in _PLAIN_KINDS else value_column(known)[0]
     if column.type not in _PLAIN_KINDS and not pa.types.is_nested(column.type):
         column = value_column(pa.chunked_array([column]) if isinstance(column, pa.Array) else column)
-    return _without_nan(column)
+    return without_nan(column)
 
 
 _PLAIN_KINDS = frozenset({pa.bool_(), pa.int64(), pa.string()})

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.search.preferred import judge as j
-from cepheid.engine.search.preferred.columnwise import evaluate, plain, whole
+from cepheid.engine.search.preferred.columnwise import evaluate, read, whole
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -54,7 +54,7 @@ def merged(expression: Bound) -> Bound:
         return expression
     arguments = tuple(merged(argument) for argument in expression.arguments)
     known = FUNCTIONS.get(expression.function)
-    strict = expression.function in _STRICT or (known is not None and not known.nulls)
+    strict = expression.function in _STRICT or (known is not None and known.strict)
     where = {_where(argument) for argument in arguments if not isinstance(argument, Constant)}
     if strict and len(where) == 1 and None not in where:
         inner = tuple(a.inner if isinstance(a, Navigate) else a for a in arguments)
@@ -316,7 +316,7 @@ def row_values(inner: Bound, table: pa.Table, text: str) -> pa.Array:
 
     def resolve(node: Bound) -> Any:
         if isinstance(node, Column):
-            return plain(table.column(node.name))
+            return read(table.column(node.name))
         raise UnfitError
 
     return whole(evaluate(inner, resolve, table.num_rows, text), table.num_rows)
