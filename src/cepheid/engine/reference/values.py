@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import Conjunct
@@ -129,7 +130,11 @@ class Evaluator:
     def is_decimal(self, node: s.Expression) -> bool:
         """Are its values decimals?"""
         if id(node) not in self.kinds:
-            self.kinds[id(node)] = node, type_of(node, self.schema)
+            try:
+                kind = type_of(node, self.schema)
+            except QueryError:  # NULL beside a time: it stands for an event that is not there
+                kind = DataType.NULL
+            self.kinds[id(node)] = node, kind
         return self.kinds[id(node)][1] is DataType.DECIMAL
 
     def _element(self, of: s.Reference, group: Sequence[Row], at: Mapping[str, int]) -> Row:
