@@ -75,7 +75,7 @@ def test_names(name: str) -> None:
         ("b[ i ].from = b[ i - 1 ].to", "b[i].from = b[i-1].to"),
         ("avg(a[i-1].x) > avg(a[…i-1].x)", "avg(a[..i-1].x) > avg(a[..i-1].x)"),
         ("b.x < a[a.len].x AND a.LEN > 2 AND a.`len` > 2", "b.x < a[a.LEN].x AND a.LEN > 2 AND a.`len` > 2"),
-        ("1_000 < 1e3 AND .5 < 1.50", "1000 < 1000.0 AND 0.5 < 1.5"),
+        ("1_000 < 1e3 AND .5 < 1.50", "1000 < 1000.0 AND 0.5 < 1.50"),
         ("a.x /* one */ > -- two\n 3", "a.x > 3"),
         ("{ a.x > 1, a.y > 2 or a.y < 1 }", "a.x > 1 AND (a.y > 2 OR a.y < 1)"),
     ],

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.run import match_table
+from cepheid.engine.search.preferred.typed import typed
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.parse import parse_clause
@@ -16,7 +17,8 @@ from cepheid.language.match_recognize.parse import parse_clause
 def bound(clause: str, table: pa.Table, dialect: str = "trino") -> BoundClause:
     times = {f.name for f in table.schema if pa.types.is_timestamp(f.type) or pa.types.is_date(f.type)}
     text = clause if clause.lstrip().upper().startswith("MATCH_RECOGNIZE") else f"MATCH_RECOGNIZE ({clause})"
-    return bind_clause(parse_clause(text, dialect), Columns(tuple(table.column_names), frozenset(times)))
+    clause = bind_clause(parse_clause(text, dialect), Columns(tuple(table.column_names), frozenset(times)))
+    return typed(clause, table.schema)
 
 
 def by_the_book(clause: str, table: pa.Table, dialect: str = "trino") -> list[tuple[Any, ...]]:

@@ -54,6 +54,33 @@ def _defined(pattern: str) -> str:
     return "B AS B.value <= PREV(B.value)" if "B" in pattern else "A AS true"
 
 
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("FIRST(B.value)", [None, None, 3, 3, 3]),
+        ("RUNNING FIRST(B.value)", [None, None, 3, 3, 3]),
+        ("FINAL FIRST(B.value)", [3, 3, 3, 3, 3]),
+        ("FIRST(value, 2)", [None, None, 3, 3, 3]),
+        ("FIRST(B.value, 1)", [None, None, None, 4, 4]),
+        ("NEXT(FIRST(B.value))", [None, None, 4, 4, 4]),
+        ("PREV(FIRST(B.value, 1), 2)", [None, None, None, 2, 2]),
+        ("PREV(FINAL FIRST(B.value))", [2, 2, 2, 2, 2]),
+        ("FIRST(CLASSIFIER(B))", [None, None, "B", "B", "B"]),
+        ("FIRST(CLASSIFIER(U), 1)", [None, None, None, "B", "B"]),
+        ("FIRST(B.value) IS NULL", [True, True, False, False, False]),
+        ("coalesce(FIRST(C.value), -1)", [-1, -1, -1, -1, 5]),
+    ],
+)
+def test_running_first_is_null_until_it_is_reached(measure: str, expected: list[object]) -> None:
+    clause = f"ORDER BY id MEASURES {measure} AS m ALL ROWS PER MATCH PATTERN (A+ B+ C) SUBSET U = (B, C)"
+    found = matched(f"{clause} DEFINE A AS value < 3, B AS value < 5", values(1, 2, 3, 4, 5))
+    assert [row[1] for row in found] == expected
+    only = matched(
+        f"{clause.replace('ALL ROWS', 'ONE ROW')} DEFINE A AS value < 3, B AS value < 5", values(1, 2, 3, 4, 5)
+    )
+    assert [row[0] for row in only] == [expected[-1]]  # at the last row everything has been reached
+
+
 def test_exclusions_leave_rows_out_of_the_output_alone() -> None:
     found = matched(f"{LABELLED} PATTERN (A {{- B+ -}} C+) {FALLING}", values(90, 80, 70, 80, 90, 50, 40, 60))
     assert [row[0] for row in found] == [1, 4, 5, 6, 8]
@@ -110,7 +137,7 @@ def test_skips_that_cannot_be(label: str) -> None:
         ("FINAL LAST(value)", [30, 30, 30]),
         ("FIRST(value)", [10, 10, 10]),
         ("FINAL LAST(value, 2)", [10, 10, 10]),
-        ("FIRST(value, 2)", [30, 30, 30]),
+        ("FIRST(value, 2)", [None, None, 30]),
         ("LAST(value, 10)", [None, None, None]),
         ("PREV(value)", [None, 10, 20]),
         ("NEXT(value)", [20, 30, None]),

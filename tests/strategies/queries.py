@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -450,7 +451,7 @@ class _Conditions:
         return self.constant()
 
     def constant(self) -> s.Literal:
-        return s.Literal(self.draw(st.integers(-3, 3) | st.integers(-3, 3).map(lambda number: number / 2)))
+        return s.Literal(self.draw(st.integers(-3, 3) | st.integers(-3, 3).map(lambda number: Decimal(number) / 2)))
 
     def compared(self, left: s.Expression, right: s.Expression) -> s.Expression:
         return s.Comparison(self.draw(st.sampled_from(_SIGNS)), left, right)

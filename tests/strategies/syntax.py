@@ -6,6 +6,7 @@ They are trees as the parser makes them, so each is the only tree of its text. `
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from functools import cache
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.expressions import node_of
 from cepheid.language.units import UNITS
 
 T = TypeVar("T")
@@ -39,7 +41,14 @@ _WORDS = ["a", "b", "price", "x_1", "_", "Straße"]
 
 names = st.sampled_from(_WORDS) | st.sampled_from(_TRICKY) | st.text(min_size=1, max_size=5)
 functions = st.sampled_from(["f", "Corr", "abs", "größe", "in", "and", "where"])
-numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+def as_written(number: float) -> Any:
+    """A number as the text of a query holds it: a decimal unless it has an exponent."""
+    return node_of(number).value  # type: ignore[attr-defined]
+
+
+numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False).map(as_written)
 texts = st.sampled_from(["", "it's", '"', "`", "a\nb", "--", "/*", "\\"]) | st.text(max_size=5)
 literals = st.builds(s.Literal, st.none() | st.booleans() | numbers | texts)
 references = st.builds(s.Reference, names, st.sampled_from(s.Element))
@@ -81,7 +90,7 @@ def _grown(inner: st.SearchStrategy[s.Expression]) -> st.SearchStrategy[s.Expres
 
 def _is_number(node: s.Expression) -> bool:
     """The parser makes one literal of a minus and a number."""
-    return isinstance(node, s.Literal) and type(node.value) in (int, float)
+    return isinstance(node, s.Literal) and type(node.value) in (int, float, Decimal)
 
 
 @st.composite

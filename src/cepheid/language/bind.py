@@ -6,8 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn
 
 from cepheid.errors import QueryError, closest
@@ -15,17 +17,18 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundGap, BoundQuery, BoundSummary, BoundWindow, Branch, Conjunct, Phase
 from cepheid.language.check import HALF_A_PAIR, is_text, located, returned_name
+from cepheid.language.coercion import Coercion
 from cepheid.language.defined import with_definitions
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
+from cepheid.language.library.conversions import in_utc, moment_of_text
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
-from cepheid.language.schema import DataType, Schema
+from cepheid.language.schema import TIMES, DataType, Schema
 from cepheid.language.step_strategies import step_strategies
 from cepheid.language.totals import bind_summary
 from cepheid.language.typing import Fail, check_condition, type_of
 from cepheid.language.whole import within_64_bits
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TRUE = s.Literal(True)
 _EVENTS = re.compile(r"\s*([0-9]+)\s*events?\s*\Z", re.IGNORECASE)
 
@@ -101,7 +104,13 @@ class _Binder:
 
     def values(self, node: s.Expression) -> s.Expression:
         """Forms that depend on types: `a.list[0]`, the type that CAST converts from, `mod(x, y)`."""
-        node = s.rebuild(node, self.values)
+        return self.coercion.settled(self.valued(s.rebuild(node, self.values)))
+
+    @cached_property
+    def coercion(self) -> Coercion:
+        return Coercion(self.schema, self.fail)
+
+    def valued(self, node: s.Expression) -> s.Expression:
         match node:
             case s.Duration():
                 return self.steps(node, node)
@@ -175,7 +184,7 @@ class _Binder:
             return s.Literal(value.isoformat(), span=node.span)
         if hasattr(value, "item") and not isinstance(value, str):  # a numpy scalar
             value = value.item()
-        if value is not None and type(value) not in (bool, int, float, str):
+        if value is not None and type(value) not in (bool, int, float, Decimal, str):
             hint = f"pass a number, a text, True, False or None instead of {value!r}"
             self.fail(f"a parameter cannot be a {type(value).__name__}", node, "bad-parameter", hint)
         if within_64_bits(value) is None and value is not None:
@@ -191,8 +200,9 @@ class _Binder:
         """Strings compared with timestamps become instants in microseconds."""
 
         def instant(other: s.Expression, value: s.Expression) -> s.Expression:
-            if isinstance(value, s.Literal) and isinstance(value.value, str) and self.is_time(other):
-                return s.Literal(self.microseconds(value.value, value), span=value.span)
+            written = _written_time(value)
+            if written is not None and self.is_time(other):
+                return s.Literal(self.microseconds(written, value), span=value.span)
             return value
 
         node = s.rebuild(node, self.times)
@@ -227,7 +237,7 @@ class _Binder:
         if not isinstance(node, s.Duration):
             return s.rebuild(node, lambda inner: self.steps(inner, beside))
         names = {inner.name for inner in s.walk(beside) if isinstance(inner, s.Attribute)}
-        stamped = any(self.schema.type_of(name) is DataType.TIME for name in names)
+        stamped = any(self.schema.type_of(name) in TIMES for name in names)
         unit = "microseconds" if stamped else self.schema.time_unit
         if unit is None:
             hint = f"pass time_unit='ms' (or what '{self.schema.time}' counts), or write a plain number"
@@ -241,17 +251,15 @@ class _Binder:
 
     def is_time(self, node: s.Expression) -> bool:
         if isinstance(node, s.Attribute):  # quick, and its default may still be a string
-            return self.schema.type_of(node.name) is DataType.TIME
-        return not isinstance(node, s.Reference) and type_of(node, self.schema, self.fail) is DataType.TIME
+            return self.schema.type_of(node.name) in TIMES
+        return not isinstance(node, s.Reference) and type_of(node, self.schema, self.fail) in TIMES
 
     def microseconds(self, text: str, node: s.Node) -> int:
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
+        found = moment_of_text(text)
+        micros = None if found is None else in_utc(*found)
+        if micros is None:
             self.fail(f"'{text}' is no date or time", node, "bad-time", "write it like '2026-01-31 12:00:00'")
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(microseconds=1)
+        return micros
 
     def untils(self) -> Iterator[tuple[str, s.Expression]]:
         """The conditions that end groups."""
@@ -495,6 +503,16 @@ class ConditionValues(_Binder):
     def resolved(self, node: s.Expression) -> s.Expression:
         """Times and lengths of time as numbers, elements of lists, CAST and mod as all engines know them."""
         return self.values(self.times(node))
+
+
+def _written_time(node: s.Expression) -> str | None:
+    """The text of a string, of DATE '...' or of TIMESTAMP '...'."""
+    match node:
+        case s.Literal(value=str(text)):
+            return text
+        case s.Call(function="cast", arguments=(s.Literal(value=str(text)), s.Literal(value="date" | "timestamp"), *_)):
+            return text
+    return None
 
 
 def _durations(*nodes: s.Expression) -> bool:

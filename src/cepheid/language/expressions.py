@@ -10,10 +10,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
+from cepheid.language.library.decimals import MOST, precision_of
 from cepheid.language.printing import expression_text, name_text
 from cepheid.language.units import UNITS
 
@@ -172,7 +174,7 @@ class Expr:
         return Expr(s.Arithmetic("%", node_of(other), self._node))
 
     def __neg__(self) -> Expr:
-        if isinstance(self._node, s.Literal) and type(self._node.value) in (int, float):
+        if isinstance(self._node, s.Literal) and type(self._node.value) in (int, float, Decimal):
             return Expr(s.Literal(-self._node.value))  # type: ignore[operator]
         return Expr(s.Negative(self._node))
 
@@ -429,7 +431,7 @@ def node_of(value: object) -> s.Expression:
         value = value.item()
     if isinstance(value, Aliased):
         raise QueryError("an alias names a returned column", hint="put alias(...) last", code="bad-value")
-    if value is not None and type(value) not in (bool, int, float, str):
+    if value is not None and type(value) not in (bool, int, float, Decimal, str):
         hint = "numbers, strings, True, False, None, dates and expressions do"
         raise QueryError(f"a {type(value).__name__} cannot stand in a query", hint=hint, code="bad-value")
     if isinstance(value, float) and not math.isfinite(value):
@@ -437,8 +439,12 @@ def node_of(value: object) -> s.Expression:
             f"{value} cannot stand in a query", hint="test for missing values by is_null()", code="bad-value"
         )
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise QueryError("a whole number beyond 64 bits", code="bad-number")
-    assert value is None or isinstance(value, bool | int | float | str)
+        value = Decimal(value)
+    if isinstance(value, float) and "e" not in repr(value):
+        value = Decimal(repr(value))  # as in the text of a query
+    if isinstance(value, Decimal) and (not value.is_finite() or precision_of(value)[0] > MOST):
+        raise QueryError("a number of more than 38 digits", code="bad-number")
+    assert value is None or isinstance(value, bool | int | float | Decimal | str)
     return s.Literal(value)
 
 

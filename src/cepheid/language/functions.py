@@ -22,6 +22,7 @@ BUILT_IN: dict[str, Function] = {
     for library in (number_functions, text_functions, time_functions, value_functions)
     for function in library.FUNCTIONS
 }
+INTERNAL: dict[str, Function] = {function.name: function for function in value_functions.INTERNAL}
 
 _USER: dict[str, Function] = {}
 _RESULTS = {bool: DataType.BOOL, int: DataType.INT, float: DataType.FLOAT}
@@ -29,7 +30,7 @@ _RESULTS = {bool: DataType.BOOL, int: DataType.INT, float: DataType.FLOAT}
 
 def find_function(name: str) -> Function | None:
     """The function a query means by a name; the user's own go first, case does not matter."""
-    return _USER.get(name.lower()) or BUILT_IN.get(name.lower())
+    return _USER.get(name.lower()) or BUILT_IN.get(name.lower()) or INTERNAL.get(name.lower())
 
 
 def function_names() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
+from decimal import Decimal
 
 from cepheid.language import syntax as s
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single
@@ -268,6 +269,8 @@ def _text(node: s.Expression) -> tuple[str, int]:
             return ("TRUE" if truth else "FALSE"), _ATOM
         case s.Literal(value=str() as text):
             return _string_text(text), _ATOM
+        case s.Literal(value=Decimal() as number):
+            return format(number, "f"), _UNARY if number.is_signed() else _ATOM
         case s.Literal(value=number):
             return repr(number), _UNARY if str(number).startswith("-") else _ATOM
         case s.Name(name=name):

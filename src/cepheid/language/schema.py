@@ -22,6 +22,8 @@ class DataType(Enum):
     BOOL = "true or false"
     STRING = "string"
     TIME = "timestamp"
+    DATE = "date"
+    DECIMAL = "decimal"
     LIST = "list of numbers"
     TEXTS = "list of strings"
     MAP = "map"
@@ -29,8 +31,9 @@ class DataType(Enum):
     NULL = "NULL"
 
 
-NUMBERS = frozenset({DataType.INT, DataType.FLOAT})
-PLAIN = frozenset({*NUMBERS, DataType.BOOL, DataType.STRING, DataType.TIME})  # values that conditions can compare
+NUMBERS = frozenset({DataType.INT, DataType.FLOAT, DataType.DECIMAL})
+TIMES = frozenset({DataType.TIME, DataType.DATE})
+PLAIN = frozenset({*NUMBERS, *TIMES, DataType.BOOL, DataType.STRING})  # values that conditions can compare
 INDEX = b"cepheid.index"  # metadata of a table that was a pandas frame: the names of its index, "" for none
 
 
@@ -61,6 +64,10 @@ class Schema:
     elements: tuple[tuple[str, DataType], ...] = field(
         default=(), repr=False
     )  # of columns of lists and maps: the type of what is in them
+    dates: frozenset[str] = field(default=frozenset(), repr=False)  # columns of dates; `columns` calls them timestamps
+    decimals: tuple[tuple[str, tuple[int, int]], ...] = field(
+        default=(), repr=False
+    )  # columns of decimals with their precision and scale; `columns` calls them numbers
 
     def __str__(self) -> str:
         """What decides results, as checkpoints keep it."""
@@ -68,7 +75,8 @@ class Schema:
 
     @cached_property
     def _by_name(self) -> dict[str, DataType]:
-        return dict(self.columns)
+        dates = dict.fromkeys(self.dates, DataType.DATE)
+        return {**dict(self.columns), **dates, **dict.fromkeys(dict(self.decimals), DataType.DECIMAL)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,6 +105,10 @@ class Schema:
         """The type of what is in a column of lists or maps, or None if it is no such column."""
         return dict(self.elements).get(name)
 
+    def precision_of(self, name: str) -> tuple[int, int]:
+        """The precision and scale of a column of decimals."""
+        return dict(self.decimals)[name]
+
     def type_of(self, name: str) -> DataType | None:
         """The type of a column, or None if there is no such column."""
         return self._by_name.get(name)
@@ -118,7 +130,12 @@ class Schema:
         ignore_case: bool = False,
     ) -> Schema:
         """The schema of an Arrow table, with its roles checked."""
-        columns = tuple((column.name, data_type(column.type)) for column in schema)
+        columns = tuple((column.name, _kept_type(data_type(column.type))) for column in schema)
+        instants = (time, lower, upper)
+        dates = frozenset(
+            column.name for column in schema if data_type(column.type) is DataType.DATE and column.name not in instants
+        )
+        decimals = tuple((column.name, _digits(column.type)) for column in schema if _is_decimal(column.type))
         if len(set(schema.names)) < len(schema.names):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
             raise DataError(f"two columns are called '{twice}'")
@@ -167,7 +184,21 @@ class Schema:
         cased = ignore_case and type is not None
         known = (columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
         nested = tuple(name for name in schema.names if field_of(schema, name) is not None)
-        return cls(*known, cased, nested, elements)
+        return cls(*known, cased, nested, elements, dates, decimals)
+
+
+def _kept_type(kind: DataType) -> DataType:
+    """The type under which a schema's representation lists a column, as checkpoints of earlier versions know it."""
+    return {DataType.DATE: DataType.TIME, DataType.DECIMAL: DataType.FLOAT}.get(kind, kind)
+
+
+def _is_decimal(arrow: pa.DataType) -> bool:
+    return data_type(arrow) is DataType.DECIMAL
+
+
+def _digits(arrow: pa.DataType) -> tuple[int, int]:
+    kind = arrow.value_type if pa.types.is_dictionary(arrow) else arrow
+    return min(kind.precision, 38), kind.scale
 
 
 def field_of(schema: pa.Schema, path: str) -> pa.Field | None:
@@ -197,14 +228,18 @@ def data_type(arrow: pa.DataType) -> DataType:
         return data_type(arrow.value_type)
     if pa.types.is_integer(arrow):
         return DataType.INT
-    if pa.types.is_floating(arrow) or pa.types.is_decimal(arrow):
+    if pa.types.is_floating(arrow):
         return DataType.FLOAT
+    if pa.types.is_decimal(arrow):
+        return DataType.DECIMAL
     if pa.types.is_boolean(arrow):
         return DataType.BOOL
     if pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
         return DataType.STRING
-    if pa.types.is_timestamp(arrow) or pa.types.is_date(arrow):
+    if pa.types.is_timestamp(arrow):
         return DataType.TIME
+    if pa.types.is_date(arrow):
+        return DataType.DATE
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
         of = data_type(arrow.value_type)
         return DataType.LIST if of in NUMBERS else DataType.TEXTS if of is DataType.STRING else DataType.OTHER
@@ -216,10 +251,10 @@ def data_type(arrow: pa.DataType) -> DataType:
 def _element(arrow: pa.DataType) -> DataType | None:
     """The type of what is in lists and maps, where predicates can use it."""
     if pa.types.is_map(arrow):
-        key, of = data_type(arrow.key_type), data_type(arrow.item_type)
+        key, of = data_type(arrow.key_type), _kept_type(data_type(arrow.item_type))
         return of if key in (DataType.STRING, DataType.INT, DataType.BOOL) and of in PLAIN else None
     if data_type(arrow) in (DataType.LIST, DataType.TEXTS):
-        return data_type(arrow.value_type)
+        return _kept_type(data_type(arrow.value_type))
     return None
 
 

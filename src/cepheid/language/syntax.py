@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
 
@@ -49,7 +50,7 @@ class Expression(Node):
 class Literal(Expression):
     """A number, a string, TRUE, FALSE or NULL."""
 
-    value: int | float | str | bool | None
+    value: int | float | Decimal | str | bool | None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
@@ -12,7 +13,7 @@ from cepheid.language.functions import find_function
 from cepheid.language.library.function import Function
 from cepheid.language.library.value_functions import common_type
 from cepheid.language.printing import expression_text
-from cepheid.language.schema import NUMBERS, PLAIN, DataType, Schema
+from cepheid.language.schema import NUMBERS, PLAIN, TIMES, DataType, Schema
 
 Fail = Callable[[str, s.Node, str, str | None], NoReturn]
 
@@ -21,6 +22,7 @@ _LITERALS: dict[type, DataType] = {
     int: DataType.INT,
     float: DataType.FLOAT,
     str: DataType.STRING,
+    Decimal: DataType.DECIMAL,
     type(None): DataType.NULL,
 }
 _CONDITIONS = (DataType.BOOL, DataType.NULL)
@@ -101,14 +103,17 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
 def comparable(left: DataType, right: DataType) -> bool:
     """Can values of two types be compared?
 
-    >>> comparable(DataType.INT, DataType.FLOAT), comparable(DataType.INT, DataType.STRING)
+    >>> comparable(DataType.INT, DataType.FLOAT), comparable(DataType.TIME, DataType.BOOL)
     (True, False)
     """
     if not {left, right} <= PLAIN | {DataType.NULL}:
         return False
     if DataType.NULL in (left, right) or left is right:
         return True
-    return {left, right} <= NUMBERS or {left, right} == {DataType.TIME, DataType.INT}
+    kinds = {left, right}
+    if DataType.STRING in kinds and kinds & {*NUMBERS, DataType.BOOL}:
+        return True  # the string is read as a number or a truth value
+    return kinds <= NUMBERS or kinds <= TIMES or (DataType.INT in kinds and bool(kinds & TIMES))
 
 
 def check_condition(node: s.Expression, schema: Schema, fail: Fail) -> None:
@@ -153,22 +158,14 @@ def _need_comparable(
     complain: Fail,
     relation: str = "cannot be compared with",
 ) -> None:
-    if comparable(left, right):
+    kinds = {left, right}
+    compared = relation == "cannot be compared with"
+    if comparable(left, right) and (compared or len(kinds) == 1 or DataType.STRING not in kinds):
         return
     hint = None
-    kinds = {left, right}
     if DataType.OTHER in kinds:
         node = left_node if left is DataType.OTHER else right_node
         hint = f"if it is a struct, name one of its fields, such as {expression_text(node)}.id"
-    if DataType.STRING in kinds and kinds & NUMBERS:
-        literal = next((node for node in (left_node, right_node) if isinstance(node, s.Literal) and node.value), None)
-        if literal is not None and isinstance(literal.value, str):
-            hint = f"write {literal.value} without quotes" if _numeric(literal.value) else None
-        elif literal is not None:
-            orders = isinstance(at, s.Comparison) and at.operator in ("<", "<=", ">", ">=")
-            hint = f"write '{literal.value}' in quotes"
-            if orders or isinstance(at, s.Between):  # texts would be ordered letter by letter: '5' comes after '10'
-                hint = "cast the column to a number, or pass decimal='.' to read its texts as numbers"
     complain(f"a {left.value} {relation} a {right.value}", at, "type-mismatch", hint)
 
 
@@ -176,12 +173,14 @@ def _arithmetic(
     operator: str, left: tuple[s.Expression, DataType], right: tuple[s.Expression, DataType], complain: Fail
 ) -> DataType:
     kinds = [left[1], right[1]]
-    if kinds == [DataType.TIME, DataType.TIME] and operator == "-":
+    if kinds[0] in TIMES and kinds[1] in TIMES and operator == "-":
         return DataType.INT  # microseconds
-    if kinds == [DataType.TIME, DataType.INT] and operator in "+-":
+    if kinds[0] in TIMES and kinds[1] is DataType.INT and operator in "+-":
         return DataType.TIME
     for node, found in (left, right):
         _need_number(found, node, complain)
+    if DataType.DECIMAL in kinds and DataType.FLOAT not in kinds:
+        return DataType.DECIMAL
     return DataType.FLOAT if operator == "/" or DataType.FLOAT in kinds else DataType.INT
 
 
@@ -256,11 +255,3 @@ def _element(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail
         hint = "write a number from 0 on, as in a.list[0]"
         complain(f"'{expression_text(of)}' is a {kinds[0].value}", node.arguments[1], "type-mismatch", hint)
     return found
-
-
-def _numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

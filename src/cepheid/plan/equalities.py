@@ -36,7 +36,12 @@ def compared_events(bound: BoundQuery, conjunct: Conjunct) -> tuple[s.Attribute,
         ):
             kinds = {bound.schema.type_of(side.name) for side in (left, right)}
             known = {left.of.variable, right.of.variable} <= bound.place_of.keys()
-            if not known or bound.may_lack or len(kinds) > 1 or kinds & {None, DataType.LIST, DataType.OTHER}:
+            if (
+                not known
+                or bound.may_lack
+                or len(kinds) > 1
+                or kinds & {None, DataType.LIST, DataType.OTHER, DataType.DECIMAL}
+            ):
                 return None
             return (left, right) if left.of != right.of else None
     return None

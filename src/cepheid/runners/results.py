@@ -156,9 +156,12 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
     result = value(expression, resolve)
     if isinstance(result, pa.Scalar):
         result = pa.array([result.as_py()] * len(matches), result.type)
-    if type_of(expression, bound.schema) is DataType.TIME:
-        kind = table.schema.field(bound.schema.time).type
-        return result.cast(pa.timestamp("us", getattr(kind, "tz", None)))
+    match type_of(expression, bound.schema):
+        case DataType.TIME:
+            kind = table.schema.field(bound.schema.time).type
+            return result.cast(pa.timestamp("us", getattr(kind, "tz", None)))
+        case DataType.DATE:
+            return result.cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
     return result
 
 

@@ -13,6 +13,7 @@ from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
+from cepheid.engine.search.preferred.typed import typed
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
@@ -69,7 +70,7 @@ def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise DataError("two columns have this name", column=twice, hint="rename one of them")
     times = {field.name for field in schema if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)}
-    return bind_clause(clause, Columns(tuple(schema.names), frozenset(times)))
+    return typed(bind_clause(clause, Columns(tuple(schema.names), frozenset(times))), schema)
 
 
 def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto", threads: int = 1) -> pa.Table:

@@ -82,9 +82,9 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             "type-mismatch",
             "Values of these types cannot be compared or computed with.",
             Example(
-                "PATTERN SEQ(Stock a, Stock b) WHERE a.id = '7'",
-                "line 1, column 37: a whole number cannot be compared with a string",
-                "                                    ^^^^^^^^^^ write 7 without quotes",
+                "PATTERN SEQ(Stock a, Stock b) WHERE a.id = 'seven'",
+                "line 1, column 44: 'seven' is no whole number",
+                "                                           ^^^^^^^ what it is compared with is one",
             ),
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.name + 1 > 2",

@@ -63,7 +63,7 @@ DEFINITIONS_AND_FUNCTIONS = Section(
             ),
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE CAST(a.name AS money) > 3",
-                "line 1, column 52: no type 'money': it is one of bigint, double, string, boolean, timestamp, date",
+                "line 1, column 52: no type 'money': it is one of bigint, double, decimal(10, 2), string, boolean, timestamp, date",
                 "                                                   ^^^^^ it is written CAST(x AS type)",
             ),
             Example(

@@ -84,11 +84,11 @@ READING_THE_TEXT = Section(
         ),
         Kind(
             "bad-number",
-            "A number is larger than a 64-bit column can hold.",
+            "A number is larger than any column can hold, or has more digits.",
             Example(
-                "PATTERN Login a WHERE a.id > 9223372036854775808",
-                "line 1, column 30: a whole number beyond 64 bits",
-                "                             ^^^^^^^^^^^^^^^^^^^ write it as a float: 9223372036854775808.0",
+                "PATTERN Login a WHERE a.id > 123456789012345678901234567890123456789",
+                "line 1, column 30: a number of more than 38 digits",
+                "                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it as 1.5e40",
             ),
             Example(
                 "PATTERN Login a WHERE a.id > 1e999",

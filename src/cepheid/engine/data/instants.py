@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from cepheid.engine.data.table import times_of
 from cepheid.errors import DataError, closest
 from cepheid.language.durations import length_in_steps
-from cepheid.language.schema import NUMBERS, DataType, Schema, data_type
+from cepheid.language.library.decimal_columns import as_doubles
+from cepheid.language.schema import NUMBERS, TIMES, DataType, Schema, data_type
 from cepheid.language.units import unit_named
 from cepheid.plan.options import EngineOptions
 
@@ -101,7 +102,7 @@ def with_bounds(
 
 
 def _unit_of_column(table: pa.Table, time: str, time_unit: str | None) -> str | None:
-    if data_type(table.schema.field(time).type) is DataType.TIME:
+    if data_type(table.schema.field(time).type) in TIMES:
         return "microseconds"
     if time_unit is None:
         return None
@@ -167,7 +168,7 @@ def _half_widths_of_rows(table: pa.Table, name: str, steps_are: str | None, step
         values = in_microseconds.cast(pa.float64()).to_numpy(zero_copy_only=False)
         scale = length_in_steps("1 microsecond", steps_are, "uncertainty")
     elif data_type(column.type) in NUMBERS:
-        values = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+        values = as_doubles(column).to_numpy(zero_copy_only=False)
         stamped = steps_are == "microseconds"  # what a step is, is told by its own name elsewhere
         scale = length_in_steps("1 second", steps_are, "uncertainty") if stamped else Fraction(1)
     else:

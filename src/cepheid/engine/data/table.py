@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from cepheid.engine.values.columnwise import microseconds
 from cepheid.errors import DataError
-from cepheid.language.schema import DataType, Schema, data_type
+from cepheid.language.schema import TIMES, Schema, data_type
 
 Int64s = npt.NDArray[np.int64]
 _WHOLE = pa.int64()
@@ -117,7 +117,7 @@ def times_of(table: pa.Table, name: str) -> Int64s:
         )
     try:
         if column.type != _WHOLE:
-            column = microseconds(column) if data_type(column.type) is DataType.TIME else column.cast(_WHOLE)
+            column = microseconds(column) if data_type(column.type) in TIMES else column.cast(_WHOLE)
     except pa.ArrowInvalid as error:
         raise DataError(f"column '{name}' does not fit 64 bits: {error}", column=name) from None
     values: Int64s = np.ascontiguousarray(column.to_numpy())

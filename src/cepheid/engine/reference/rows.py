@@ -1,7 +1,7 @@
 """Row patterns by the book: backtracking in the order of preference, row by row (ISO/IEC 19075-5, sections 4 to 7).
 
 Plain and slow. Where the standard leaves a choice it is made as Trino makes it: an iteration of an unbounded
-quantifier that takes no row ends the repetition, and FIRST in MEASURES sees the whole match.
+quantifier that takes no row ends the repetition.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from cepheid.errors import DataError
 from cepheid.language import pattern as p
+from cepheid.language.library.operators import known
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -242,7 +243,7 @@ def _places(labels: Labels, at: Moment, *, whole: bool) -> list[int]:
 
 
 def _navigated(node: Navigate, at: Moment) -> Value:
-    places = _places(node.labels, at, whole=node.final or node.first)
+    places = _places(node.labels, at, whole=node.final)
     if node.offset >= len(places):
         return None
     place = places[node.offset] if node.first else places[-1 - node.offset]
@@ -256,7 +257,7 @@ def _at_row(expression: Bound, at: Moment, row: int) -> Value:
         case Constant(value=value):
             return value
         case Column(name=name):
-            return at.rows[row][name]
+            return known(at.rows[row][name])
         case RowLabel():
             return at.path[row - at.start][0] if 0 <= row - at.start < len(at.path) else None
         case MatchNumber():

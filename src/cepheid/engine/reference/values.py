@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import Conjunct
+from cepheid.language.coercion import precision_of
 from cepheid.language.functions import find_function
-from cepheid.language.schema import Schema
-from cepheid.language.whole import within_64_bits
+from cepheid.language.library.decimals import as_decimal, fitted
+from cepheid.language.library.operators import calculate, compared, known, negative
+from cepheid.language.schema import DataType, Schema
+from cepheid.language.typing import type_of
 
 Row = Mapping[str, Any]
 Binding = Mapping[str, Sequence[Row]]  # variable -> its events so far
@@ -38,6 +41,7 @@ class Evaluator:
     def __init__(self, any_variables: frozenset[str], schema: Schema) -> None:
         self.any_variables = any_variables
         self.schema = schema
+        self.kinds: dict[int, tuple[s.Expression, DataType]] = {}  # by the identity of a node: 1 equals 1.0
 
     def is_lacking(self, row: Row, name: str) -> bool:
         """Does the event have no such attribute, as the call said of its type?"""
@@ -76,7 +80,7 @@ class Evaluator:
                 row = self._element(of, binding[of.variable], at)
                 if self.schema.lacks:
                     return self.is_lacking(row, name)
-                return of.variable in self.any_variables and _clean(row[name]) is None
+                return of.variable in self.any_variables and known(row[name]) is None
         return any(self._absent(inner, binding, at) for inner in s.children(node))
 
     def value(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> Any:
@@ -85,18 +89,21 @@ class Evaluator:
             case s.Literal(value=value):
                 return value
             case s.Attribute(of=of, name=name):  # its default is for an event that is missing
-                return _clean(self._element(of, binding[of.variable], at)[name])
+                return known(self._element(of, binding[of.variable], at)[name])
             case s.Length(variable=variable):
                 return len(binding[variable])
             case s.Negative(operand=operand):
-                value = self.value(operand, binding, at)
-                return None if value is None else within_64_bits(-value)
+                return negative(self.value(operand, binding, at))
             case s.Arithmetic(operator=sign, left=left, right=right):
-                return _arithmetic(sign, self.value(left, binding, at), self.value(right, binding, at))
+                wanted = precision_of(node, self.schema) if self.is_decimal(node) else None
+                return calculate(sign, self.value(left, binding, at), self.value(right, binding, at), wanted)
             case s.Call(function=function, arguments=arguments) if function.lower() in AGGREGATES:
                 return self._aggregate(function.lower(), arguments[0], binding, at)
             case s.Call(function=function, arguments=arguments):
-                return self._call(function, [self.value(argument, binding, at) for argument in arguments])
+                found = self._call(function, [self.value(argument, binding, at) for argument in arguments])
+                if found is not None and self.is_decimal(node):
+                    return fitted(as_decimal(found), precision_of(node, self.schema))
+                return found
             case s.Comparison() | s.Membership() | s.Between() if self._absent(node, binding, at):
                 return True
             case s.Comparison(operator=sign, left=left, right=right):
@@ -119,6 +126,16 @@ class Evaluator:
             case s.Not(operand=operand):
                 return _opposite(self.value(operand, binding, at))
         raise TypeError(f"no value for {type(node).__name__}")
+
+    def is_decimal(self, node: s.Expression) -> bool:
+        """Are its values decimals?"""
+        if id(node) not in self.kinds:
+            try:
+                kind = type_of(node, self.schema)
+            except QueryError:  # NULL beside a time: it stands for an event that is not there
+                kind = DataType.NULL
+            self.kinds[id(node)] = node, kind
+        return self.kinds[id(node)][1] is DataType.DECIMAL
 
     def _element(self, of: s.Reference, group: Sequence[Row], at: Mapping[str, int]) -> Row:
         match of.element:
@@ -149,7 +166,7 @@ class Evaluator:
         if function.strict and any(argument is None for argument in arguments):
             return None
         result = function.apply(*arguments)
-        return _clean(within_64_bits(result.item() if hasattr(result, "item") else result))
+        return known(result.item() if hasattr(result, "item") else result)
 
     def _membership(
         self,
@@ -181,33 +198,5 @@ def _each(node: s.Expression) -> s.Expression:
     return s.rebuild(node, _each)
 
 
-def _clean(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def _compared(sign: str, left: Any, right: Any) -> bool | None:
-    if left is None or right is None:
-        return None
-    if isinstance(left, float) != isinstance(right, float) and not isinstance(left, str):
-        left, right = float(left), float(right)  # as in SQL: a whole number meets a fraction as a double
-    return _COMPARE[sign](left, right)
-
-
-def _arithmetic(sign: str, left: Any, right: Any) -> Any:
-    if left is None or right is None:
-        return None
-    match sign:
-        case "+":
-            return _clean(within_64_bits(left + right))
-        case "-":
-            return _clean(within_64_bits(left - right))
-        case "*":
-            return _clean(within_64_bits(left * right))
-        case "/":
-            return _clean(float(left) / float(right)) if right != 0 else None
-        case _:
-            if right == 0:
-                return None
-            if isinstance(left, int) and isinstance(right, int):
-                return left - right * int(abs(left) // abs(right)) * (1 if (left < 0) == (right < 0) else -1)
-            return _clean(math.fmod(left, right)) if not math.isinf(left) else None
+    return compared(_COMPARE[sign])(left, right)  # type: ignore[no-any-return]

@@ -18,8 +18,11 @@ from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
+from cepheid.language.library import decimal_columns
+from cepheid.language.library.decimal_columns import as_doubles, common_kind, converted, decimal_type, precision
+from cepheid.language.library.decimals import MOST, as_decimal, fitted
 from cepheid.language.library.function import Function
-from cepheid.language.library.value_functions import TYPES
+from cepheid.language.library.value_functions import type_named
 from cepheid.language.schema import DataType, Schema, data_type
 from cepheid.language.whole import within_64_bits
 
@@ -59,7 +62,9 @@ def value_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
             if pc.any(unknown).as_py():
                 column = pc.if_else(unknown, pa.scalar(None, pa.float64()), column)
             return column
-        case DataType.TIME:
+        case DataType.DECIMAL:
+            return _as_decimal128(column)
+        case DataType.TIME | DataType.DATE:
             try:
                 return microseconds(column)
             except pa.ArrowInvalid as error:
@@ -67,6 +72,13 @@ def value_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
         case DataType.STRING if pa.types.is_string_view(kind):
             return column.cast(pa.string())
     return column
+
+
+def _as_decimal128(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.decimal128(min(column.type.precision, MOST), column.type.scale))
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise DataError(f"a decimal of more than {MOST} digits: {error}", hint="cast the column to text") from None
 
 
 def microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -127,17 +139,17 @@ def value(node: s.Expression, resolve: Resolve) -> Column:
         case s.Call(function=function, arguments=arguments):
             return _call(function, arguments, resolve)
         case s.Negative(operand=operand):
-            return _checked(pc.negate_checked, lambda number: -number, value(operand, resolve))
+            return opposite(value(operand, resolve))
         case s.Arithmetic(operator=operator, left=left, right=right):
             return arithmetic(operator, value(left, resolve), value(right, resolve))
         case s.Comparison(operator=operator, left=left, right=right):
-            return _compared(operator, value(left, resolve), value(right, resolve))
+            return compared(operator, value(left, resolve), value(right, resolve))
         case s.Membership(operand=operand, values=tuple() as members, negated=negated):
             found = _member(value(operand, resolve), members, resolve)
             return pc.invert(found) if negated else found
         case s.Between(operand=operand, low=low, high=high, negated=negated):
             middle = value(operand, resolve)
-            above, below = _compared(">=", middle, value(low, resolve)), _compared("<=", middle, value(high, resolve))
+            above, below = compared(">=", middle, value(low, resolve)), compared("<=", middle, value(high, resolve))
             inside = pc.and_kleene(above, below)
             return pc.invert(inside) if negated else inside
         case s.IsNull(operand=operand, negated=negated):
@@ -159,21 +171,34 @@ def _fold(combine: Callable[[Any, Any], Any], parts: list[Column]) -> Column:
     return result
 
 
-def _compared(operator: str, left: Column, right: Column) -> Column:
+def compared(operator: str, left: Column, right: Column) -> Column:
+    """A comparison with SQL's NULL."""
     for side in (left, right):
         if isinstance(side, pa.Scalar) and not side.is_valid:
             other = right if side is left else left
             return _nothing(other, pa.bool_())
+    if _are_decimals(left, right):
+        return decimal_columns.compared(operator, left, right)
     return _COMPARE[operator](*_as_numbers(left, right))
 
 
+def _are_decimals(left: Column, right: Column) -> bool:
+    """Is one a decimal, and neither a double?"""
+    kinds = (left.type, right.type)
+    return any(map(pa.types.is_decimal, kinds)) and not any(map(pa.types.is_floating, kinds))
+
+
 def _as_numbers(left: Column, right: Column) -> tuple[Column, Column]:
-    """Where a whole number meets a fraction it becomes one, as in SQL: Arrow refuses whole numbers past 53 bits."""
-    if pa.types.is_floating(left.type) and pa.types.is_integer(right.type):
-        return left, pc.cast(right, pa.float64(), safe=False)
-    if pa.types.is_floating(right.type) and pa.types.is_integer(left.type):
-        return pc.cast(left, pa.float64(), safe=False), right
+    """Where a whole number or a decimal meets a double it becomes one, as in SQL."""
+    if pa.types.is_floating(left.type) and _is_exact(right.type):
+        return left, as_doubles(right)
+    if pa.types.is_floating(right.type) and _is_exact(left.type):
+        return as_doubles(left), right
     return left, right
+
+
+def _is_exact(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
 
 
 def _nothing(like: Column, kind: pa.DataType) -> Column:
@@ -184,10 +209,14 @@ def _member(operand: Column, members: tuple[s.Expression, ...], resolve: Resolve
     literal = [member.value for member in members if isinstance(member, s.Literal)]
     if len(literal) == len(members) and None not in literal and not isinstance(operand, pa.Scalar):
         kind = operand.type
-        if not pa.types.is_integer(kind) or all(type(item) is int for item in literal):
+        alike = {int} if pa.types.is_integer(kind) else {str} if pa.types.is_string(kind) else {int, float}
+        alike = {bool} if pa.types.is_boolean(kind) else alike
+        if not pa.types.is_decimal(kind) and {type(item) for item in literal} <= alike:
+            if pa.types.is_floating(kind):  # -0.0 is 0.0, but hashes differ
+                operand, literal = pc.add(operand, 0.0), [float(item) + 0.0 for item in literal]
             found = pc.is_in(operand, value_set=pa.array(literal, kind))
             return pc.if_else(pc.is_null(operand), pa.scalar(None, pa.bool_()), found)
-    return _fold(pc.or_kleene, [_compared("=", operand, value(member, resolve)) for member in members])
+    return _fold(pc.or_kleene, [compared("=", operand, value(member, resolve)) for member in members])
 
 
 def _checked(compute: Callable[..., Column], exact: Callable[..., Any], *columns: Column) -> Column:
@@ -201,14 +230,24 @@ def _checked(compute: Callable[..., Column], exact: Callable[..., Any], *columns
         return found if length is not None else found[0]
 
 
+def opposite(column: Column) -> Column:
+    """-x, NULL for the least whole number."""
+    if pa.types.is_decimal(column.type):
+        return pc.negate(column).cast(column.type)
+    return _checked(pc.negate_checked, lambda number: -number, column)
+
+
 def arithmetic(sign: str, left: Column, right: Column) -> Column:
     """`+ - * / %` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
+    if _are_decimals(left, right):
+        return decimal_columns.calculated(sign, left, right)
+    left, right = _as_numbers(left, right)
     if sign in _ARITHMETIC:
-        return _without_nan(_checked(*_ARITHMETIC[sign], *_as_numbers(left, right)))
+        return without_nan(_checked(*_ARITHMETIC[sign], left, right))
     zero = pc.equal(right, 0)
     if sign == "/":
         divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64(), safe=False))
-        return _without_nan(pc.divide(pc.cast(left, pa.float64(), safe=False), divisor))
+        return without_nan(pc.divide(pc.cast(left, pa.float64(), safe=False), divisor))
     whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     kind = pa.int64() if whole else pa.float64()
     divisor = pc.if_else(zero, pa.scalar(None, kind), pc.cast(right, kind, safe=False))
@@ -217,14 +256,15 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
         rest = np.fmod(_numbers(pc.fill_null(pc.cast(left, kind, safe=False), 0)), _numbers(pc.fill_null(divisor, 1)))
     if np.ndim(rest) == 0:
         return pa.scalar(rest.item() if known.as_py() else None, kind)
-    return _without_nan(pc.if_else(known, pa.array(rest, kind), pa.scalar(None, kind)))
+    return without_nan(pc.if_else(known, pa.array(rest, kind), pa.scalar(None, kind)))
 
 
 def _numbers(column: Column) -> Any:
     return column.as_py() if isinstance(column, pa.Scalar) else column.to_numpy()
 
 
-def _without_nan(column: Column) -> Column:
+def without_nan(column: Column) -> Column:
+    """A column in which NULL stands for what is not a number."""
     if not pa.types.is_floating(column.type):
         return column
     return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
@@ -236,28 +276,33 @@ _KINDS = {
     DataType.FLOAT: pa.float64(),
     DataType.STRING: pa.string(),
     DataType.TIME: pa.int64(),
+    DataType.DATE: pa.int64(),
     DataType.TEXTS: pa.list_(pa.string()),
 }
 
 
 def _call(name: str, nodes: tuple[s.Expression, ...], resolve: Resolve) -> Column:
-    """A function over columns: by its form for columns, else called once for each row."""
     function = find_function(name)
     assert function is not None
-    constants = function.constants_of([getattr(node, "value", None) for node in nodes])
     arguments: list[Any] = [
         node.value if place in function.constants and isinstance(node, s.Literal) else value(node, resolve)
         for place, node in enumerate(nodes)
     ]
+    return called(function, arguments)
+
+
+def called(function: Function, arguments: list[Any]) -> Column:
+    """A function over columns and constants: by its form for columns, else called once for each row."""
+    constants = function.constants_of(arguments)
     columns = [each for place, each in enumerate(arguments) if place not in function.constants]
     kind = _result_kind(function, columns, constants)
     if function.strict and any(isinstance(column, pa.Scalar) and not column.is_valid for column in columns):
         return _nothing(next((c for c in columns if not isinstance(c, pa.Scalar)), columns[0]), kind)
-    if name.lower() in ("coalesce", "ifnull", "nvl"):
-        return pc.coalesce(*_same_type(arguments, kind))
+    if function.name in ("coalesce", "ifnull", "nvl"):
+        return pc.coalesce(*(converted(each, kind) for each in arguments))
     if function.columnwise is not None:
-        if not function.strict:
-            arguments = _same_type(arguments, kind) if function.typed is None else arguments
+        if not function.strict and function.typed is None and function.result is None:
+            arguments = [converted(each, kind) for each in arguments]
         return _plain_column(function.columnwise(*arguments))
     return _row_by_row(function, arguments, kind)
 
@@ -279,7 +324,11 @@ def _called(function: Function, arguments: list[Any], length: int, kind: pa.Data
     rows = zip(*[_repeated(each, length) for each in arguments], strict=True)
     strict = function.strict
     results = [None if strict and _has_null(row) else _plain(function.apply(*row)) for row in rows]
-    return _without_nan(pa.array(results, kind))
+    if pa.types.is_decimal(kind):
+        results = [None if each is None else fitted(as_decimal(each), (kind.precision, kind.scale)) for each in results]
+    elif pa.types.is_floating(kind):
+        results = [None if each is None else float(each) for each in results]
+    return without_nan(pa.array(results, kind))
 
 
 def _has_null(row: tuple[Any, ...]) -> bool:
@@ -287,26 +336,22 @@ def _has_null(row: tuple[Any, ...]) -> bool:
 
 
 def _result_kind(function: Function, columns: list[Any], constants: list[Any]) -> pa.DataType:
-    known = [c.type for c in columns if not (isinstance(c, pa.Scalar) and not c.is_valid)]
-    if function.result is not None:
-        return _KINDS[function.result]
     if function.name in ("cast", "try_cast"):
-        return _KINDS[TYPES[constants[0].lower()]]
-    if any(pa.types.is_floating(kind) for kind in known):
-        return pa.float64()
-    return known[0] if known else pa.bool_()
-
-
-def _same_type(columns: list[Column], kind: pa.DataType) -> list[Column]:
-    """Columns as one type; NULL alone has none of its own."""
-    return [
-        pa.scalar(None, kind)
-        if isinstance(column, pa.Scalar) and not column.is_valid
-        else column
-        if column.type == kind
-        else pc.cast(column, kind, safe=False)
-        for column in columns
-    ]
+        named = type_named(constants[0])
+        assert named is not None
+        return _KINDS[named[0]] if named[1] is None else decimal_type(named[1])
+    if function.name == "decimal of":
+        return decimal_type((constants[1], constants[0]))
+    if function.name == "array":
+        return pa.list_(common_kind(columns) or pa.float64())
+    values = columns[:1] if function.name == "nullif" else columns
+    decimals = any(pa.types.is_decimal(each.type) for each in values)
+    if function.result is not None and not (decimals and function.precision is not None):
+        return _KINDS[function.result]
+    if not decimals or any(pa.types.is_floating(each.type) for each in values):
+        return common_kind(values if function.name not in ("case", "if", "iff") else columns[1::2]) or pa.bool_()
+    numbers = [precision(each) for each in values if each.type != pa.bool_()]
+    return decimal_type(function.precision(numbers, constants) if function.precision is not None else numbers[0])
 
 
 def _plain_column(column: Column) -> Column:
@@ -316,7 +361,7 @@ def _plain_column(column: Column) -> Column:
         return column if column.type in _PLAIN_KINDS else value_column(known)[0]
     if column.type not in _PLAIN_KINDS and not pa.types.is_nested(column.type):
         column = value_column(pa.chunked_array([column]) if isinstance(column, pa.Array) else column)
-    return _without_nan(column)
+    return without_nan(column)
 
 
 _PLAIN_KINDS = frozenset({pa.bool_(), pa.int64(), pa.string()})

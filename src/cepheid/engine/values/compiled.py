@@ -24,6 +24,7 @@ from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
+from cepheid.language.coercion import NARROW, TURNED, precision_of
 from cepheid.language.functions import find_function
 from cepheid.language.library.function import Function
 from cepheid.language.normal import negation_normal_form
@@ -39,12 +40,32 @@ _SHORT = 48  # a fragment of source that is used twice is repeated up to this le
 
 _CHOOSING = frozenset({"coalesce", "ifnull", "nvl", "least", "greatest", "case", "if"})
 _PYTHON = {DataType.INT: int, DataType.FLOAT: float, DataType.BOOL: bool, DataType.TIME: int, DataType.NULL: int}
+_PYTHON[DataType.DATE] = int
 
 # What generated source may name.
 _KNOWN: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod, "inf": math.inf}
 _CHECKS: dict[str, Any] = {check.__name__: check for check in OVERFLOWS.values()}
 _COMPILED_CHECKS: dict[str, Any] = {
     check.__name__: borrowing(types.boolean(types.int64, types.int64))(check) for check in OVERFLOWS.values()
+}
+
+# A decimal below, above or equal to a whole number {0}, by its side {1} and the whole number {2} below it.
+_BESIDE_WHOLE = {
+    "=": "{1} == 0 and {2} == {0}",
+    "!=": "{1} != 0 or {2} != {0}",
+    "<": "{1} == -2 or ({1} != 2 and {2} < {0})",
+    "<=": "{1} == -2 or ({1} != 2 and ({2} < {0} or ({1} == 0 and {2} == {0})))",
+    ">": "{1} == 2 or ({1} != -2 and ({2} > {0} or ({1} == 1 and {2} == {0})))",
+    ">=": "{1} == 2 or ({1} != -2 and {2} >= {0})",
+}
+# Two decimals by the upper and lower halves of each.
+_BY_HALVES = {
+    "=": "{0} == {2} and {1} == {3}",
+    "!=": "{0} != {2} or {1} != {3}",
+    "<": "{0} < {2} or ({0} == {2} and {1} < {3})",
+    "<=": "{0} < {2} or ({0} == {2} and {1} <= {3})",
+    ">": "{0} > {2} or ({0} == {2} and {1} > {3})",
+    ">=": "{0} > {2} or ({0} == {2} and {1} >= {3})",
 }
 
 Slot = Callable[[s.Reference], str]  # which chosen event a reference means: an index into `at`, as source
@@ -222,6 +243,9 @@ class _Writer:
         raise TypeError(type(node).__name__)
 
     def compared(self, operator: str, left: s.Expression, right: s.Expression, case: Case) -> str:
+        kinds = (self.type_of(left), self.type_of(right))
+        if DataType.DECIMAL in kinds and DataType.FLOAT not in kinds and DataType.NULL not in kinds:
+            return self.exactly_compared(operator, left, right, case)
         (a, a_null), (b, b_null) = self.value(left, case), self.value(right, case)
         # != through < and >, so that a NaN that arithmetic made stays unknown.
         number = DataType.FLOAT in (self.type_of(left), self.type_of(right))
@@ -231,6 +255,31 @@ class _Writer:
             test = f"{a} {'==' if operator == '=' else operator} {b}"
         nulls = [part for part in (a_null, b_null) if part != "False"]
         return f"(not ({' or '.join(nulls)}) and {test})" if nulls else f"({test})"
+
+    def exactly_compared(self, operator: str, left: s.Expression, right: s.Expression, case: Case) -> str:
+        """A comparison of decimals, of which each is of one event, or of a decimal and a whole number."""
+        parts: list[Fragment]
+        if self.type_of(left) is DataType.INT:
+            return self.exactly_compared(TURNED[operator], right, left, case)
+        if self.type_of(right) is DataType.INT:
+            parts = [self.value(right, case), *(self.of_decimal(name, left, case) for name in ("side", "floor"))]
+            test = _BESIDE_WHOLE[operator]
+        else:
+            precisions = [precision_of(side, self.schema) for side in (left, right)]
+            scale = max(scale for _, scale in precisions)
+            if max(precision - own for precision, own in precisions) + scale <= NARROW:
+                parts = [self.of_decimal("whole", side, case, scale) for side in (left, right)]
+                test = f"{{0}} {'==' if operator == '=' else operator} {{1}}"
+            else:
+                halves = ("upper", "lower")
+                parts = [self.of_decimal(half, side, case, scale) for side in (left, right) for half in halves]
+                test = _BY_HALVES[operator]
+        nulls = [null for _, null in parts if null != "False"]
+        test = test.format(*(self.once(value) for value, _ in parts))
+        return f"(not ({' or '.join(nulls)}) and ({test}))" if nulls else f"({test})"
+
+    def of_decimal(self, name: str, node: s.Expression, case: Case, *scale: int) -> Fragment:
+        return self.value(s.Call(f"decimal {name}", (node, *map(s.Literal, scale))), case)
 
     # values: value and is-null
 
@@ -246,6 +295,9 @@ class _Writer:
         return self.known_values[text]
 
     def fresh_value(self, node: s.Expression, case: Case) -> Fragment:
+        if self.type_of(node) is DataType.DECIMAL:  # beside a double it is one
+            kind = DataType.DECIMAL.name
+            return self.value(s.Call("cast", (node, s.Literal("double"), s.Literal(kind))), case)
         if self.needs_python(node) and self.type_of(node) is DataType.BOOL:
             found = self.interpreted(node, case)
             return f"({found} == 1)", f"({found} == 2)"
@@ -377,7 +429,7 @@ class _Writer:
 
     def called(self, function: Function, arguments: list[str], null: str) -> Fragment:
         """A compiled function. Where an argument is NULL the call is not made: its arguments would be placeholders."""
-        made_up = self.function_named(function.compiled)
+        made_up = self.function_named(function.call if is_interpreted() else function.compiled(len(arguments)))
         fallback = "nan" if function.result is DataType.FLOAT else "0"
         called = f"{made_up}({', '.join(arguments)})"
         guarded = called if null == "False" else f"({called} if not ({null}) else {fallback})"
@@ -427,8 +479,9 @@ class _Writer:
 
     def is_derived(self, node: s.Call, function: Function) -> bool:
         """Is it computed over whole columns beforehand: no kernel has it, and it reads one event?"""
-        if not self.is_formless(node, function):
-            return False
+        return self.is_formless(node, function) and self.is_of_one_event(node)
+
+    def is_of_one_event(self, node: s.Expression) -> bool:
         references = {inner for inner in s.walk(node) if isinstance(inner, s.Reference)}
         return len(references) <= 1 and not any(_is_aggregate(inner) for inner in s.walk(node))
 
@@ -445,6 +498,8 @@ class _Writer:
 
     def needs_python(self, node: s.Expression) -> bool:
         """Does it call something that neither a kernel has nor whole columns give?"""
+        if not isinstance(node, s.Reference) and self.type_of(node) is DataType.DECIMAL:
+            return not self.is_of_one_event(node)
         if isinstance(node, s.Call) and not _is_aggregate(node):
             function = find_function(node.function)
             assert function is not None

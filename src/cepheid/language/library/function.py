@@ -8,21 +8,23 @@ it reads one event, and else runs as Python. All forms give the same result: `te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cepheid.language.schema import DataType
+from cepheid.language.library.decimals import Precision
+from cepheid.language.schema import NUMBERS, DataType
 
 Kinds = frozenset[DataType]
 MANY = 20  # arguments that a function may take at most
 
 INT: Kinds = frozenset({DataType.INT})
-NUMBER: Kinds = frozenset({DataType.INT, DataType.FLOAT})
+NUMBER: Kinds = NUMBERS
 STRING: Kinds = frozenset({DataType.STRING})
 BOOL: Kinds = frozenset({DataType.BOOL})
-TIME: Kinds = frozenset({DataType.TIME})
+TIMES: Kinds = frozenset({DataType.TIME, DataType.DATE})
 LISTS: Kinds = frozenset({DataType.LIST, DataType.TEXTS})
+ORDERED: Kinds = NUMBERS | STRING | TIMES
 ANY: Kinds = frozenset(DataType) - {DataType.OTHER}
 
 
@@ -38,6 +40,7 @@ class Function:
     result: DataType | None  # None: that of the arguments, unless `typed` says more
     user: bool = False
     kernel: Callable[..., Any] | None = None  # a form that numba takes
+    kernels: Mapping[int, Callable[..., Any]] = field(default_factory=dict)  # others, by the number of arguments
     inline: str | None = None  # the function as source over its arguments, where it is that short
     source: Callable[[Sequence[str], Sequence[Any]], str | None] | None = None  # the same, from constants, too
     null: str | None = None  # where it is NULL although its arguments are not, as source over them
@@ -48,6 +51,9 @@ class Function:
     constants: tuple[int, ...] = ()  # arguments that must be written as constants; other forms get them as they are
     wrong: Callable[[Sequence[Any]], str | None] | None = None  # what is wrong with the constants
     typed: Callable[[Sequence[DataType], Sequence[Any]], DataType | str] | None = None  # the type, or what is wrong
+    precision: Callable[[Sequence[Precision], Sequence[Any]], Precision] | None = None  # of a result that is a decimal
+    narrow: bool = False  # is its result a whole number of 32 bits in Spark?
+    instant: bool = False  # does it take times as instants? The others take what a clock shows
     shown: str = ""  # how the manual writes it
     says: str = ""  # and what it says of it
     fractions: tuple[int, ...] = ()  # of a function of the user's: arguments annotated as float, given as such
@@ -78,10 +84,9 @@ class Function:
             )
         return self.call(*arguments)
 
-    @property
-    def compiled(self) -> Callable[..., Any]:
-        """The form that kernels call."""
-        return self.kernel or self.call
+    def compiled(self, arguments: int) -> Callable[..., Any]:
+        """The form that kernels call with so many arguments."""
+        return self.kernels.get(arguments) or self.kernel or self.call
 
     @property
     def columns(self) -> bool:
@@ -98,6 +103,12 @@ class Function:
         if isinstance(self.accepts, tuple):
             return self.accepts[min(place, len(self.accepts) - 1)]
         return self.accepts
+
+
+def named_twice(first: Function, *others: str) -> tuple[Function, ...]:
+    """A function under several names."""
+    again = [replace(first, name=name, shown=first.shown.replace(first.name, name), says="the same") for name in others]
+    return (first, *again)
 
 
 SPECIAL = frozenset(

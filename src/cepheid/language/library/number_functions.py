@@ -3,51 +3,64 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, localcontext
+from collections.abc import Callable, Sequence
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Decimal, localcontext
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.language.library.function import MANY, NUMBER, Function
+from cepheid.language.library.decimals import Precision, fitted, precision_of, rounded_type, type_of_result, widest
+from cepheid.language.library.function import MANY, NUMBER, ORDERED, Function, named_twice
+from cepheid.language.library.operators import absolute, comparable, positive_remainder
 from cepheid.language.schema import DataType
 
 _FLOAT = DataType.FLOAT
-_LARGEST_EXPONENT = 709.782712893384  # math.log of the largest number
 _BEYOND_WHOLE = "not (-9223372036854775808.0 <= {0} < 9223372036854775808.0)"  # infinity, or more than 64 bits hold
 
 
 def correlation(x: Any, y: Any) -> float:
-    """Pearson's correlation of two equally long lists; not a number where either one is constant.
+    """Pearson's correlation of two lists, over the places where both have a number; NaN where either is constant.
 
     >>> round(correlation([1.0, 2.0, 3.0], [2.0, 4.0, 6.5]), 3)
     0.998
     """
     n = min(len(x), len(y))
     mean_x = mean_y = 0.0
+    known = 0
     for i in range(n):
-        mean_x += x[i]
-        mean_y += y[i]
-    if n > 0:
-        mean_x /= n
-        mean_y /= n
+        if x[i] == x[i] and y[i] == y[i]:
+            mean_x += x[i]
+            mean_y += y[i]
+            known += 1
+    if known > 0:
+        mean_x /= known
+        mean_y /= known
     xy = xx = yy = 0.0
     for i in range(n):
-        xy += (x[i] - mean_x) * (y[i] - mean_y)
-        xx += (x[i] - mean_x) ** 2
-        yy += (y[i] - mean_y) ** 2
+        if x[i] == x[i] and y[i] == y[i]:
+            xy += (x[i] - mean_x) * (y[i] - mean_y)
+            xx += (x[i] - mean_x) ** 2
+            yy += (y[i] - mean_y) ** 2
     scale = math.sqrt(xx * yy)
     return xy / scale if scale > 0.0 else math.nan
 
 
+def _correlated(x: Sequence[Any], y: Sequence[Any]) -> float:
+    lists = ([math.nan if each is None else float(each) for each in values] for values in (x, y))
+    return correlation(*lists)
+
+
 def _guarded(call: Callable[..., float]) -> Callable[..., float]:
-    """A mathematical function that answers NaN (so NULL) outside its domain instead of raising."""
+    """A mathematical function that answers as compiled ones do: NaN outside its domain, infinity beyond all doubles."""
 
     def safe(*arguments: float) -> float:
         try:
-            return call(*arguments)
-        except (ValueError, OverflowError, ZeroDivisionError):
+            return call(*map(float, arguments))
+        except OverflowError:
+            return math.inf
+        except (ValueError, ZeroDivisionError):
             return math.nan
 
     return safe
@@ -72,6 +85,19 @@ def _log2(x: float) -> float:
     return math.log2(x) if x > 0 else math.nan
 
 
+def _log_of(first: float, second: float) -> float:
+    if not (first > 0 and second > 0):
+        return math.nan
+    base, number = math.log(first), math.log(second)
+    if base == 0.0:
+        return math.nan if number == 0.0 else math.copysign(math.inf, number)
+    return number / base
+
+
+def _logarithm(*given: float) -> float:
+    return _log(given[0]) if len(given) == 1 else _log_of(given[0], given[1])
+
+
 def _sin(x: float) -> float:
     return math.sin(x) if not math.isinf(x) else math.nan
 
@@ -85,7 +111,7 @@ def _tan(x: float) -> float:
 
 
 def _atan2(y: float, x: float) -> float:
-    return math.atan2(y, x)
+    return math.atan2(y + 0.0, x + 0.0)  # -0.0 counts as 0.0
 
 
 def _radians(x: float) -> float:
@@ -97,14 +123,28 @@ def _degrees(x: float) -> float:
 
 
 def _power(x: float, y: float) -> float:
-    if (x < 0 and y != math.floor(y)) or (x == 0 and y < 0):
+    if abs(x) == 1.0 and math.isinf(y):
         return math.nan
-    result = math.pow(x, y)
-    return math.nan if math.isinf(result) and not (math.isinf(x) or math.isinf(y)) else result
+    whole = math.isinf(y) or y == math.floor(y)
+    if x < 0 and not whole:
+        return math.nan
+    odd = whole and abs(y) < 9007199254740992.0 and math.fmod(y, 2.0) != 0.0
+    if x == 0 and y < 0:
+        return math.copysign(math.inf, x) if odd else math.inf
+    size = abs(x)
+    result = math.pow(size, y)
+    return -result if odd and x < 0 else result
+
+
+def _raised(x: float, y: float) -> float:
+    try:
+        return _power(float(x), float(y))
+    except OverflowError:
+        return -math.inf if x < 0 and math.fmod(y, 2.0) != 0.0 else math.inf
 
 
 def _exp(x: float) -> float:
-    return math.exp(x) if x < _LARGEST_EXPONENT or x == math.inf else math.nan
+    return math.exp(x)
 
 
 def _floor(x: float) -> int:
@@ -131,6 +171,9 @@ def haversine(latitude: float, longitude: float, other_latitude: float, other_lo
     return 2.0 * 6_371_008.8 * math.asin(math.sqrt(min(1.0, max(0.0, share))))
 
 
+# --- rounding ---------------------------------------------------------------------------------------------------------
+
+
 def _cut(rounding: str, x: float | int, digits: int = 0) -> Any:
     """Rounded to so many decimal digits, as Spark does: the number as it is written, halves away from zero."""
     if isinstance(x, float) and not math.isfinite(x):
@@ -140,13 +183,30 @@ def _cut(rounding: str, x: float | int, digits: int = 0) -> Any:
     with localcontext() as context:
         context.prec = 1200
         cut = Decimal(repr(x)).quantize(Decimal(1).scaleb(-digits), rounding)
-        return int(cut) if isinstance(x, int) else float(cut)
+        return int(cut) if isinstance(x, int) else float(cut) or 0.0  # -0.4 becomes 0.0
 
 
 def _round(x: Any, digits: int = 0) -> Any:
+    if isinstance(x, Decimal):
+        return _rounded_decimal(x, digits)
     if isinstance(x, int) and digits >= 0:
         return x
     return _cut(ROUND_HALF_UP, x, digits)
+
+
+def _rounded_decimal(x: Decimal, digits: int) -> Decimal | None:
+    precision, scale = rounded_type(precision_of(x), digits)
+    if digits >= 0:
+        return fitted(x, (precision, scale))
+    if digits < -38:
+        return Decimal(0)
+    return fitted(_units(x, digits), (38, 0))
+
+
+def _units(x: Decimal, digits: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = 120
+        return x.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP).quantize(Decimal(1))
 
 
 def truncated(x: Any, digits: int = 0) -> Any:
@@ -155,37 +215,63 @@ def truncated(x: Any, digits: int = 0) -> Any:
     return _cut(ROUND_DOWN, x, digits)
 
 
-def _alike(values: tuple[Any, ...]) -> list[Any]:
-    """Those that are not NULL; as fractions, if one is."""
-    known = [value for value in values if value is not None]
-    return [float(value) for value in known] if any(isinstance(value, float) for value in known) else known
+def _to_whole(round_number: Callable[[Any], int], rounding: str) -> Callable[[Any], Any]:
+    """floor or ceil: a decimal stays one, a double becomes a whole number, or NULL beyond 64 bits."""
+
+    def call(x: Any) -> Any:
+        if isinstance(x, Decimal):
+            return fitted(x, (38, 0), rounding)
+        return x if isinstance(x, int) else round_number(x) if math.isfinite(x) else None
+
+    return call
 
 
-def _sign(x: float) -> float:
-    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
+def _round_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+    return kinds[0]
 
 
-def _pmod(x: Any, y: Any) -> Any:
-    if y == 0:
-        return math.nan if isinstance(x, float) or isinstance(y, float) else None
-    rest = math.fmod(x, y) if isinstance(x, float) or isinstance(y, float) else int(x) - int(y) * _quotient(x, y)
-    if rest >= 0:
-        return rest
-    rest = rest + y  # as Spark says it: with a negative divisor the result may stay negative
-    return math.fmod(rest, y) if isinstance(rest, float) else rest - y * _quotient(rest, y)
+def _whole_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+    return DataType.DECIMAL if kinds[0] is DataType.DECIMAL else DataType.INT
 
 
-def _quotient(x: int, y: int) -> int:
-    whole = abs(x) // abs(y)
-    return whole if (x < 0) == (y < 0) else -whole
+def round_precision(types: Sequence[Precision], constants: Sequence[Any]) -> Precision:
+    """The type of round(x, digits) of a decimal."""
+    return rounded_type(types[0], constants[0] if constants else 0)
+
+
+# --- several numbers --------------------------------------------------------------------------------------------------
+
+
+def _extreme(largest: bool) -> Callable[..., Any]:
+    """The smallest or largest value that is not NULL; the first one of equal ones."""
+
+    def better(one: Any, other: Any) -> Any:
+        first, second = comparable(one, other)
+        kind = float if isinstance(first, float) else None
+        one, other = (one, other) if kind is None else (first, second)
+        return other if (second > first if largest else second < first) else one
+
+    def call(*values: Any) -> Any:
+        known = [value for value in values if value is not None]
+        if any(isinstance(value, float) for value in known):
+            known = [float(value) for value in known]
+        return reduce(better, known) if known else None
+
+    return call
+
+
+def _sign(x: Any) -> float:
+    return 1.0 if x > 0 else -1.0 if x < 0 else float(x)
 
 
 def _whole_part(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Rounded whole numbers of a column; NULL beyond 64 bits."""
+    """Rounded whole numbers of a column; NULL beyond 64 bits. Decimals stay such."""
 
     def columnwise(column: Any) -> Any:
         if pa.types.is_integer(column.type):
             return column
+        if pa.types.is_decimal(column.type):
+            return pc.cast(compute(column), pa.decimal128(*rounded_type((column.type.precision, column.type.scale), 0)))
         fits = pc.and_(pc.greater_equal(column, -(2.0**63)), pc.less(column, 2.0**63))
         return pc.cast(compute(pc.if_else(fits, column, pa.scalar(None, pa.float64()))), pa.int64())
 
@@ -197,7 +283,8 @@ def _as_float(column: Any) -> Any:
 
 
 def _sign_column(column: Any) -> Any:
-    return pc.cast(pc.sign(column), pa.float64())
+    signs = pc.cast(pc.sign(column), pa.float64())
+    return pc.if_else(pc.equal(column, 0), _as_float(column), signs)
 
 
 def _spark_floor(rounded: str) -> Callable[..., Any]:
@@ -209,17 +296,24 @@ def _spark_floor(rounded: str) -> Callable[..., Any]:
     return spark
 
 
-def _mathematical(name: str, kernel: Callable[..., float], says: str, most: int = 1, shown: str = "") -> Function:
+def _mathematical(
+    name: str,
+    kernel: Callable[..., float],
+    says: str,
+    most: int = 1,
+    shown: str = "",
+    call: Callable[..., float] | None = None,
+) -> Function:
     """Not on Spark: another library may differ in the last bit."""
     kinds = DataType.FLOAT
-    return Function(name, _guarded(kernel), most, most, NUMBER, kinds, kernel=kernel, shown=shown, says=says)
+    return Function(name, call or _guarded(kernel), most, most, NUMBER, kinds, kernel=kernel, shown=shown, says=says)
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function("abs", abs, 1, 1, NUMBER, None, inline="abs({0})", says="without its sign"),
+    Function("abs", absolute, 1, 1, NUMBER, None, inline="abs({0})", says="without its sign"),
     Function(
         "sqrt",
-        _sqrt,
+        _guarded(_sqrt),
         1,
         1,
         NUMBER,
@@ -230,7 +324,18 @@ FUNCTIONS: tuple[Function, ...] = (
         says="the square root",
     ),
     _mathematical("exp", _exp, "e to the power of x"),
-    _mathematical("log", _log, "the natural logarithm"),
+    Function(
+        "log",
+        _guarded(_logarithm),
+        1,
+        2,
+        NUMBER,
+        _FLOAT,
+        kernel=_log,
+        kernels={2: _log_of},
+        shown="log(x), log(base, x)",
+        says="the natural logarithm, or that to another base",
+    ),
     _mathematical("ln", _log, "the natural logarithm"),
     _mathematical("log10", _log10, "the logarithm to base 10"),
     _mathematical("log2", _log2, "the logarithm to base 2"),
@@ -240,11 +345,11 @@ FUNCTIONS: tuple[Function, ...] = (
     _mathematical("atan2", _atan2, "the angle of the point (x, y)", 2, "atan2(y, x)"),
     _mathematical("radians", _radians, "degrees as radians"),
     _mathematical("degrees", _degrees, "radians as degrees"),
-    _mathematical("power", _power, "x to the power of y", 2, "power(x, y)"),
-    _mathematical("pow", _power, "the same", 2, "pow(x, y)"),
+    _mathematical("power", _power, "x to the power of y", 2, "power(x, y)", _raised),
+    _mathematical("pow", _power, "the same", 2, "pow(x, y)", _raised),
     Function(
         "floor",
-        _guarded(math.floor),
+        _to_whole(math.floor, ROUND_FLOOR),
         1,
         1,
         NUMBER,
@@ -253,20 +358,28 @@ FUNCTIONS: tuple[Function, ...] = (
         null=_BEYOND_WHOLE,
         columnwise=_whole_part(pc.floor),
         spark=_spark_floor("floor"),
+        typed=_whole_type,
+        precision=round_precision,
         says="rounded down to a whole number",
     ),
-    Function(
-        "ceil",
-        _guarded(math.ceil),
-        1,
-        1,
-        NUMBER,
-        DataType.INT,
-        kernel=_ceil,
-        null=_BEYOND_WHOLE,
-        columnwise=_whole_part(pc.ceil),
-        spark=_spark_floor("ceil"),
-        says="rounded up",
+    *named_twice(
+        Function(
+            "ceil",
+            _to_whole(math.ceil, ROUND_CEILING),
+            1,
+            1,
+            NUMBER,
+            DataType.INT,
+            kernel=_ceil,
+            null=_BEYOND_WHOLE,
+            columnwise=_whole_part(pc.ceil),
+            spark=_spark_floor("ceil"),
+            typed=_whole_type,
+            precision=round_precision,
+            shown="ceil(x)",
+            says="rounded up",
+        ),
+        "ceiling",
     ),
     Function(
         "round",
@@ -277,6 +390,8 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         constants=(1,),
         wrong=lambda given: None if not given or type(given[0]) is int else "the digits are a whole number",
+        typed=_round_type,
+        precision=round_precision,
         shown="round(x, digits)",
         says="rounded to so many decimal digits (0 if left out), halves away from zero",
     ),
@@ -287,7 +402,7 @@ FUNCTIONS: tuple[Function, ...] = (
         1,
         NUMBER,
         _FLOAT,
-        inline="(1.0 if {0} > 0 else -1.0 if {0} < 0 else 0.0)",
+        inline="(1.0 if {0} > 0 else -1.0 if {0} < 0 else {0} * 1.0)",
         columnwise=_sign_column,
         spark=lambda F, x: F.signum(x.cast("double")),
         says="1.0, 0.0 or -1.0",
@@ -303,31 +418,52 @@ FUNCTIONS: tuple[Function, ...] = (
         says="the remainder, with the sign of x: the same as `x % y`",
     ),
     Function(
-        "pmod", _guarded(_pmod), 2, 2, NUMBER, None, shown="pmod(x, y)", says="the remainder, positive where y is"
+        "pmod",
+        positive_remainder,
+        2,
+        2,
+        NUMBER,
+        None,
+        precision=lambda types, constants: type_of_result("%", *types),
+        shown="pmod(x, y)",
+        says="the remainder, positive where y is",
     ),
     Function(
         "least",
-        lambda *values: min(_alike(values), default=None),
+        _extreme(False),
         2,
         MANY,
-        NUMBER,
+        ORDERED,
         None,
         strict=False,
         columnwise=lambda *columns: pc.min_element_wise(*columns, skip_nulls=True),
+        precision=lambda types, constants: widest(types),
         shown="least(x, y, ...)",
         says="the smallest that is not NULL",
     ),
     Function(
         "greatest",
-        lambda *values: max(_alike(values), default=None),
+        _extreme(True),
         2,
         MANY,
-        NUMBER,
+        ORDERED,
         None,
         strict=False,
         columnwise=lambda *columns: pc.max_element_wise(*columns, skip_nulls=True),
+        precision=lambda types, constants: widest(types),
         shown="greatest(x, y, ...)",
         says="the largest that is not NULL",
+    ),
+    Function(
+        "isnan",
+        lambda x: x is not None and x != x,
+        1,
+        1,
+        NUMBER,
+        DataType.BOOL,
+        strict=False,
+        shown="isnan(x)",
+        says="never: what is not a number is NULL",
     ),
     Function(
         "haversine",
@@ -342,7 +478,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Function(
         "corr",
-        correlation,
+        _correlated,
         2,
         2,
         frozenset({DataType.LIST}),

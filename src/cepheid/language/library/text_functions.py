@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.language.library.function import INT, LISTS, MANY, STRING, Function
+from cepheid.language.library.function import INT, LISTS, MANY, STRING, Function, named_twice
 from cepheid.language.schema import DataType
 
 _TEXT, _BOOL, _WHOLE = DataType.STRING, DataType.BOOL, DataType.INT
 _ESCAPE = "\\"
+LONGEST = 2**30  # characters of a text that a function may make
 # What RE2 and Java read alike: plain ASCII, escapes, anchors, groups, repetition; a bracket is one character here.
 # Both patterns are possessive (`*+`, `++`): a query's text is not trusted, and they never go back.
 _ALIKE = re.compile(
@@ -35,7 +36,7 @@ def _one(compute: Any, text: str, *arguments: Any) -> Any:
 # --- LIKE -------------------------------------------------------------------------------------------------------------
 
 
-def like_parts(pattern: str) -> list[str | None]:
+def like_parts(pattern: str, escape: str = _ESCAPE) -> list[str | None]:
     """The characters of a LIKE pattern: None for `%`, the empty text for `_`, else the character itself.
 
     >>> like_parts("a%_" + chr(92) + "%")
@@ -44,21 +45,21 @@ def like_parts(pattern: str) -> list[str | None]:
     parts: list[str | None] = []
     characters = iter(pattern)
     for character in characters:
-        if character == _ESCAPE:
+        if character == escape:
             parts.append(next(characters))
         else:
             parts.append(None if character == "%" else "" if character == "_" else character)
     return parts
 
 
-def like(text: str, pattern: str) -> bool:
+def like(text: str, pattern: str, escape: str = _ESCAPE) -> bool:
     """Is the text like the pattern? `%` stands for any characters, `_` for one, a backslash takes them as they are.
 
     >>> like("anna", "a%a"), like("anna", "_nn"), like("50%", "50" + chr(92) + "%")
     (True, False, True)
     """
     reached = {0}  # how many parts of the pattern the characters so far may have used up
-    parts = like_parts(pattern)
+    parts = like_parts(pattern, escape)
 
     def skipping(places: set[int]) -> set[int]:
         found = set(places)
@@ -76,16 +77,18 @@ def like(text: str, pattern: str) -> bool:
     return len(parts) in reached
 
 
-def _wrong_like(constants: Sequence[Any]) -> str | None:
-    pattern = constants[0]
+def wrong_like(constants: Sequence[Any]) -> str | None:
+    """What is wrong with a LIKE pattern, which may have its own escape character behind it."""
+    pattern, escape = constants[0], constants[1] if len(constants) > 1 else _ESCAPE
     if not isinstance(pattern, str):
         return "a pattern is a text"
+    named, other = ("a backslash", "backslash") if escape == _ESCAPE else (f"'{escape}'", "one")
     escaped = False
     for character in pattern:
-        if escaped and character not in "%_\\":
-            return f"'{_ESCAPE}{character}' in a LIKE pattern: a backslash stands before %, _ or another backslash"
-        escaped = character == _ESCAPE and not escaped
-    return f"a LIKE pattern ends with '{_ESCAPE}'" if escaped else None
+        if escaped and character not in ("%", "_", escape):
+            return f"'{escape}{character}' in a LIKE pattern: {named} stands before %, _ or another {other}"
+        escaped = character == escape and not escaped
+    return f"a LIKE pattern ends with '{escape}'" if escaped else None
 
 
 def ilike(text: str, pattern: str) -> bool:
@@ -105,7 +108,8 @@ def _lowered(column: Any) -> Any:
 # --- regular expressions ----------------------------------------------------------------------------------------------
 
 
-def _wrong_regex(constants: Sequence[Any]) -> str | None:
+def wrong_regex(constants: Sequence[Any]) -> str | None:
+    """What is wrong with a regular expression."""
     pattern = constants[0]
     if not isinstance(pattern, str):
         return "a regular expression is a text"
@@ -162,7 +166,7 @@ def group_named(pattern: str) -> tuple[str, int]:
 
 
 def _wrong_extract(constants: Sequence[Any]) -> str | None:
-    wrong = _wrong_regex(constants)
+    wrong = wrong_regex(constants)
     if wrong is not None:
         return wrong
     group = constants[1] if len(constants) > 1 else 1
@@ -171,7 +175,7 @@ def _wrong_extract(constants: Sequence[Any]) -> str | None:
         return "groups go by their number, not by a name"
     if type(group) is not int or not 0 <= group <= groups:
         return f"the expression has no group {group!r}"
-    return _wrong_regex((group_named(constants[0])[0],))
+    return wrong_regex((group_named(constants[0])[0],))
 
 
 def _extract_column(column: Any, pattern: str, group: int = 1) -> Any:
@@ -188,7 +192,32 @@ def _split(text: str, pattern: str) -> Any:
 
 
 def _split_column(column: Any, pattern: str) -> Any:
-    return pc.split_pattern_regex(column, pattern)
+    """The parts between matches. A match of nothing parts two characters; at the start of the text it does not count.
+
+    Arrow's own function never ends where a match is empty. So matches are put between marks first.
+    """
+    if isinstance(column, pa.Scalar):
+        return _split_column(pa.array([column.as_py()], pa.string()), pattern)[0]
+    if not pattern:  # no part behind the last character
+        return _characters(column)
+    begin, end = _marks(column)
+    marked = pc.replace_substring_regex(column, pattern, f"{begin}\\0{end}")
+    marked = pc.replace_substring_regex(marked, f"^{begin}{end}", "")
+    plain = pc.replace_substring_regex(marked, f"(?s){begin}[^{end}]*{end}", begin)
+    return pc.split_pattern(plain, begin)
+
+
+def _characters(column: Any) -> Any:
+    found = [None if text is None else list(text) or [""] for text in column.to_pylist()]
+    kept = pa.array(found, pa.list_(pa.string()))
+    return pa.chunked_array([kept]) if isinstance(column, pa.ChunkedArray) else kept
+
+
+def _marks(column: Any) -> tuple[str, str]:
+    """Two characters that no text of the column has."""
+    free = (chr(code) for code in range(0xE000, 0xF8FF))
+    unused = (mark for mark in free if not pc.any(pc.match_substring(column, mark)).as_py())
+    return next(unused), next(unused)
 
 
 # --- parts of texts ---------------------------------------------------------------------------------------------------
@@ -203,6 +232,36 @@ def substring(text: str, start: int, length: int | None = None) -> str:
     begin = start - 1 if start > 0 else len(text) + start if start < 0 else 0
     end = len(text) if length is None else begin + max(length, 0)
     return text[max(begin, 0) : max(end, 0)]
+
+
+def padded(left: bool) -> Any:
+    """lpad or rpad: the text brought to a length, with a filling in front of it or behind it.
+
+    >>> padded(True)("7", 3, "0"), padded(False)("abc", 2), padded(True)("abc", 5, "")
+    ('007', 'ab', 'abc')
+    """
+
+    def call(text: str, length: int, fill: str = " ") -> str | None:
+        missing = max(length - len(text), 0)
+        if missing > LONGEST:
+            return None
+        filling = (fill * (missing // len(fill) + 1))[:missing] if fill else ""
+        return (filling + text if left else text + filling)[: max(length, 0)]
+
+    return call
+
+
+def repeated(text: str, count: int) -> str | None:
+    """The text so many times; NULL where it would be too long to hold."""
+    return None if len(text) * count > LONGEST else text * max(count, 0)
+
+
+def joined(separator: str | None, *parts: Any) -> str | None:
+    """concat_ws: the texts that are not NULL with a separator between them, those of lists among them."""
+    if separator is None:
+        return None
+    flat = [item for part in parts for item in (part if isinstance(part, list) else [part])]
+    return separator.join(item for item in flat if item is not None)
 
 
 def _spark_substring(F: Any, text: Any, start: Any, length: Any = None) -> Any:
@@ -315,7 +374,8 @@ def _cased(name: str, call: Any, says: str) -> Function:
     )
 
 
-def _rlike(text: str, pattern: str) -> Any:
+def rlike(text: str, pattern: str) -> Any:
+    """Does a part of the text fit a regular expression?"""
     return _one(pc.match_substring_regex, text, pattern)
 
 
@@ -342,30 +402,21 @@ def _regexes(*names: str) -> tuple[Function, ...]:
     return tuple(
         _pattern_test(
             name,
-            _rlike,
+            rlike,
             pc.match_substring_regex,
             _spark_rlike,
             f"{name}(s, regex)",
             told if name == "rlike" else "the same",
-            _wrong_regex,
+            wrong_regex,
         )
         for name in names
     )
 
 
-def _named_twice(first: Function, *others: str) -> tuple[Function, ...]:
-    """A function under several names."""
-    again = [
-        Function(**{**vars(first), "name": name, "shown": first.shown.replace(first.name, name), "says": "the same"})
-        for name in others
-    ]
-    return (first, *again)
-
-
 FUNCTIONS: tuple[Function, ...] = (
-    _cased("lower", str.lower, "in lower case"),
-    _cased("upper", str.upper, "in upper case"),
-    *_named_twice(
+    *named_twice(_cased("lower", str.lower, "in lower case"), "lcase"),
+    *named_twice(_cased("upper", str.upper, "in upper case"), "ucase"),
+    *named_twice(
         Function(
             "length",
             _size,
@@ -373,6 +424,7 @@ FUNCTIONS: tuple[Function, ...] = (
             1,
             STRING | LISTS,
             _WHOLE,
+            narrow=True,
             columnwise=lambda column: pc.cast(
                 pc.list_value_length(column) if pa.types.is_nested(column.type) else pc.utf8_length(column), pa.int64()
             ),
@@ -389,7 +441,7 @@ FUNCTIONS: tuple[Function, ...] = (
         lambda F, text, pattern: text.like(pattern),
         "like(s, pattern)",
         "the whole text fits: `%` any characters, `_` one, a backslash takes them as they are; also `s LIKE '...'`",
-        _wrong_like,
+        wrong_like,
     ),
     _pattern_test(
         "ilike",
@@ -398,13 +450,13 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         "ilike(s, pattern)",
         "the same without regard to case; also `s ILIKE '...'`",
-        _wrong_like,
+        wrong_like,
         ascii=lambda F, text, pattern: F.lower(text).like(pattern.lower()),
     ),
     *_regexes("rlike", "regexp_like"),
-    _by_pattern("like", like, _wrong_like, "LIKE"),
-    _by_pattern("ilike", ilike, _wrong_like, "ILIKE"),
-    _by_pattern("rlike", _rlike, _wrong_regex, "RLIKE"),
+    _by_pattern("like", like, wrong_like, "LIKE"),
+    _by_pattern("ilike", ilike, wrong_like, "ILIKE"),
+    _by_pattern("rlike", rlike, wrong_regex, "RLIKE"),
     Function(
         "regexp_extract",
         _extract,
@@ -418,7 +470,7 @@ FUNCTIONS: tuple[Function, ...] = (
         shown="regexp_extract(s, regex, group)",
         says="what the group took (1 if left out, 0: the whole); an empty text where nothing fits",
     ),
-    *_named_twice(
+    *named_twice(
         Function(
             "substring",
             substring,
@@ -483,25 +535,64 @@ FUNCTIONS: tuple[Function, ...] = (
         shown="replace(s, part, other)",
         says="with every part replaced, or left out",
     ),
-    *_named_twice(
+    *named_twice(
         _test("starts_with", str.startswith, pc.starts_with, "startswith", "begins the text with the part?"),
         "startswith",
     ),
-    *_named_twice(
+    *named_twice(
         _test("ends_with", str.endswith, pc.ends_with, "endswith", "does the text end with the part?"), "endswith"
     ),
     _test("contains", lambda text, part: part in text, pc.match_substring, "contains", "is the part in the text?"),
-    Function(
-        "instr",
-        _instr,
-        2,
-        2,
-        STRING,
-        _WHOLE,
-        shown="instr(s, part)",
-        says="where the part first stands, from 1 on; 0 if it does not",
+    *named_twice(
+        Function(
+            "instr",
+            _instr,
+            2,
+            2,
+            STRING,
+            _WHOLE,
+            narrow=True,
+            shown="instr(s, part)",
+            says="where the part first stands, from 1 on; 0 if it does not",
+        ),
+        "strpos",
     ),
     Function("reverse", lambda text: text[::-1], 1, 1, STRING, _TEXT, shown="reverse(s)", says="from the end"),
+    Function("repeat", repeated, 2, 2, (STRING, INT), _TEXT, shown="repeat(s, n)", says="n times, one after the other"),
+    *(
+        Function(
+            name,
+            padded(name == "lpad"),
+            2,
+            3,
+            (STRING, INT, STRING),
+            _TEXT,
+            shown=f"{name}(s, length, fill)",
+            says=f"brought to a length, cut or filled {where} (with spaces if left out)",
+        )
+        for name, where in (("lpad", "in front"), ("rpad", "behind"))
+    ),
+    Function(
+        "concat_ws",
+        joined,
+        1,
+        MANY,
+        STRING | frozenset({DataType.TEXTS}),
+        _TEXT,
+        strict=False,
+        shown="concat_ws(separator, s, t, ...)",
+        says="those that are not NULL, with a separator between them; also the texts of lists",
+    ),
+    Function(
+        "array_join",
+        lambda texts, separator: joined(separator, texts),
+        2,
+        2,
+        (frozenset({DataType.TEXTS}), STRING),
+        _TEXT,
+        shown="array_join(list, separator)",
+        says="the texts of a list that are not NULL, with a separator between them",
+    ),
     Function(
         "split",
         _split,
@@ -511,7 +602,7 @@ FUNCTIONS: tuple[Function, ...] = (
         DataType.TEXTS,
         constants=(1,),
         columnwise=_split_column,
-        wrong=_wrong_regex,
+        wrong=wrong_regex,
         shown="split(s, regex)",
         says="the parts between what fits the regular expression, as a list",
     ),

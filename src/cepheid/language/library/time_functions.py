@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.language.library.function import STRING, TIME, Function
+from cepheid.language.library.dates import DAY, THURSDAY, civil, days_of, months_between
+from cepheid.language.library.function import STRING, TIMES, Function, named_twice
 from cepheid.language.schema import DataType
 
-DAY = 86_400_000_000
 _FIXED = {
     "microsecond": 1,
     "millisecond": 1_000,
@@ -28,37 +28,6 @@ _FIXED = {
 }
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _UNITS = (*_FIXED, *_MONTHS)
-_THURSDAY = 3  # 1970 began on a Thursday; weeks begin on Monday
-
-
-def civil(days: Any) -> tuple[Any, Any, Any]:
-    """Year, month and day of so many days since 1970, of a number or an array (Hinnant, chrono-compatible dates).
-
-    >>> civil(0), civil(-1), civil(19782)
-    ((1970, 1, 1), (1969, 12, 31), (2024, 2, 29))
-    """
-    shifted = days + 719_468  # since 0000-03-01: leap days come last
-    era = shifted // 146_097
-    of_era = shifted - era * 146_097
-    year_of_era = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
-    of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted_month = (5 * of_year + 2) // 153
-    day = of_year - (153 * shifted_month + 2) // 5 + 1
-    month = shifted_month + 3 - 12 * (shifted_month // 10)
-    return year_of_era + era * 400 + (month <= 2), month, day
-
-
-def days_of(year: Any, month: Any, day: Any) -> Any:
-    """Days since 1970 of a date.
-
-    >>> days_of(2024, 2, 29), days_of(1969, 12, 31)
-    (19782, -1)
-    """
-    shifted = year - (month <= 2)
-    era = shifted // 400
-    year_of_era = shifted - era * 400
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + of_year - 719_468
 
 
 def _year(time: Any) -> Any:
@@ -84,7 +53,7 @@ def _day_of_year(time: Any) -> Any:
 
 def _week_of_year(time: Any) -> Any:
     days = time // DAY
-    thursday = days - (days + _THURSDAY) % 7 + 3  # the week belongs to the year that its Thursday is in (ISO 8601)
+    thursday = days - (days + THURSDAY) % 7 + 3  # the week belongs to the year that its Thursday is in (ISO 8601)
     return (thursday - days_of(civil(thursday)[0], 1, 1)) // 7 + 1
 
 
@@ -97,7 +66,7 @@ def date_trunc(unit: str, time: Any) -> Any:
     known = _unit(unit)
     if known == "week":
         days = time // DAY
-        return (days - (days + _THURSDAY) % 7) * DAY
+        return (days - (days + THURSDAY) % 7) * DAY
     if known in _FIXED:
         return time - time % _FIXED[known]
     year, month, _ = civil(time // DAY)
@@ -119,20 +88,15 @@ def timestampdiff(unit: str, start: int, end: int) -> int:
 
     >>> timestampdiff("minute", 0, 119_000_000), timestampdiff("month", 0, -31 * DAY)
     (1, -1)
+    >>> timestampdiff("month", 30 * DAY + 1, 89 * DAY)  # from the last of January to the last of March, an instant less
+    1
     """
     known = _unit(unit)
     if known in _FIXED:
         size = _FIXED[known]
         return (end - start) // size if end >= start else -((start - end) // size)
-    (year, month, day), (to_year, to_month, to_day) = civil(start // DAY), civil(end // DAY)
-    months = (to_year - year) * 12 + to_month - month
-    rest, to_rest = (day, start % DAY), (to_day, end % DAY)
-    if months > 0 and to_rest < rest:
-        months -= 1
-    elif months < 0 and to_rest > rest:
-        months += 1
-    size = _MONTHS[known]
-    return int(months // size if months >= 0 else -(-months // size))
+    months, size = months_between(start, end), _MONTHS[known]
+    return months // size if months >= 0 else -(-months // size)
 
 
 def _difference_source(arguments: Sequence[str], constants: Sequence[Any]) -> str | None:
@@ -240,7 +204,17 @@ def _days_between(end: Any, start: Any) -> Any:
 
 def _part(name: str, forms: dict[str, Any], says: str, *others: str) -> tuple[Function, ...]:
     return tuple(
-        Function(each, least=1, most=1, accepts=TIME, result=DataType.INT, shown=f"{each}(ts)", says=says, **forms)
+        Function(
+            each,
+            least=1,
+            most=1,
+            accepts=TIMES,
+            result=DataType.INT,
+            narrow=True,
+            shown=f"{each}(ts)",
+            says=says,
+            **forms,
+        )
         for each in (name, *others)
     )
 
@@ -251,11 +225,12 @@ def _since(name: str, size: int, says: str) -> Function:
         lambda time: time // size,
         1,
         1,
-        TIME,
+        TIMES,
         DataType.INT,
         inline=f"({{0}} // {size})",
         columnwise=_vectorised(lambda time: time // size),
         spark=lambda F, x: _divided(F, x, size),
+        instant=True,
         shown=f"{name}(ts)",
         says=says,
     )
@@ -269,7 +244,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *_part("dayofyear", _of_date(_day_of_year, "dayofyear"), "1 to 366"),
     *_part("weekofyear", _of_date(_week_of_year, "weekofyear"), "1 to 53, as in ISO 8601"),
     *_part("dayofweek", _weekly(4, 1), "1 for Sunday to 7 for Saturday"),
-    *_part("weekday", _weekly(_THURSDAY, 0), "0 for Monday to 6 for Sunday"),
+    *_part("weekday", _weekly(THURSDAY, 0), "0 for Monday to 6 for Sunday"),
     *_part("hour", _clock(3_600_000_000, 24), "0 to 23"),
     *_part("minute", _clock(60_000_000, 60), "0 to 59"),
     *_part("second", _clock(1_000_000, 60), "0 to 59"),
@@ -277,11 +252,35 @@ FUNCTIONS: tuple[Function, ...] = (
     _since("unix_millis", 1_000, "whole milliseconds since 1970"),
     _since("unix_micros", 1, "microseconds since 1970"),
     Function(
+        "unix_timestamp",
+        lambda time: time // 1_000_000 if time >= 0 else -(-time // 1_000_000),
+        1,
+        1,
+        TIMES,
+        DataType.INT,
+        inline="({0} // 1_000_000 if {0} >= 0 else -(-{0} // 1_000_000))",
+        instant=True,
+        shown="unix_timestamp(ts)",
+        says="seconds since 1970, cut towards zero",
+    ),
+    Function(
+        "to_unixtime",
+        lambda time: time / 1_000_000,
+        1,
+        1,
+        TIMES,
+        DataType.FLOAT,
+        inline="({0} / 1_000_000)",
+        instant=True,
+        shown="to_unixtime(ts)",
+        says="seconds since 1970, with a fraction",
+    ),
+    Function(
         "date_trunc",
         date_trunc,
         2,
         2,
-        (STRING, TIME),
+        (STRING, TIMES),
         DataType.TIME,
         constants=(0,),
         wrong=_wrong_unit,
@@ -295,7 +294,7 @@ FUNCTIONS: tuple[Function, ...] = (
         timestampdiff,
         3,
         3,
-        (STRING, TIME, TIME),
+        (STRING, TIMES, TIMES),
         DataType.INT,
         constants=(0,),
         wrong=_wrong_unit,
@@ -305,16 +304,20 @@ FUNCTIONS: tuple[Function, ...] = (
         shown="timestampdiff(minute, start, end)",
         says="how many whole units lie between two times",
     ),
-    Function(
-        "datediff",
-        _days_between,
-        2,
-        2,
-        TIME,
-        DataType.INT,
-        inline=f"({{0}} // {DAY} - {{1}} // {DAY})",
-        spark=lambda F, end, start: _divided(F, end, DAY) - _divided(F, start, DAY),
-        shown="datediff(end, start)",
-        says="how many days one date is after the other",
+    *named_twice(
+        Function(
+            "datediff",
+            _days_between,
+            2,
+            2,
+            TIMES,
+            DataType.INT,
+            inline=f"({{0}} // {DAY} - {{1}} // {DAY})",
+            spark=lambda F, end, start: _divided(F, end, DAY) - _divided(F, start, DAY),
+            narrow=True,
+            shown="datediff(end, start)",
+            says="how many days one date is after the other",
+        ),
+        "date_diff",
     ),
 )

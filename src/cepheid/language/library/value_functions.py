@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.language.library.function import ANY, INT, LISTS, MANY, NUMBER, STRING, Function
-from cepheid.language.library.time_functions import DAY, civil, date_trunc
-from cepheid.language.schema import NUMBERS, DataType
+from cepheid.language.library.conversions import (
+    day_of_text,
+    decimal_of,
+    in_utc,
+    moment_of_text,
+    number_of,
+    text_of_day,
+    text_of_moment,
+    text_of_number,
+    truth_of,
+    whole_of,
+)
+from cepheid.language.library.dates import DAY
+from cepheid.language.library.decimal_columns import as_decimals, common_kind, converted, high_half, low_half, nulls
+from cepheid.language.library.decimals import Precision, widest
+from cepheid.language.library.function import ANY, INT, LISTS, MANY, NUMBER, STRING, Function, named_twice
+from cepheid.language.library.operators import compared
+from cepheid.language.schema import NUMBERS, TIMES, DataType
+from cepheid.language.whole import GREATEST, LEAST
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Texts that are numbers, in words that Java's regular expressions understand as well.
+# Texts that are numbers to us and to Spark, in words of Java's regular expressions; others stay with the engine.
 _WHOLE = r"[ \t\r\n]*[+-]?[0-9]{1,30}[ \t\r\n]*"
 _FRACTION = r"[ \t\r\n]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?[ \t\r\n]*"
-_TRUE, _FALSE = frozenset({"t", "true", "y", "yes", "1"}), frozenset({"f", "false", "n", "no", "0"})
+_BITS = {"int": 32, "integer": 32, "smallint": 16, "short": 16, "tinyint": 8, "byte": 8}
 
 TYPES = {
-    **dict.fromkeys(("bigint", "long", "int", "integer"), DataType.INT),  # the latter two of 32 bits, as in Spark
+    **dict.fromkeys(("bigint", "long", *_BITS), DataType.INT),
     **dict.fromkeys(("double", "float", "real"), DataType.FLOAT),  # the latter two of 32 bits
     **dict.fromkeys(("string", "varchar", "text"), DataType.STRING),
     **dict.fromkeys(("boolean", "bool"), DataType.BOOL),
-    **dict.fromkeys(("timestamp", "date"), DataType.TIME),
+    "timestamp": DataType.TIME,
+    "date": DataType.DATE,
 }
 
 
@@ -50,7 +65,10 @@ def common_type(kinds: Sequence[DataType]) -> DataType | None:
     """
     known = {kind for kind in kinds if kind is not DataType.NULL}
     if known <= NUMBERS:
-        return DataType.FLOAT if DataType.FLOAT in known else DataType.INT if known else DataType.NULL
+        wider = (DataType.FLOAT, DataType.DECIMAL, DataType.INT)
+        return next((kind for kind in wider if kind in known), DataType.NULL)
+    if known <= TIMES:
+        return DataType.TIME if DataType.TIME in known else DataType.DATE
     return known.pop() if len(known) == 1 else None
 
 
@@ -77,18 +95,8 @@ def _case_columns(*columns: Any) -> Any:
 
 def _alike(columns: Sequence[Any]) -> list[Any]:
     """Columns of one type, of which NULL alone takes that of the others."""
-    kinds = [column.type for column in columns if not (isinstance(column, pa.Scalar) and not column.is_valid)]
-    if not kinds:
-        return list(columns)
-    wanted = pa.float64() if any(pa.types.is_floating(kind) for kind in kinds) else kinds[0]
-    return [
-        pa.scalar(None, wanted)
-        if isinstance(column, pa.Scalar) and not column.is_valid
-        else column
-        if column.type == wanted
-        else pc.cast(column, wanted, safe=False)
-        for column in columns
-    ]
+    wanted = common_kind(columns)
+    return list(columns) if wanted is None else [converted(column, wanted) for column in columns]
 
 
 def _spark_case(F: Any, *columns: Any) -> Any:
@@ -102,8 +110,15 @@ def _first_known(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
+_equal = compared(lambda one, other: one == other)
+
+
 def _nullif(value: Any, other: Any) -> Any:
-    return None if value is not None and other is not None and value == other else value
+    return None if _equal(value, other) else value
+
+
+def _nullif_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+    return "nullif() of different types" if common_type(kinds) is None else kinds[0]
 
 
 def _nullif_columns(value: Any, other: Any) -> Any:
@@ -114,6 +129,23 @@ def _nullif_columns(value: Any, other: Any) -> Any:
 # --- converting -------------------------------------------------------------------------------------------------------
 
 
+def type_named(wanted: str) -> tuple[DataType, Precision | None] | None:
+    """The type that a name means, with the digits of a decimal; None if there is no such type.
+
+    >>> type_named("decimal(10,2)"), type_named("Long"), type_named("dog")
+    ((<DataType.DECIMAL: 'decimal'>, (10, 2)), (<DataType.INT: 'whole number'>, None), None)
+    """
+    name, _, inside = wanted.lower().replace(" ", "").partition("(")
+    if name in ("decimal", "dec", "numeric"):
+        digits = inside.removesuffix(")").split(",") if inside else ["10"]
+        if len(digits) > 2 or not all(each.isdigit() for each in digits):
+            return None
+        precision, scale = int(digits[0]), int(digits[1]) if len(digits) > 1 else 0
+        return (DataType.DECIMAL, (precision, scale)) if 1 <= precision <= 38 and scale <= precision else None
+    found = TYPES.get(name)
+    return None if found is None or inside else (found, None)
+
+
 def cast(value: Any, wanted: str, kind: str = "") -> Any:
     """A value as another type, as Spark's try_cast has it: None where it cannot be. Times are microseconds in UTC.
 
@@ -122,37 +154,28 @@ def cast(value: Any, wanted: str, kind: str = "") -> Any:
     >>> cast(" 12 ", "int"), cast("1.5", "int"), cast(-1.9, "int"), cast("yes", "boolean"), cast(1e300, "bigint")
     (12, None, -1, True, None)
     """
-    from_time = kind == DataType.TIME.name
-    match TYPES[wanted.lower()]:
+    named = type_named(wanted)
+    assert named is not None
+    found, precision = named
+    is_time = kind in (DataType.TIME.name, DataType.DATE.name)
+    match found:
         case DataType.INT:
-            whole, bits = _whole_of(value, from_time), 63 if wanted.lower() in ("bigint", "long") else 31
-            return whole if whole is not None and -(2**bits) <= whole < 2**bits else None
+            return whole_of(value // 1_000_000 if is_time else value, _BITS.get(wanted.lower(), 64))
         case DataType.FLOAT:
-            number = _fraction_of(value, from_time)
+            number = value / 1_000_000 if is_time else number_of(value)
             return number if number is None or wanted.lower() == "double" else float(_single(number))
+        case DataType.DECIMAL:
+            assert precision is not None
+            return decimal_of(Decimal(value).scaleb(-6) if is_time else value, precision)
         case DataType.STRING:
-            return _text_of(value, from_time)
+            return text_of(value, kind)
         case DataType.BOOL:
-            if isinstance(value, str):
-                word = value.strip(" \t\r\n").lower()
-                return True if word in _TRUE else False if word in _FALSE else None
-            return bool(value)
-    time = _time_of(value, from_time)
-    return date_trunc("day", time) if time is not None and wanted.lower() == "date" else time
-
-
-def _whole_of(value: Any, from_time: bool) -> int | None:
-    if isinstance(value, str):
-        return int(value) if re.fullmatch(_WHOLE, value) else None
-    if isinstance(value, float):
-        return int(value) if math.isfinite(value) else None
-    return value // 1_000_000 if from_time else int(value)
-
-
-def _fraction_of(value: Any, from_time: bool) -> float | None:
-    if isinstance(value, str):
-        return float(value) if re.fullmatch(_FRACTION, value) else None
-    return value / 1_000_000 if from_time else float(value)
+            return truth_of(value)
+    if found is DataType.DATE and isinstance(value, str):
+        days = day_of_text(value)
+        return None if days is None else days * DAY
+    time = _time_of(value, is_time)
+    return time - time % DAY if time is not None and found is DataType.DATE else time
 
 
 def _single(number: float) -> Any:
@@ -161,53 +184,31 @@ def _single(number: float) -> Any:
         return np.float32(number)
 
 
-def _text_of(value: Any, from_time: bool) -> str | None:
+def text_of(value: Any, kind: str = "") -> str:
+    """A value as a text; times are microseconds."""
+    if kind == DataType.TIME.name:
+        return text_of_moment(value)
+    if kind == DataType.DATE.name:
+        return text_of_day(value // DAY)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return java_text(value)
-    if from_time:
-        year, month, day = civil(value // DAY)
-        seconds, micros = divmod(value % DAY, 1_000_000)
-        fraction = f".{micros:06d}".rstrip("0") if micros else ""
-        hours, minutes = seconds // 3600, seconds // 60 % 60
-        return f"{year:04d}-{month:02d}-{day:02d} {hours:02d}:{minutes:02d}:{seconds % 60:02d}{fraction}"
-    return str(value)
+        return text_of_number(value)
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
-def java_text(value: float) -> str:
-    """A number as Java, and so Spark, writes it.
-
-    >>> java_text(1e7), java_text(0.001), java_text(-120.5), java_text(1.25e-4)
-    ('1.0E7', '0.001', '-120.5', '1.25E-4')
-    """
-    if not math.isfinite(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    mantissa, _, exponent = f"{value:e}".partition("e")
-    shortest = repr(value).replace("-", "").partition("e")[0]
-    digits = shortest.replace(".", "").strip("0") or "0"
-    sign = "-" if value < 0 else ""
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{int(exponent)}" if mantissa else ""
-
-
-def _time_of(value: Any, from_time: bool) -> int | None:
+def _time_of(value: Any, is_time: bool) -> int | None:
+    if is_time:
+        return int(value)
     if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value.strip(" \t\r\n"))
-        except ValueError:
-            return None
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(microseconds=1)
-    if isinstance(value, float):
-        return int(value * 1_000_000) if math.isfinite(value * 1_000_000) else None
-    return int(value) if from_time else int(value) * 1_000_000
+        found = moment_of_text(value)
+        return None if found is None else in_utc(*found)
+    return whole_of(value * 1_000_000)
 
 
 def _spark_cast(F: Any, x: Any, wanted: str, kind: str) -> Any:
     """Conversions in which Spark, asked carefully, cannot differ; None for the others."""
-    if wanted.lower() in ("int", "integer", "float", "real"):
+    if wanted.lower() in (*_BITS, "float", "real") or wanted.lower() not in TYPES or kind == DataType.DECIMAL.name:
         return None
     match kind, TYPES[wanted.lower()].name:
         case ("INT" | "BOOL", "FLOAT" | "STRING") | ("BOOL", "INT"):
@@ -228,13 +229,22 @@ def _spark_cast(F: Any, x: Any, wanted: str, kind: str) -> Any:
 def _cast_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
     if kinds[0] in (DataType.LIST, DataType.TEXTS, DataType.MAP):
         return f"a {kinds[0].value} cannot be converted"
-    return TYPES[constants[0].lower()]
+    named = type_named(constants[0])
+    assert named is not None
+    return named[0]
+
+
+def _cast_precision(types: Sequence[Precision], constants: Sequence[Any]) -> Precision:
+    named = type_named(constants[0])
+    assert named is not None
+    assert named[1] is not None
+    return named[1]
 
 
 def _wrong_type(constants: Sequence[Any]) -> str | None:
-    if isinstance(constants[0], str) and constants[0].lower() in TYPES:
+    if isinstance(constants[0], str) and type_named(constants[0]) is not None:
         return None
-    return f"no type {constants[0]!r}: it is one of bigint, double, string, boolean, timestamp, date"
+    return f"no type {constants[0]!r}: it is one of bigint, double, decimal(10, 2), string, boolean, timestamp, date"
 
 
 # --- lists and maps ---------------------------------------------------------------------------------------------------
@@ -266,9 +276,15 @@ def _looked_up(collection: Any, key: Any) -> Any:
 
 
 def _array_contains(collection: Any, value: Any) -> bool | None:
-    if any(element == value for element in collection if element is not None):
-        return True
-    return None if any(element is None for element in collection) else False
+    found = [_equal(element, value) for element in collection]
+    return True if True in found else None if None in found else False
+
+
+def _array_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataType | str:
+    common = common_type(kinds)
+    if common in NUMBERS or common is DataType.NULL:
+        return DataType.LIST
+    return DataType.TEXTS if common is DataType.STRING else "an array is of numbers or of strings"
 
 
 def _each_of(call: Any) -> Any:
@@ -284,6 +300,8 @@ def _each_of(call: Any) -> Any:
         inner = kind.item_type if pa.types.is_map(kind) else kind.value_type
         wanted = pa.bool_() if call is _array_contains else inner
         found = [None if None in row else call(*row) for row in zip(*lists, strict=True)]
+        if pa.types.is_decimal(wanted):  # elements are numbers
+            wanted, found = pa.float64(), [None if each is None else float(each) for each in found]
         result = pa.array(found, wanted)
         return result if length is not None else result[0]
 
@@ -309,6 +327,7 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         strict=False,
         spark=lambda F, *values: F.coalesce(*values),
+        precision=lambda types, constants: widest(types),
         shown="coalesce(x, y, ...)",
         says="the first that is not NULL",
     ),
@@ -322,6 +341,7 @@ FUNCTIONS: tuple[Function, ...] = (
             None,
             strict=False,
             spark=lambda F, *values: F.coalesce(*values),
+            precision=lambda types, constants: widest(types),
             shown=f"{name}(x, y)",
             says="the same of two",
         )
@@ -336,6 +356,8 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         strict=False,
         columnwise=_nullif_columns,
+        typed=_nullif_type,
+        precision=lambda types, constants: types[0],
         shown="nullif(x, y)",
         says="x, or NULL if both are equal",
     ),
@@ -348,24 +370,44 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         strict=False,
         typed=_case_type,
+        precision=lambda types, constants: widest(types),
         columnwise=_case_columns,
         spark=_spark_case,
         shown="CASE WHEN c THEN x ELSE y END",
         says="the value behind the first condition that holds, else the last, or NULL; also `CASE x WHEN 1 THEN ...`",
     ),
-    Function(
-        "if",
-        _case,
-        3,
-        3,
-        ANY,
-        None,
-        strict=False,
-        typed=_if_type,
-        columnwise=_case_columns,
-        spark=_spark_case,
-        shown="if(c, x, y)",
-        says="the same with one condition",
+    *named_twice(
+        Function(
+            "if",
+            _case,
+            3,
+            3,
+            ANY,
+            None,
+            strict=False,
+            typed=_if_type,
+            precision=lambda types, constants: widest(types),
+            columnwise=_case_columns,
+            spark=_spark_case,
+            shown="if(c, x, y)",
+            says="the same with one condition",
+        ),
+        "iff",
+    ),
+    *(
+        Function(
+            name,
+            lambda value, empty=empty: (value is None) == empty,  # type: ignore[misc]
+            1,
+            1,
+            ANY | frozenset({DataType.OTHER}),
+            DataType.BOOL,
+            strict=False,
+            columnwise=pc.is_null if empty else pc.is_valid,
+            shown=f"{name}(x)",
+            says=f"the same as `x IS {'' if empty else 'NOT '}NULL`",
+        )
+        for name, empty in (("isnull", True), ("isnotnull", False))
     ),
     *(
         Function(
@@ -379,8 +421,9 @@ FUNCTIONS: tuple[Function, ...] = (
             spark=_spark_cast,
             wrong=_wrong_type,
             typed=_cast_type,
+            precision=_cast_precision,
             shown=f"{name.upper()}(x AS type)",
-            says="the value as bigint, double, string, boolean, timestamp or date; NULL where it cannot be"
+            says="as bigint, double, decimal(10, 2), string, boolean, timestamp or date; NULL where it cannot be"
             if name == "cast"
             else "the same",
         )
@@ -421,14 +464,124 @@ FUNCTIONS: tuple[Function, ...] = (
         shown="array_contains(list, x)",
         says="is it an element?",
     ),
+    *named_twice(
+        Function(
+            "size",
+            len,
+            1,
+            1,
+            LISTS | _MAP,
+            DataType.INT,
+            narrow=True,
+            shown="size(list)",
+            says="how many elements a list or a map has",
+        ),
+        "cardinality",
+        "array_size",
+    ),
     Function(
-        "size",
-        len,
+        "array",
+        lambda *values: list(values),
         1,
-        1,
-        LISTS | _MAP,
-        DataType.INT,
-        shown="size(list)",
-        says="how many elements a list or a map has",
+        MANY,
+        NUMBER | STRING,
+        None,
+        strict=False,
+        typed=_array_type,
+        shown="array(x, y, ...)",
+        says="a list of values",
+    ),
+    *(
+        Function(
+            name,
+            lambda value: None,  # binding makes it a CAST
+            1,
+            1,
+            ANY,
+            None,
+            typed=lambda kinds, constants, kind=kind: kind,  # type: ignore[misc]
+            shown=f"{name}(x)",
+            says=f"the same as `CAST(x AS {kind.value})`",
+        )
+        for name, kind in (("to_date", DataType.DATE), ("date", DataType.DATE), ("to_timestamp", DataType.TIME))
     ),
 )
+
+
+def _unscaled(value: Any, scale: int) -> int:
+    return int(Decimal(value).scaleb(scale).to_integral_value())
+
+
+def _of_unscaled(value: int, scale: int, precision: int = 38) -> Decimal:
+    return Decimal(value).scaleb(-scale)
+
+
+def _unscaled_columns(column: Any, scale: int) -> Any:
+    whole = as_decimals(column, (38, scale))
+    if isinstance(whole, pa.Scalar):
+        return pa.scalar(_unscaled(whole.as_py(), scale), pa.int64())
+    whole = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+    return pa.array(low_half(whole), pa.int64(), mask=nulls(whole))
+
+
+def _halves(value: Any, scale: int) -> tuple[int, int]:
+    """The upper 64 bits of a decimal without its point, and the lower ones, moved so that signed numbers order them."""
+    whole = _unscaled(value, scale)
+    return whole >> 64, (whole & (2**64 - 1)) - 2**63
+
+
+def _half_columns(upper: bool) -> Any:
+    def columnwise(column: Any, scale: int) -> Any:
+        whole = as_decimals(column, (38, scale))
+        if isinstance(whole, pa.Scalar):
+            return pa.scalar(_halves(whole.as_py(), scale)[0 if upper else 1], pa.int64())
+        whole = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+        half = high_half(whole) if upper else low_half(whole) ^ np.int64(-(2**63))
+        return pa.array(half, pa.int64(), mask=nulls(whole))
+
+    return columnwise
+
+
+def _floor(value: Any) -> int:
+    """The whole number below, within 64 bits."""
+    return min(max(math.floor(value), LEAST), GREATEST)
+
+
+def _side(value: Any) -> int:
+    """-2 and 2: a decimal below and above all whole numbers of 64 bits; 0: a whole number; 1: it has a fraction."""
+    below = math.floor(value)
+    return -2 if below < LEAST else 2 if below > GREATEST else int(value != below)
+
+
+# Decimals without their point, and back: what binding writes for aggregates, and kernels compare. No query names them.
+INTERNAL: tuple[Function, ...] = (
+    Function("decimal whole", _unscaled, 2, 2, NUMBER, DataType.INT, constants=(1,), columnwise=_unscaled_columns),
+    *(
+        Function(
+            f"decimal {name}",
+            lambda value, scale, place=place: _halves(value, scale)[place],  # type: ignore[misc]
+            2,
+            2,
+            NUMBER,
+            DataType.INT,
+            constants=(1,),
+            columnwise=_half_columns(place == 0),
+        )
+        for place, name in enumerate(("upper", "lower"))
+    ),
+    Function("decimal floor", _floor, 1, 1, NUMBER, DataType.INT),
+    Function("decimal side", _side, 1, 1, NUMBER, DataType.INT),
+    Function(
+        "decimal of",
+        _of_unscaled,
+        3,
+        3,
+        NUMBER,
+        None,
+        constants=(1, 2),
+        typed=lambda kinds, constants: DataType.DECIMAL,
+        precision=lambda types, constants: (constants[1], constants[0]),
+    ),
+)
+# What binding makes a CAST, and to which type.
+CASTS = {"to_date": "date", "date": "date", "to_timestamp": "timestamp"}

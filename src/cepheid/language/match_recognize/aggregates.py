@@ -6,10 +6,12 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from functools import reduce
 from statistics import pstdev, pvariance, stdev, variance
 
+from cepheid.language.library.operators import known
 from cepheid.language.match_recognize.scalars import Value, text_of
 
 
@@ -34,12 +36,20 @@ def _over(call: Callable[[list[Value]], Value], least: int = 1) -> Callable[[Seq
 
     def aggregate(rows: Sequence[tuple[Value, ...]]) -> Value:
         values = _known(rows)
-        return call(values) if len(values) >= least else None
+        try:
+            return known(call(values)) if len(values) >= least else None
+        except (ArithmeticError, ValueError):  # infinite values
+            return None
 
     return aggregate
 
 
 def _sum(values: list[Value]) -> Value:
+    """NULL where a whole sum does not fit 64 bits."""
+    return known(_total(values))
+
+
+def _total(values: list[Value]) -> Value:
     total = values[0]
     for value in values[1:]:
         total = total + value
@@ -47,19 +57,18 @@ def _sum(values: list[Value]) -> Value:
 
 
 def _average(values: list[Value]) -> Value:
-    if isinstance(values[0], Decimal):
-        return _sum(values) / len(values)
-    return float(_sum(values)) / len(values) if not hasattr(values[0], "total_seconds") else _sum(values) / len(values)
+    total = _total(values)
+    return total / len(values) if isinstance(total, Decimal | timedelta) else float(total) / len(values)
 
 
 def _by(largest: bool) -> Callable[[Sequence[tuple[Value, ...]]], Value]:
     """The first argument where the second is largest; the earliest of equal ones."""
 
     def aggregate(rows: Sequence[tuple[Value, ...]]) -> Value:
-        known = [row for row in rows if row[1] is not None]
-        if not known:
+        judged = [row for row in rows if row[1] is not None]
+        if not judged:
             return None
-        return (max if largest else min)(known, key=lambda row: row[1])[0]
+        return (max if largest else min)(judged, key=lambda row: row[1])[0]
 
     return aggregate
 
@@ -81,7 +90,7 @@ def _percentile(rows: Sequence[tuple[Value, ...]]) -> Value:
     at = float(rows[0][1]) * (len(values) - 1)
     low = int(at)
     high = min(low + 1, len(values) - 1)
-    return float(values[low]) + (at - low) * (float(values[high]) - float(values[low]))
+    return known(float(values[low]) + (at - low) * (float(values[high]) - float(values[low])))
 
 
 def _percentile_value(rows: Sequence[tuple[Value, ...]]) -> Value:
@@ -118,7 +127,7 @@ def _together(least: int, divide: Callable[[float, float, float, int], float | N
         means = [sum(pair[at] for pair in pairs) / len(pairs) for at in (0, 1)]
         around = [(one - means[0], other - means[1]) for one, other in pairs]
         product, first, second = (sum(a[i] * a[j] for a in around) for i, j in ((0, 1), (0, 0), (1, 1)))
-        return divide(product, first, second, len(pairs))
+        return known(divide(product, first, second, len(pairs)))
 
     return aggregate
 

@@ -26,7 +26,7 @@ from cepheid.language.match_recognize.bound import (
     SortKey,
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
-from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, written_for
 from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
@@ -193,8 +193,7 @@ class _Binder:
             case Call(name=name, arguments=()) if name in CLOCKS:
                 return Constant(self.now.date() if name == "current_date" else self.now)
             case Call(arguments=arguments):
-                self.check_function(expression)
-                return Apply(expression.name, tuple(map(self.bind, arguments)), None, expression.span)
+                return self.called(expression, tuple(map(self.bind, arguments)))
         raise TypeError(f"no expression: {expression}")
 
     def of_the_match(self, call: Call) -> Bound:
@@ -270,9 +269,13 @@ class _Binder:
             case Call(name=name) if name in MATCH_FUNCTIONS:
                 self.fail(f"{name.upper()} cannot stand here", expression.span, "navigation-argument")
             case Call(arguments=arguments):
-                self.check_function(expression)
-                return Apply(expression.name, tuple(map(self.at_row, arguments)), None, expression.span)
+                return self.called(expression, tuple(map(self.at_row, arguments)))
         raise TypeError(f"no expression: {expression}")
+
+    def called(self, call: Call, arguments: tuple[Bound, ...]) -> Apply:
+        self.check_function(call)
+        name, target = written_for(call.name, len(arguments)) if call.name in FUNCTIONS else (call.name, None)
+        return Apply(name, arguments, target, call.span)
 
     def check_function(self, call: Call) -> None:
         if call.name in FUNCTIONS:

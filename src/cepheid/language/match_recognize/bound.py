@@ -55,8 +55,8 @@ class Apply:
 class Navigate:
     """An expression at another row: the offset-th first or last one with such a label, then so many rows on.
 
-    LAST counts back from the row at hand or, if final, from the match's last row. FIRST counts from the match's first
-    row, and in MEASURES may pass the row at hand: the match is complete there (as in Trino).
+    It sees the rows up to the row at hand or, if final, the whole match. LAST counts back from the last of these rows,
+    FIRST from the first one: it is NULL until as many rows with the label have been reached.
     """
 
     inner: Bound

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cepheid.language.functions import find_function
+from cepheid.language.library.decimals import as_decimal, fitted
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import Aggregated, Apply
-from cepheid.language.match_recognize.functions import FUNCTIONS
-from cepheid.language.match_recognize.scalars import OPERATORS, Value, cast, field_of
+from cepheid.language.match_recognize.functions import FUNCTIONS, called
+from cepheid.language.match_recognize.scalars import (
+    CALCULATING,
+    OPERATORS,
+    Value,
+    arithmetic,
+    cast,
+    decimal_parts,
+    divide_whole,
+    field_of,
+    type_parts,
+)
 
 
 def function_of(node: Apply) -> Callable[..., Value]:
@@ -17,6 +28,10 @@ def function_of(node: Apply) -> Callable[..., Value]:
     >>> function_of(Apply("+", ()))(1, None) is None
     True
     """
+    if node.target is not None and node.function in CALCULATING:  # a decimal
+        return arithmetic(node.function, decimal_parts(type_parts(node.target)[1]))
+    if node.target is not None and node.function == "whole /":
+        return divide_whole(decimal_parts(type_parts(node.target)[1]))
     if node.function in OPERATORS:
         return OPERATORS[node.function]
     if node.function == "cast":
@@ -27,10 +42,21 @@ def function_of(node: Apply) -> Callable[..., Value]:
         return lambda value: field_of(value, name)
     known = FUNCTIONS.get(node.function)
     if known is not None:
-        return known.call if known.nulls else _strict(known.call)
+        return called(known) if node.target is None else _fitted(called(known), node.target)
     own = find_function(node.function)
     assert own is not None
     return _strict(own.call)
+
+
+def _fitted(call: Callable[..., Value], target: str) -> Callable[..., Value]:
+    """A function whose result is a decimal of a type."""
+    wanted = decimal_parts(type_parts(target)[1])
+
+    def function(*values: Value) -> Value:
+        found = call(*values)
+        return None if found is None else fitted(as_decimal(found), wanted)
+
+    return function
 
 
 def _strict(call: Callable[..., Value]) -> Callable[..., Value]:

@@ -1,21 +1,22 @@
-"""The functions a clause may call: navigation, and functions of values; aggregates.py has the others."""
+"""The functions a clause may call: navigation, and the functions of values that all languages share.
+
+aggregates.py has the others. Dates and times are Python's here; the library's functions take the microseconds that a
+clock shows.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from dataclasses import replace
+from datetime import UTC, date, datetime, tzinfo
 
-from cepheid.language.match_recognize.scalars import (
-    Value,
-    cast,
-    comparable,
-    difference,
-    element,
-    text_of,
-    truncated,
-)
+from cepheid.language.functions import BUILT_IN
+from cepheid.language.library.function import Function
+from cepheid.language.library.operators import day_of, known, micros_of, midnight, time_of
+from cepheid.language.library.value_functions import CASTS
+from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language.match_recognize.scalars import Value, text_of
+from cepheid.language.schema import DataType
 
 MANY = 64  # arguments at most
 # Functions that go to another row; Snowflake calls two of them LAG and LEAD.
@@ -26,189 +27,68 @@ MATCH_FUNCTIONS |= {"match_row_number"}  # BigQuery's name for the second
 CLOCKS = frozenset({"current_timestamp", "now", "localtimestamp", "current_date"})
 # Systems that refuse DISTINCT in the aggregates of a row pattern.
 NO_DISTINCT = frozenset({"trino", "presto", "athena", "flink"})
+# Functions whose first argument may be a unit of time written as a bare word; with two arguments they count days.
+WITH_UNITS = frozenset({"datediff", "date_diff", "timestampdiff"})
+# Operators that have a form of their own in a clause.
+_OPERATORS = frozenset({"case", "cast", "try_cast", "like_pattern", "ilike_pattern", "rlike_pattern"})
 
 
-@dataclass(frozen=True)
-class Function:
-    """A function of values: NULL arguments give NULL without a call, unless `nulls`.
+def _in_clauses(function: Function) -> Function:
+    if function.name in WITH_UNITS:
+        return replace(function, most=3)
+    if function.name == "if":
+        return replace(function, least=2)
+    return replace(function, most=MANY) if function.most > 3 else function
 
-    `result` is the type of the result: a name of types.py, or the position of the argument it is taken from.
+
+FUNCTIONS: dict[str, Function] = {
+    name: _in_clauses(function)
+    for name, function in BUILT_IN.items()
+    if name not in _OPERATORS and name not in AGGREGATES
+}
+
+
+def written_for(name: str, arguments: int) -> tuple[str, str | None]:
+    """The function or operator that a call means, and the type of a CAST.
+
+    >>> written_for("mod", 2), written_for("to_date", 1), written_for("datediff", 3)
+    (('%', None), ('cast', 'date'), ('timestampdiff', None))
     """
-
-    name: str
-    call: Callable[..., Value]
-    least: int
-    most: int
-    result: str | int
-    nulls: bool = False
+    if name == "mod":
+        return "%", None
+    if name in CASTS:
+        return "cast", CASTS[name]
+    return ("timestampdiff" if name in WITH_UNITS and arguments == 3 else name), None
 
 
-def _guarded(call: Callable[..., Value]) -> Callable[..., Value]:
-    """NULL where a function has no value."""
+def called(function: Function) -> Callable[..., Value]:
+    """A function of the library over values as clauses have them."""
+    takes_texts = function.name in ("concat", "concat_ws")
 
-    def safe(*arguments: Value) -> Value:
-        try:
-            return call(*arguments)
-        except (ValueError, OverflowError, ZeroDivisionError, IndexError):
-            return None
-
-    return safe
-
-
-def _round(value: Value, digits: int = 0) -> Value:
-    """Half away from zero, as SQL rounds."""
-    if isinstance(value, int) and digits >= 0:
-        return value
-    scale = 10**digits
-    rounded = math.floor(abs(value) * scale + 0.5) / scale
-    return math.copysign(rounded, value)
-
-
-def _substring(text: str, start: int, length: int | None = None) -> str:
-    """From a position counted from 1, or from the end where it is negative."""
-    begin = start - 1 if start > 0 else max(len(text) + start, 0) if start < 0 else 0
-    return text[begin:] if length is None else text[begin : begin + max(length, 0)]
-
-
-def _concat_ws(separator: str, *parts: Value) -> str | None:
-    if separator is None:
-        return None
-    flat = [item for part in parts for item in (part if isinstance(part, list) else [part])]
-    return separator.join(text_of(item) for item in flat if item is not None)
-
-
-def _pad(text: str, length: int, fill: str, left: bool) -> str:
-    missing = max(length - len(text), 0)
-    filling = (fill * missing)[:missing]
-    return (filling + text if left else text + filling)[:length]
-
-
-def _extreme(largest: bool) -> Callable[..., Value]:
     def call(*values: Value) -> Value:
-        known = [value for value in values if value is not None]
-        return None if not known else max(known) if largest else min(known)
+        given = [known(value) for value in values]
+        if function.strict and any(value is None for value in given):
+            return None
+        if takes_texts:
+            given = [value if value is None or isinstance(value, list) else text_of(value) for value in given]
+        zone = next((value.tzinfo for value in given if isinstance(value, datetime) and value.tzinfo), None)
+        if function.result is not None:
+            given = [_micros(value, function) if isinstance(value, date) else value for value in given]
+        try:
+            return _value(function.apply(*given), function, zone)
+        except (ArithmeticError, ValueError, KeyError, MemoryError):
+            return None
 
     return call
 
 
-def _coalesce(*values: Value) -> Value:
-    return next((value for value in values if value is not None), None)
+def _micros(value: date, function: Function) -> int:
+    at = midnight(value)
+    return micros_of(at.astimezone(UTC) if function.instant and at.tzinfo else at)
 
 
-def _nullif(left: Value, right: Value) -> Value:
-    if left is None or right is None:
-        return left
-    first, second = comparable(left, right)
-    return None if first == second else left
-
-
-def _if(test: Value, yes: Value, no: Value = None) -> Value:
-    return yes if test is True else no
-
-
-def _datediff(*arguments: Value) -> int | None:
-    """Days from the second date to the first (Spark), or units from the second to the third."""
-    if len(arguments) == 3:
-        return difference(*arguments)
-    return difference("day", _day(arguments[1]), _day(arguments[0]))
-
-
-def _day(value: date) -> date:
-    return value.date() if isinstance(value, datetime) else value
-
-
-def _seconds(value: date) -> float:
-    at = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-
-
-def _element_at(values: list[Value], index: int) -> Value:
-    return element(values, index - 1 if index > 0 else len(values) + index) if index else None
-
-
-def _part(name: str) -> Callable[[date], int]:
-    return lambda value: getattr(value, name, 0)
-
-
-_FUNCTIONS: tuple[Function, ...] = (
-    Function("abs", abs, 1, 1, 0),
-    Function("sqrt", _guarded(math.sqrt), 1, 1, "double"),
-    Function("exp", _guarded(math.exp), 1, 1, "double"),
-    Function("ln", _guarded(math.log), 1, 1, "double"),
-    Function("log", _guarded(lambda *a: math.log(a[0]) if len(a) == 1 else math.log(a[1], a[0])), 1, 2, "double"),
-    Function("log10", _guarded(math.log10), 1, 1, "double"),
-    Function("log2", _guarded(math.log2), 1, 1, "double"),
-    Function("pow", _guarded(lambda a, b: math.pow(a, b)), 2, 2, "double"),
-    Function("power", _guarded(lambda a, b: math.pow(a, b)), 2, 2, "double"),
-    Function("floor", _guarded(math.floor), 1, 1, "bigint"),
-    Function("ceil", _guarded(math.ceil), 1, 1, "bigint"),
-    Function("ceiling", _guarded(math.ceil), 1, 1, "bigint"),
-    Function("round", _round, 1, 2, 0),
-    Function("sign", lambda value: float((value > 0) - (value < 0)), 1, 1, "double"),
-    Function("mod", _guarded(lambda a, b: a - b * int(a / b)), 2, 2, 0),
-    Function("least", _extreme(False), 2, MANY, 0, True),
-    Function("greatest", _extreme(True), 2, MANY, 0, True),
-    Function("coalesce", _coalesce, 1, MANY, 0, True),
-    Function("nvl", _coalesce, 2, 2, 0, True),
-    Function("ifnull", _coalesce, 2, 2, 0, True),
-    Function("nullif", _nullif, 2, 2, 0, True),
-    Function("if", _if, 2, 3, 1, True),
-    Function("iff", _if, 3, 3, 1, True),
-    Function("isnull", lambda value: value is None, 1, 1, "boolean", True),
-    Function("isnotnull", lambda value: value is not None, 1, 1, "boolean", True),
-    Function("isnan", lambda value: value != value, 1, 1, "boolean"),
-    Function("lower", str.lower, 1, 1, "string"),
-    Function("lcase", str.lower, 1, 1, "string"),
-    Function("upper", str.upper, 1, 1, "string"),
-    Function("ucase", str.upper, 1, 1, "string"),
-    Function("length", len, 1, 1, "int"),
-    Function("char_length", len, 1, 1, "int"),
-    Function("substring", _substring, 2, 3, "string"),
-    Function("substr", _substring, 2, 3, "string"),
-    Function("left", lambda text, n: text[: max(n, 0)], 2, 2, "string"),
-    Function("right", lambda text, n: text[-n:] if n > 0 else "", 2, 2, "string"),
-    Function("concat", lambda *parts: "".join(text_of(part) for part in parts), 1, MANY, "string"),
-    Function("concat_ws", _concat_ws, 1, MANY, "string", True),
-    Function("trim", str.strip, 1, 1, "string"),
-    Function("ltrim", str.lstrip, 1, 1, "string"),
-    Function("rtrim", str.rstrip, 1, 1, "string"),
-    Function("replace", lambda text, old, new="": text.replace(old, new), 2, 3, "string"),
-    Function("reverse", lambda text: text[::-1], 1, 1, 0),
-    Function("repeat", lambda text, n: text * n, 2, 2, "string"),
-    Function("lpad", lambda text, n, fill=" ": _pad(text, n, fill, True), 2, 3, "string"),
-    Function("rpad", lambda text, n, fill=" ": _pad(text, n, fill, False), 2, 3, "string"),
-    Function("startswith", str.startswith, 2, 2, "boolean"),
-    Function("starts_with", str.startswith, 2, 2, "boolean"),
-    Function("endswith", str.endswith, 2, 2, "boolean"),
-    Function("contains", lambda text, part: part in text, 2, 2, "boolean"),
-    Function("instr", lambda text, part: text.find(part) + 1, 2, 2, "int"),
-    Function("strpos", lambda text, part: text.find(part) + 1, 2, 2, "int"),
-    Function("array", lambda *items: list(items), 0, MANY, "array", True),
-    Function("size", len, 1, 1, "int"),
-    Function("cardinality", len, 1, 1, "int"),
-    Function("array_size", len, 1, 1, "int"),
-    Function("array_join", lambda items, sep: _concat_ws(sep, items), 2, 2, "string"),
-    Function("array_contains", lambda items, item: item in items, 2, 2, "boolean"),
-    Function("element_at", _element_at, 2, 2, "element"),
-    Function("year", _part("year"), 1, 1, "int"),
-    Function("month", _part("month"), 1, 1, "int"),
-    Function("day", _part("day"), 1, 1, "int"),
-    Function("dayofmonth", _part("day"), 1, 1, "int"),
-    Function("hour", _part("hour"), 1, 1, "int"),
-    Function("minute", _part("minute"), 1, 1, "int"),
-    Function("second", _part("second"), 1, 1, "int"),
-    Function("dayofweek", lambda value: value.isoweekday() % 7 + 1, 1, 1, "int"),
-    Function("dayofyear", lambda value: value.timetuple().tm_yday, 1, 1, "int"),
-    Function("date_trunc", lambda unit, value: truncated(unit, value), 2, 2, "timestamp"),
-    Function("datediff", _datediff, 2, 3, "bigint"),
-    Function("date_diff", _datediff, 2, 3, "bigint"),
-    Function("timestampdiff", _datediff, 3, 3, "bigint"),
-    Function("unix_timestamp", lambda value: int(_seconds(value)), 1, 1, "bigint"),
-    Function("to_unixtime", _seconds, 1, 1, "double"),
-    Function("to_date", lambda value: cast(value, "date"), 1, 1, "date"),
-    Function("date", lambda value: cast(value, "date"), 1, 1, "date"),
-    Function("to_timestamp", lambda value: cast(value, "timestamp"), 1, 1, "timestamp"),
-)
-FUNCTIONS: dict[str, Function] = {function.name: function for function in _FUNCTIONS}
-# Functions whose first argument may be a unit of time written as a bare word.
-WITH_UNITS = frozenset({"datediff", "date_diff", "timestampdiff"})
+def _value(found: Value, function: Function, zone: tzinfo | None) -> Value:
+    found = known(found.item() if hasattr(found, "item") else found)
+    if function.result is DataType.TIME:
+        return time_of(found, zone)
+    return day_of(found) if function.result is DataType.DATE else found

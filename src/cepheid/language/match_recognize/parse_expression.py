@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from cepheid.language.match_recognize.functions import WITH_UNITS
-from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type
+from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type, within
 from cepheid.language.match_recognize.reader import RESERVED, Reader
 from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
@@ -154,7 +154,7 @@ def _unary(reader: Reader, depth: int) -> Expression:
         if token.text == "+":
             return operand
         if isinstance(operand, Literal) and isinstance(operand.value, int | float | Decimal | timedelta | Months):
-            return Literal(-operand.value, (token.start, operand.span[1]))
+            return Literal(within(-operand.value), (token.start, operand.span[1]))
         return Operation("negative", (operand,), None, (token.start, operand.span[1]))
     return _postfix(reader, depth)
 
@@ -177,7 +177,7 @@ def _postfix(reader: Reader, depth: int) -> Expression:
 def _primary(reader: Reader, depth: int) -> Expression:
     token = reader.token
     if token.kind is Kind.NUMBER:
-        return Literal(number_of(reader.advance().text), token.span)
+        return Literal(number_of(reader.advance().text, reader.dialect), token.span)
     if token.kind is Kind.STRING:
         return Literal(reader.advance().value, token.span)
     if reader.take_symbol("("):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
+from cepheid.language.library.decimals import MOST, precision_of
 from cepheid.language.match_recognize.reader import Reader
 from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import Literal
 from cepheid.language.match_recognize.tokens import Kind, Token
 from cepheid.language.units import UNITS, unit_named
+from cepheid.language.whole import within_64_bits
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
@@ -141,11 +144,25 @@ def parse_moment(reader: Reader) -> Literal:
     return Literal(value, (kind.start, token.end))
 
 
-def number_of(text: str) -> int | float:
-    """The value of a number as written.
+def number_of(text: str, dialect: str = "spark") -> int | float | Decimal:
+    """The value of a number as written: with a fraction a decimal, with an exponent a double (BigQuery: both).
 
-    >>> number_of("1_000"), number_of("2.5e3")
-    (1000, 2500.0)
+    >>> number_of("1_000"), number_of("2.5e3"), number_of("1.50")
+    (1000, 2500.0, Decimal('1.50'))
     """
     digits = text.replace("_", "")
-    return int(digits) if digits.isdigit() else float(digits)
+    if digits.isdigit():
+        whole = int(digits)
+        return whole if within_64_bits(whole) is not None else Decimal(digits)
+    if "e" in digits.lower() or dialect == "bigquery" or precision_of(Decimal(digits))[0] > MOST:
+        return float(digits)
+    return Decimal(digits)
+
+
+def within(value: Any) -> Any:
+    """-9223372036854775808 is a whole number of 64 bits, though what stands behind the sign is none.
+
+    >>> within(-number_of("9223372036854775808"))
+    -9223372036854775808
+    """
+    return -(2**63) if isinstance(value, Decimal) and value == -(2**63) and not value.as_tuple().exponent else value

@@ -1,21 +1,37 @@
-"""Operators and functions on values of SQL as plain Python values; None is NULL.
+"""Operators of clauses on values of SQL as plain Python values, and CAST; None is NULL.
 
-The reference evaluator uses them for everything; the engine where Arrow has no function of its own.
+They are those of the library that all languages share, over dates and times as Python has them. The reference evaluator
+uses them for everything; the engine where Arrow has no function of its own.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, TypeAlias
 
-from cepheid.language.units import UNITS, unit_named
+import numpy as np
+
+from cepheid.language.library import conversions as c
+from cepheid.language.library.decimals import Precision
+from cepheid.language.library.operators import (
+    calculate,
+    compared,
+    day_of,
+    in_one_zone,
+    known,
+    micros_of,
+    midnight,
+    moment_of,
+    negative,
+    time_of,
+)
+from cepheid.language.library.text_functions import LONGEST, like, rlike, wrong_like, wrong_regex
+from cepheid.language.library.value_functions import text_of as plain_text
 
 
 @dataclass(frozen=True)
@@ -34,82 +50,44 @@ class Months:
 Value: TypeAlias = Any  # None, bool, int, float, Decimal, str, date, datetime, timedelta or a list of them
 
 
-def comparable(left: Value, right: Value) -> tuple[Value, Value]:
-    """Two values brought to one kind, as SQL compares and combines them."""
-    if isinstance(left, Decimal) and isinstance(right, float):
-        return float(left), right
-    if isinstance(left, float) and isinstance(right, Decimal):
-        return left, float(right)
-    if isinstance(left, date) and isinstance(right, str):
-        return comparable(left, moment(right))
-    if isinstance(left, str) and isinstance(right, date):
-        return comparable(moment(left), right)
-    if isinstance(left, datetime) != isinstance(right, datetime) and isinstance(left, date) and isinstance(right, date):
-        return comparable(_midnight(left), _midnight(right))
-    if isinstance(left, datetime) and isinstance(right, datetime) and (left.tzinfo is None) != (right.tzinfo is None):
-        return _in_utc(left), _in_utc(right)
-    return left, right
-
-
-def _midnight(value: date) -> datetime:
-    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-
-
-def _in_utc(value: datetime) -> datetime:
-    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-
-
-def moment(text: str) -> date | datetime | None:
-    """A date or a time from its text; None if it is neither."""
-    try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-
-
-def both(operate: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
-    """An operator on two values: NULL if either is."""
+def arithmetic(sign: str, wanted: Precision | None = None) -> Callable[[Value, Value], Value]:
+    """An operator on two numbers, times or lengths of time; `wanted` is the type of a result that is a decimal."""
 
     def operator(left: Value, right: Value) -> Value:
         if left is None or right is None:
             return None
-        left, right = comparable(left, right)
-        return None if left is None or right is None else operate(left, right)
+        if isinstance(left, date | timedelta) or isinstance(right, date | timedelta):
+            return _of_times(sign, left, right)
+        return calculate(sign, left, right, wanted)
 
     return operator
 
 
-def divide(left: Value, right: Value) -> Value:
-    """Division; by zero it gives NULL, as Spark's try_divide does."""
-    if isinstance(left, timedelta):
-        return None if not right else left / right
-    if not right:
+def _of_times(sign: str, left: Value, right: Value) -> Value:
+    """Times and lengths of time; NULL beyond the years 1 to 9999."""
+    left, right = (midnight(each) if isinstance(each, date) else each for each in (left, right))
+    try:
+        if sign == "+":
+            return left + right
+        if sign == "-":
+            if isinstance(left, datetime) and isinstance(right, datetime):
+                left, right = in_one_zone(left, right)
+            return left - right
+        if sign == "*":
+            return left * right
+        return left / right if right else None
+    except (OverflowError, ZeroDivisionError):
         return None
-    return left / right
 
 
-def divide_whole(left: Value, right: Value) -> Value:
+def divide_whole(wanted: Precision | None = None) -> Callable[[Value, Value], Value]:
     """Division of whole numbers towards zero, of all others as usual (Trino, PostgreSQL)."""
-    if isinstance(left, int) and isinstance(right, int):
-        if right == 0:
-            return None
-        quotient = abs(left) // abs(right)
-        return quotient if (left < 0) == (right < 0) else -quotient
-    return divide(left, right)
+    plain, whole = arithmetic("/", wanted), arithmetic("div")
 
+    def operator(left: Value, right: Value) -> Value:
+        return whole(left, right) if isinstance(left, int) and isinstance(right, int) else plain(left, right)
 
-def remainder(left: Value, right: Value) -> Value:
-    """The remainder with the sign of the dividend, as in Java."""
-    if not right:
-        return None
-    if isinstance(left, int) and isinstance(right, int):
-        return left - right * divide_whole(left, right)
-    return math.fmod(left, right)
-
-
-def integral(left: Value, right: Value) -> Value:
-    """DIV: the whole part of a quotient."""
-    return None if not right else int(left / right) if isinstance(left, float) else divide_whole(left, right)
+    return operator
 
 
 def later_by_months(value: Value, months: Value) -> Value:
@@ -121,8 +99,12 @@ def later_by_months(value: Value, months: Value) -> Value:
     if value is None or months is None:
         return None
     if isinstance(value, str):
-        value = moment(value)
+        value = moment_of(value)
+        if value is None:
+            return None
     years, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    if not 1 <= years <= 9999:
+        return None
     return value.replace(year=years, month=month + 1, day=min(value.day, monthrange(years, month + 1)[1]))
 
 
@@ -145,19 +127,22 @@ def disjunction(left: Value, right: Value) -> Value:
     return None if left is None or right is None else False
 
 
+_equal = compared(lambda a, b: a == b)
+
+
 def same(left: Value, right: Value) -> bool:
     """IS NOT DISTINCT FROM: NULL equals NULL."""
+    left, right = known(left), known(right)
     if left is None or right is None:
         return left is None and right is None
-    left, right = comparable(left, right)
-    return bool(left == right)
+    return _equal(left, right) is True
 
 
 def member(value: Value, *items: Value) -> Value:
     """IN: unknown if no item equals and one is NULL."""
     if value is None:
         return None
-    equal = [both(lambda a, b: a == b)(value, item) for item in items]
+    equal = [_equal(value, item) for item in items]
     return True if True in equal else None if None in equal else False
 
 
@@ -169,23 +154,16 @@ def choose(*parts: Value) -> Value:
     return parts[-1]
 
 
-def like(value: Value, pattern: Value, escape: str = "\\") -> Value:
-    return None if value is None or pattern is None else like_expression(pattern, escape).fullmatch(value) is not None
+def _like(value: Value, pattern: Value, escape: str = "\\") -> Value:
+    """LIKE; NULL where the pattern is none."""
+    if value is None or pattern is None or wrong_like((pattern, escape)) is not None:
+        return None
+    return like(value, pattern, escape)
 
 
-@lru_cache(256)
-def like_expression(pattern: str, escape: str = "\\") -> re.Pattern[str]:
-    """A LIKE pattern as a regular expression."""
-    pieces, position = [], 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == escape and position + 1 < len(pattern):
-            position += 1
-            pieces.append(re.escape(pattern[position]))
-        else:
-            pieces.append({"%": ".*", "_": "."}.get(character) or re.escape(character))
-        position += 1
-    return re.compile("".join(pieces), re.DOTALL)
+def _rlike(value: Value, pattern: Value) -> Value:
+    """RLIKE, by RE2; NULL where the pattern is none."""
+    return None if value is None or pattern is None or wrong_regex((pattern,)) is not None else rlike(value, pattern)
 
 
 def element(values: Value, index: Value) -> Value:
@@ -195,34 +173,39 @@ def element(values: Value, index: Value) -> Value:
     return values[index]
 
 
+def _joined(left: Value, right: Value) -> Value:
+    if left is None or right is None:
+        return None
+    if isinstance(left, list):
+        return left + right
+    joined = text_of(left) + text_of(right)
+    return joined if len(joined) <= LONGEST else None
+
+
 OPERATORS: dict[str, Callable[..., Value]] = {
-    "+": both(lambda a, b: a + b),
-    "-": both(lambda a, b: a - b),
-    "*": both(lambda a, b: a * b),
-    "/": both(divide),
-    "whole /": both(divide_whole),
-    "%": both(remainder),
-    "div": both(integral),
-    "||": both(lambda a, b: a + b if isinstance(a, list) else text_of(a) + text_of(b)),
-    "=": both(lambda a, b: a == b),
-    "!=": both(lambda a, b: a != b),
-    "<": both(lambda a, b: a < b),
-    "<=": both(lambda a, b: a <= b),
-    ">": both(lambda a, b: a > b),
-    ">=": both(lambda a, b: a >= b),
+    **{sign: arithmetic(sign) for sign in ("+", "-", "*", "/", "%", "div")},
+    "whole /": divide_whole(),
+    "||": _joined,
+    "=": _equal,
+    "!=": compared(lambda a, b: a != b),
+    "<": compared(lambda a, b: a < b),
+    "<=": compared(lambda a, b: a <= b),
+    ">": compared(lambda a, b: a > b),
+    ">=": compared(lambda a, b: a >= b),
     "<=>": same,
     "and": conjunction,
     "or": disjunction,
     "not": lambda value: None if value is None else not value,
-    "negative": lambda value: None if value is None else -value,
-    "is null": lambda value: value is None,
+    "negative": negative,
+    "is null": lambda value: known(value) is None,
     "in": member,
-    "like": like,
-    "rlike": lambda value, pattern: None if value is None or pattern is None else bool(re.search(pattern, value)),
+    "like": _like,
+    "rlike": _rlike,
     "case": choose,
     "element": element,
     "add months": later_by_months,
 }
+CALCULATING = frozenset({"+", "-", "*", "/", "%"})  # whose results may be decimals
 
 
 # --- CAST ---------------------------------------------------------------------------------------------------------
@@ -230,44 +213,86 @@ OPERATORS: dict[str, Callable[..., Value]] = {
 
 def text_of(value: Value) -> str:
     """A value as CAST(... AS STRING) shows it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, datetime):
-        shown = value.replace(tzinfo=None).isoformat(sep=" ")
-        return shown.rstrip("0") if "." in shown else shown
-    return str(value)
+        return c.text_of_moment(micros_of(value))
+    if isinstance(value, date):
+        return c.text_of_day(micros_of(value) // c.DAY)
+    if isinstance(value, timedelta):
+        return _text_of_length(value)
+    if isinstance(value, list):
+        return f"[{', '.join('null' if each is None else text_of(each) for each in value)}]"
+    return plain_text(value)
+
+
+def _text_of_length(value: timedelta) -> str:
+    """INTERVAL '1 02:03:04.5' DAY TO SECOND, as Spark writes it."""
+    sign, length = ("-", -value) if value < timedelta() else ("", value)
+    clock = c.text_of_moment((length % timedelta(days=1)) // timedelta(microseconds=1))[11:]
+    return f"INTERVAL '{sign}{length.days} {clock}' DAY TO SECOND"
 
 
 TEXT = frozenset({"string", "varchar", "char", "text"})
-WHOLE = frozenset({"bigint", "long", "int", "integer", "smallint", "short", "tinyint", "byte"})
-REAL = frozenset({"double", "float", "real", "number", "numeric"})
+BITS = {"bigint": 64, "long": 64, "int": 32, "integer": 32, "smallint": 16, "short": 16, "tinyint": 8, "byte": 8}
+WHOLE = frozenset(BITS)
+SINGLE = frozenset({"float", "real"})
+REAL = frozenset({"double", "number"}) | SINGLE
+DECIMALS = frozenset({"decimal", "dec", "numeric"})
 
 
 def cast(value: Value, target: str) -> Value:
     """CAST: NULL where the value cannot be brought to the type."""
     name, numbers = type_parts(target)
+    value = known(value)
     if value is None:
         return None
-    try:
-        if name in TEXT:
-            return text_of(value)[: numbers[0]] if numbers else text_of(value)
-        if name in WHOLE:
-            return int(Decimal(value.strip())) if isinstance(value, str) else int(value)
-        if name in REAL:
-            return float(value)
-        if name in ("decimal", "dec"):
-            return Decimal(str(value)).quantize(Decimal(1).scaleb(-(numbers[1] if len(numbers) > 1 else 0)))
-        if name in ("boolean", "bool"):
-            return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else bool(value)
-        if name in ("timestamp", "timestamp_ntz", "datetime"):
-            found = moment(value) if isinstance(value, str) else value
-            return None if found is None else _midnight(found)
-        if name == "date":
-            found = moment(value) if isinstance(value, str) else value
-            return found.date() if isinstance(found, datetime) else found
-    except (ValueError, TypeError, ArithmeticError):
+    if name in TEXT:
+        return text_of(value)[: numbers[0]] if numbers else text_of(value)
+    if name in TIMES:
+        return _as_time(value, name)
+    if isinstance(value, date):
+        value = Decimal(_instant(value)).scaleb(-6)  # seconds
+        value = Decimal(math.floor(value)) if name in WHOLE else value
+    if isinstance(value, timedelta | list | dict):
         return None
+    if name in WHOLE:
+        return c.whole_of(value, BITS[name])
+    if name in REAL:
+        number = known(c.number_of(value))
+        return number if number is None or name not in SINGLE else _single(number)
+    if name in DECIMALS:
+        return c.decimal_of(value, decimal_parts(numbers))
+    if name in ("boolean", "bool"):
+        return c.truth_of(value)
     raise ValueError(f"no type '{target}'")
+
+
+def _single(number: float) -> float:
+    """The nearest number of 32 bits."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
+def _instant(value: date) -> int:
+    """The microseconds since 1970 in UTC."""
+    at = midnight(value)
+    return micros_of(at if at.tzinfo is None else at.astimezone(UTC))
+
+
+def _as_time(value: Value, name: str) -> Value:
+    """A value as a date or a time; numbers are seconds since 1970."""
+    if isinstance(value, str):
+        if name == "date":
+            days = c.day_of_text(value)
+            return None if days is None else day_of(days * c.DAY)
+        found = moment_of(value)
+        return found.astimezone(UTC).replace(tzinfo=None) if found is not None and found.tzinfo else found
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | date):
+        return None
+    if not isinstance(value, date):
+        value = time_of(c.whole_of(value * 1_000_000))
+    if value is None:
+        return None
+    return (value.date() if isinstance(value, datetime) else value) if name == "date" else midnight(value)
 
 
 def type_parts(target: str) -> tuple[str, tuple[int, ...]]:
@@ -280,44 +305,11 @@ def type_parts(target: str) -> tuple[str, tuple[int, ...]]:
     return name, tuple(int(number) for number in inner.rstrip(")").split(",") if number.isdigit())
 
 
+def decimal_parts(numbers: tuple[int, ...]) -> Precision:
+    """The digits of a decimal that are written behind its name."""
+    precision = numbers[0] if numbers else 10
+    return precision, numbers[1] if len(numbers) > 1 else 0
+
+
 TIMES = frozenset({"timestamp", "timestamp_ntz", "datetime", "date"})
-KNOWN_TYPES = TEXT | WHOLE | REAL | TIMES | {"decimal", "dec", "boolean", "bool"}
-
-
-# --- times --------------------------------------------------------------------------------------------------------
-
-
-def difference(unit: str, start: date, end: date) -> int | None:
-    """How many whole units lie between two times, towards zero."""
-    begin, finish = _midnight(start), _midnight(end)
-    if (begin.tzinfo is None) != (finish.tzinfo is None):
-        begin, finish = _in_utc(begin), _in_utc(finish)
-    name = unit.lower().rstrip("s")
-    if name in ("month", "quarter", "year"):
-        months = (finish.year - begin.year) * 12 + finish.month - begin.month
-        first, last = (begin.day, begin.time()), (finish.day, finish.time())
-        months += (-1 if months > 0 and last < first else 0) + (1 if months < 0 and last > first else 0)
-        return int(divide_whole(months, {"month": 1, "quarter": 3, "year": 12}[name]))
-    named = unit_named(unit.lower())
-    if named is None:
-        return None
-    microseconds = (finish - begin) // timedelta(microseconds=1)
-    return int(divide_whole(microseconds * 1000, UNITS[named]))
-
-
-def truncated(unit: str, value: date) -> datetime | None:
-    """The beginning of the unit of time that a value lies in."""
-    at = _midnight(value)
-    name = unit.lower().rstrip("s")
-    if name == "week":
-        at = at - timedelta(days=at.weekday())
-        name = "day"
-    if name == "quarter":
-        at = at.replace(month=(at.month - 1) // 3 * 3 + 1)
-        name = "month"
-    fields = ["year", "month", "day", "hour", "minute", "second"]
-    if name not in fields:
-        return None
-    least = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0}
-    cleared = {field: least[field] for field in fields[fields.index(name) + 1 :]}
-    return at.replace(microsecond=0, **cleared)  # type: ignore[arg-type]
+KNOWN_TYPES = TEXT | WHOLE | REAL | TIMES | DECIMALS | {"boolean", "bool"}

@@ -18,11 +18,6 @@ def check_expressions(query: s.QuerySyntax, text: str) -> None:
             message = f"expressions nested more than {s.MAX_DEPTH} deep"
             hint = "write fewer parentheses and NOTs, or compute a part as a column before"
             raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep", hint=hint)
-        for node in s.walk(expression):
-            if isinstance(node, s.Literal) and isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
-                start, end = node.span
-                message, hint = "a whole number beyond 64 bits", f"write it as a float: {node.value}.0"
-                raise QueryError(message, text=text, start=start, end=end, code="bad-number", hint=hint)
 
 
 def aggregate_all_before(query: s.QuerySyntax) -> s.QuerySyntax:

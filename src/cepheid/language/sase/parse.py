@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from functools import cache
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
+from cepheid.language.library.conversions import day_of_text, moment_of_text
 from cepheid.language.sase.finish import (
     aggregate_all_before,
     check_expressions,
@@ -33,7 +35,7 @@ from cepheid.language.sase.parse_pattern import (
     repeated,
     single,
 )
-from cepheid.language.sase.parse_values import case_of, duration_of, like_of
+from cepheid.language.sase.parse_values import case_of, cast_type_of, duration_of, exact_number, like_of, within
 from cepheid.language.sase.syntax_errors import syntax_error
 from cepheid.language.units import unit_named
 
@@ -438,10 +440,16 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return duration_of(str(parts[0]), _span(meta))
 
     def cast(self, meta: Meta, parts: list[Any]) -> s.Call:
-        word, operand, kind = parts
-        return s.Call(
-            str(word).lower(), (operand, s.Literal(str(kind).lower(), span=_token_span(kind))), span=_span(meta)
-        )
+        word, operand, kind, *digits = parts
+        named = cast_type_of(str(kind), [str(each) for each in digits if each is not None and each.type == "NUMBER"])
+        return s.Call(str(word).lower(), (operand, s.Literal(named, span=_token_span(kind))), span=_span(meta))
+
+    def moment(self, meta: Meta, parts: list[Any]) -> s.Call:
+        kind, text = str(parts[0]).lower(), _word(parts[1])
+        if (day_of_text(text) if kind == "date" else moment_of_text(text)) is None:
+            hint = "write DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00'"
+            self.fail(f"'{text}' is no {kind}", _span(meta), "bad-time", hint)
+        return s.Call("cast", (s.Literal(text, span=_token_span(parts[1])), s.Literal(kind)), span=_span(meta))
 
     def case(self, meta: Meta, parts: list[Any]) -> s.Call:
         return case_of(parts, _span(meta))
@@ -456,8 +464,8 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     def minus(self, meta: Meta, parts: list[Any]) -> s.Expression:
         operand = parts[1]
-        if isinstance(operand, s.Literal) and type(operand.value) in (int, float):
-            return s.Literal(-operand.value, span=_span(meta))  # type: ignore[operator]
+        if isinstance(operand, s.Literal) and type(operand.value) in (int, float, Decimal):
+            return s.Literal(within(-operand.value), span=_span(meta))  # type: ignore[operator]
         return s.Negative(operand, span=_span(meta))
 
     def plus(self, meta: Meta, parts: list[Any]) -> s.Expression:
@@ -465,10 +473,20 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return operand
 
     def literal(self, meta: Meta, parts: list[Any]) -> s.Literal:
-        return s.Literal(self._value(parts[0]) if parts else None, span=_span(meta))
+        return s.Literal(self._exact(parts[0]) if parts else None, span=_span(meta))
 
     def signed(self, meta: Meta, parts: list[Any]) -> s.Literal:
-        return s.Literal(-self._value(parts[1]), span=_span(meta))
+        return s.Literal(within(-self._exact(parts[1])), span=_span(meta))
+
+    def _exact(self, token: Token) -> Any:
+        """The value of a constant: as in Spark, 1.5 is a decimal and 1.5e0 a double."""
+        value = self._value(token)
+        if token.type not in ("NUMBER", "PERCENT"):
+            return value
+        found = exact_number(str(token), value)
+        if found is None:
+            self.fail("a number of more than 38 digits", _token_span(token), "bad-number", "write it as 1.5e40")
+        return found
 
     def _value(self, token: Token) -> Any:
         match token.type:

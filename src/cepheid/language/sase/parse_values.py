@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from lark import Token
 
 from cepheid.language import syntax as s
+from cepheid.language.library.decimals import MOST, precision_of
 from cepheid.language.units import unit_named
+from cepheid.language.whole import within_64_bits
 
 
 def case_of(parts: list[Any], span: s.Span) -> s.Call:
@@ -20,6 +23,39 @@ def case_of(parts: list[Any], span: s.Span) -> s.Call:
         same = condition if of is None else s.Comparison("=", of, condition, span=condition.span)
         arguments += [same, value]
     return s.Call("case", (*arguments, other), span=span)
+
+
+def exact_number(text: str, value: int | float) -> int | float | Decimal | None:
+    """A number as it is written: None if a decimal has too many digits.
+
+    >>> exact_number("1.50", 1.5), exact_number("80%", 0.8), exact_number("1e3", 1000.0), exact_number("7", 7)
+    (Decimal('1.50'), Decimal('0.8'), 1000.0, 7)
+    """
+    digits = text.replace("_", "")
+    if "e" in digits.lower() or (isinstance(value, int) and within_64_bits(value) is not None):
+        return value
+    found = Decimal(digits.removesuffix("%"))
+    if digits.endswith("%"):
+        found = found.scaleb(-2)
+        found = found.quantize(Decimal(1)) if found == found.to_integral_value() else found.normalize()
+    return found if precision_of(found)[0] <= MOST else None
+
+
+def within(value: int | float | Decimal) -> int | float | Decimal:
+    """-9223372036854775808 is a whole number of 64 bits, though what stands behind the sign is none."""
+    if isinstance(value, Decimal) and value == value.to_integral_value() and value.as_tuple().exponent == 0:
+        whole = int(value)
+        return whole if within_64_bits(whole) is not None else value
+    return value
+
+
+def cast_type_of(name: str, digits: list[str]) -> str:
+    """The name of a type as CAST holds it.
+
+    >>> cast_type_of("DECIMAL", ["10", "2"]), cast_type_of("bigint", [])
+    ('decimal(10,2)', 'bigint')
+    """
+    return f"{name.lower()}({','.join(digits)})" if digits else name.lower()
 
 
 def like_of(parts: list[Any], span: s.Span) -> s.Expression:

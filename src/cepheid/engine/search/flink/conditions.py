@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from cepheid.engine.search.flink.operations import is_aggregate, is_of_one_event
 from cepheid.engine.values import columnwise
 from cepheid.language import syntax as s
 from cepheid.language.flink.conditions import HERE, Atom
+from cepheid.language.library.decimal_columns import as_doubles
+from cepheid.language.library.decimals import precision_of
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
 from cepheid.plan.flink_automaton import FlinkAutomaton
@@ -24,10 +27,11 @@ from cepheid.plan.flink_automaton import FlinkAutomaton
 _AT_HAND = s.Reference(HERE)
 FEW, ROOMY = 1 << 6, 1 << 14  # kinds of events that are numbered with gaps: in the end, and on the way
 EXACT = 2**53  # whole numbers up to here are floating numbers, too
+DIGITS = 15  # decimals of so many digits compare as the floating numbers next to them do
 _BINARY = {"+": m.ADD, "-": m.SUBTRACT, "*": m.MULTIPLY, "/": m.DIVIDE, "%": m.REMAINDER}
 _BINARY |= {"=": m.EQUAL, "!=": m.UNEQUAL, "<": m.LESS, "<=": m.AT_MOST, ">": m.MORE, ">=": m.AT_LEAST}
 _AGGREGATES = {"count": m.COUNT, "sum": m.SUM, "avg": m.AVERAGE, "min": m.LEAST, "max": m.GREATEST}
-_NUMBERED = (DataType.INT, DataType.FLOAT, DataType.TIME, DataType.BOOL)
+_NUMBERED = (DataType.INT, DataType.FLOAT, DataType.TIME, DataType.DATE, DataType.BOOL)
 _AGGREGATES |= {"first": m.FIRST_VALUE, "last": m.LAST_VALUE}
 
 
@@ -145,6 +149,9 @@ class _Code:
         steps = list(self.automaton.lists)
         self.quantified = None
         if not atom.is_simple:
+            for node in s.walk(atom.expression):
+                if isinstance(node, s.Arithmetic | s.Negative) and not is_of_one_event(node):
+                    self.largest(node)
             self.expression(spelled_out(atom.expression))
         self.first.append(len(self.lines))
         self.each.append(-1 if self.quantified is None else steps.index(self.quantified))
@@ -158,6 +165,8 @@ class _Code:
         match node:
             case s.Literal(value=value):
                 if isinstance(value, str) or (isinstance(value, int) and abs(value) > EXACT):
+                    raise NotCompiled
+                if isinstance(value, Decimal) and precision_of(value)[0] > DIGITS:
                     raise NotCompiled
                 self.lines.append((m.CONSTANT, 0, len(self.constants)))
                 self.constants.append(float("nan") if value is None else float(value))
@@ -197,6 +206,45 @@ class _Code:
                     self.lines.append((m.AND if isinstance(node, s.And) else m.OR, 0, 0))
             case _:
                 raise NotCompiled
+
+    def largest(self, node: s.Expression) -> int:
+        """How large a whole number may be, with or without its sign; NotCompiled where floating numbers are not exact.
+
+        Decimals that are computed from several events are never exact.
+        """
+        kind = type_of(node, self.automaton.schema)
+        if kind is DataType.DECIMAL:
+            raise NotCompiled
+        if kind is DataType.FLOAT:
+            return 0
+        found = 0
+        match node:
+            case s.Literal(value=int(value)):
+                found = abs(value)
+            case s.Arithmetic(operator=operator, left=left, right=right):
+                one, other = self.largest(left), self.largest(right)
+                found = one * other if operator == "*" else one if operator == "%" else one + other
+            case s.Negative(operand=operand):
+                found = self.largest(operand)
+            case s.Length():
+                found = self.table.num_rows
+            case s.Call(function=function, arguments=(argument,)) if is_aggregate(node):
+                counts = self.table.num_rows if function.lower() in ("count", "sum") else 1
+                found = counts * (1 if isinstance(argument, s.Reference) else self.of_column(argument))
+            case _ if is_of_one_event(node):
+                found = self.of_column(node)
+        if found > EXACT:
+            raise NotCompiled
+        return found
+
+    def of_column(self, node: s.Expression) -> int:
+        column = _whole(self.computed(_at_hand(node)))
+        if isinstance(column, pa.Scalar):
+            column = pa.array([column.as_py()], column.type)
+        if not pa.types.is_integer(column.type):
+            return 1
+        ends = pc.min_max(column).as_py()
+        return max(abs(ends["min"] or 0), abs(ends["max"] or 0))
 
     def one(self, operand: s.Expression, operation: int) -> None:
         self.expression(operand)
@@ -288,6 +336,12 @@ def _floats(column: Any, rows: int) -> npt.NDArray[np.float64]:
         ends = pc.min_max(column).as_py()
         if max(abs(ends["min"] or 0), abs(ends["max"] or 0)) > EXACT:
             raise NotCompiled
+    if pa.types.is_decimal(column.type) and rows:  # of few digits they compare as the doubles next to them
+        ends = pc.min_max(column).as_py()
+        largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+        if Decimal(largest).scaleb(column.type.scale) >= 10**DIGITS:
+            raise NotCompiled
+        column = as_doubles(column)
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise NotCompiled
     floats = column.cast(pa.float64())

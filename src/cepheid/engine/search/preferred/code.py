@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.search.preferred import judge as j
-from cepheid.engine.search.preferred.columnwise import evaluate, plain, whole
+from cepheid.engine.search.preferred.columnwise import evaluate, read, whole
+from cepheid.language.library.decimal_columns import as_doubles
+from cepheid.language.library.decimals import precision_of
+from cepheid.language.library.operators import calculate
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -29,6 +34,7 @@ from cepheid.language.match_recognize.bound import (
 )
 from cepheid.language.match_recognize.functions import FUNCTIONS
 from cepheid.language.match_recognize.scalars import OPERATORS
+from cepheid.language.whole import LEAST
 
 # What a value is to the machine: a whole number, a number, a truth value, a time, a length of time, a string.
 WHOLE, REAL, TRUTH, TIME, LENGTH, STRING, NULL = "whole", "real", "truth", "time", "length", "string", "null"
@@ -37,6 +43,10 @@ DECIMAL, DIGITS = "decimal", 15
 _COMPARE = {"=": j.EQ_I, "!=": j.NE_I, "<": j.LT_I, "<=": j.LE_I, ">": j.GT_I, ">=": j.GE_I}
 _SUMS = {"+": j.ADD_I, "-": j.SUB_I, "*": j.MUL_I}
 _STRICT = frozenset(set(OPERATORS) - {"and", "or", "is null", "<=>", "in", "case"}) | {"cast"}
+
+
+Bounds: TypeAlias = tuple[Any, Any]  # the least and the greatest number that a value may be
+EXACT = 2**53  # whole numbers up to here are doubles, too
 
 
 class UnfitError(Exception):
@@ -54,7 +64,7 @@ def merged(expression: Bound) -> Bound:
         return expression
     arguments = tuple(merged(argument) for argument in expression.arguments)
     known = FUNCTIONS.get(expression.function)
-    strict = expression.function in _STRICT or (known is not None and not known.nulls)
+    strict = expression.function in _STRICT or (known is not None and known.strict)
     where = {_where(argument) for argument in arguments if not isinstance(argument, Constant)}
     if strict and len(where) == 1 and None not in where:
         inner = tuple(a.inner if isinstance(a, Navigate) else a for a in arguments)
@@ -85,7 +95,8 @@ class Coder:
     floats: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]] = field(default_factory=list)
     sets: list[Labels] = field(default_factory=lambda: [None])
     aggregates: list[tuple[int, int, int, int]] = field(default_factory=list)
-    slots: dict[Bound, tuple[str, int]] = field(default_factory=dict)
+    slots: dict[Bound, tuple[str, int, Bounds]] = field(default_factory=dict)
+    stack: list[Bounds] = field(default_factory=list)  # between which numbers each value on the machine's stack lies
 
     def emit(self, operation: int, *numbers: int) -> None:
         self.code.append([operation, *numbers, *[0] * (5 - len(numbers))])
@@ -95,19 +106,33 @@ class Coder:
             self.sets.append(labels)
         return self.sets.index(labels)
 
-    def slot(self, inner: Bound) -> tuple[str, int]:
+    def slot(self, inner: Bound) -> tuple[str, int, Bounds]:
         """The values of an expression of one row, for every row: what they are, and where they lie."""
         if inner not in self.slots:
             values = row_values(inner, self.table, self.text)
-            kind = kind_of_type(values.type)
+            kind = DECIMAL if _has_few_digits(values) else kind_of_type(values.type)
             nulls = values.is_null().to_numpy(zero_copy_only=False).astype(np.uint8)
             if kind in (REAL, DECIMAL):
-                self.floats.append((pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False), nulls))
-                self.slots[inner] = (kind, len(self.floats) - 1)
+                self.floats.append((pc.fill_null(as_doubles(values), 0.0).to_numpy(zero_copy_only=False), nulls))
+                self.slots[inner] = (kind, len(self.floats) - 1, ends_of(self.floats[-1][0]))
             else:
                 self.ints.append((as_whole(values, kind, self.strings), nulls))
-                self.slots[inner] = (kind, len(self.ints) - 1)
+                self.slots[inner] = (kind, len(self.ints) - 1, ends_of(self.ints[-1][0]))
         return self.slots[inner]
+
+    def push(self, bounds: Bounds) -> None:
+        self.stack.append(bounds)
+
+    def combined(self, operation: str) -> None:
+        """The bounds of an operator on the two values on top; UnfitError where the machine would overflow."""
+        right, left = self.stack.pop(), self.stack.pop()
+        self.push(bounds_of(operation, left, right))
+
+    def either(self, tests: int = 0) -> None:
+        """The bounds of one of the two values on top, behind so many tests."""
+        right, left = self.stack.pop(), self.stack.pop()
+        del self.stack[len(self.stack) - tests :]
+        self.push((min(left[0], right[0]), max(left[1], right[1])))
 
     def add(self, expression: Bound) -> str:
         """Code that leaves the value of an expression on the stack; what kind of value it is."""
@@ -116,6 +141,7 @@ class Coder:
                 return self.constant(value)
             case MatchNumber():
                 self.emit(j.NUMBER)
+                self.push((1, self.table.num_rows + 1))
                 return WHOLE
             case SequenceNumber():
                 return self.aggregate(Aggregated("count", ()))
@@ -130,12 +156,17 @@ class Coder:
     def constant(self, value: Any) -> str:
         if value is None:
             self.emit(j.NOTHING)
+            self.push((0, 0))
             return NULL
-        if isinstance(value, float):
-            self.real_constants.append(value)
+        if isinstance(value, float | Decimal):
+            if isinstance(value, Decimal) and precision_of(value)[0] > DIGITS:
+                raise UnfitError
+            self.real_constants.append(float(value))
             self.emit(j.CONST_F, len(self.real_constants) - 1)
-            return REAL
+            self.push((float(value), float(value)))
+            return REAL if isinstance(value, float) else DECIMAL
         kind, number = _constant(value, self.strings)
+        self.push((number, number))
         self.constants.append(number)
         self.emit(j.CONST_I, len(self.constants) - 1)
         return kind
@@ -144,10 +175,12 @@ class Coder:
         place = (self.group(node.labels), int(node.first), node.offset, node.shift)
         if isinstance(node.inner, RowLabel):
             self.emit(j.NAV_LABEL, 0, *place)
+            self.push((0, 0))
             return STRING
         if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.inner)):
             raise UnfitError
-        kind, slot = self.slot(node.inner)
+        kind, slot, bounds = self.slot(node.inner)
+        self.push(bounds)
         self.emit(j.NAV_F if kind in (REAL, DECIMAL) else j.NAV_I, slot, *place)
         return kind
 
@@ -157,23 +190,28 @@ class Coder:
             raise UnfitError
         if not node.arguments:
             self.emit(j.COUNT, self.kept(j.KEEP_ROWS, group, 0, 0))
+            self.push((0, self.table.num_rows))
             return WHOLE
         if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.arguments[0])):
             raise UnfitError
-        kind, slot = self.slot(node.arguments[0])
+        kind, slot, bounds = self.slot(node.arguments[0])
         real = int(kind in (REAL, DECIMAL))
         if node.function == "count":
-            self.emit(j.COUNT, self.kept(j.KEEP_SUM, group, slot, real))
+            self.emit(j.COUNT, self.kept(j.KEEP_MIN, group, slot, real))
+            self.push((0, self.table.num_rows))
             return WHOLE
         if node.function in ("min", "max"):
             if kind in (TRUTH, NULL):
                 raise UnfitError
             kept = self.kept(j.KEEP_MIN if node.function == "min" else j.KEEP_MAX, group, slot, real)
             self.emit(j.SUM_F if real else j.SUM_I, kept)
+            self.push(bounds)
             return kind
         if kind not in (WHOLE, REAL):
             raise UnfitError
         kept = self.kept(j.KEEP_SUM, group, slot, real)
+        total = bounds_of("*", (0, self.table.num_rows), bounds)
+        self.push(total if node.function == "sum" else bounds)
         if node.function == "sum":
             self.emit(j.SUM_F if real else j.SUM_I, kept)
             return kind
@@ -199,6 +237,7 @@ class Coder:
         if name in ("and", "or"):
             self.truths(arguments)
             self.emit(j.AND if name == "and" else j.OR)
+            self.either()
             return TRUTH
         if name == "not":
             self.truths(arguments)
@@ -213,6 +252,7 @@ class Coder:
                 self.compare(j.EQ_I, (arguments[0], item))
                 if number:
                     self.emit(j.OR)
+                    self.either()
             return TRUTH
         if name in ("case", "if", "iff"):
             return self.choose(arguments if len(arguments) % 2 else (*arguments, Constant(None)))
@@ -224,6 +264,10 @@ class Coder:
                 raise UnfitError
             whole_step, real_step = (j.NEG_I, j.NEG_F) if name == "negative" else (j.ABS_I, j.ABS_F)
             self.emit(real_step if kind in (REAL, DECIMAL) else whole_step)
+            low, high = self.stack.pop()
+            if low <= LEAST and kind not in (REAL, DECIMAL):
+                raise UnfitError
+            self.push((min(-high, low), max(-low, high)))
             return kind
         raise UnfitError
 
@@ -235,7 +279,11 @@ class Coder:
     def numbers(self, arguments: tuple[Bound, Bound], real: bool, decimals: bool = False) -> tuple[str, str]:
         """Two operands; with `real`, or if one is a number with a fraction, both are such."""
         left, right = self.add(arguments[0]), self.add(arguments[1])
-        if decimals:
+        if decimals and {left, right} == {WHOLE, DECIMAL}:
+            low, high = self.stack[-2 if left == WHOLE else -1]
+            if low < -EXACT or high > EXACT:  # as doubles, whole numbers would lose digits
+                raise UnfitError
+        if decimals or REAL in (left, right):
             left, right = (REAL if kind == DECIMAL else kind for kind in (left, right))
         if real or REAL in (left, right):
             for below, kind in ((1, left), (0, right)):
@@ -251,6 +299,7 @@ class Coder:
         if left != right and NULL not in (left, right):
             raise UnfitError
         real = left == REAL
+        self.either()
         if step == j.SAME_I:
             self.emit(j.SAME_F if real else j.SAME_I)
         else:
@@ -260,6 +309,7 @@ class Coder:
     def sums(self, name: str, arguments: tuple[Bound, ...]) -> str:
         left, right = self.numbers((arguments[0], arguments[1]), False)
         step = _SUMS[name]
+        self.combined(name if left != REAL else f"real {name}")
         if left == REAL:
             self.emit(step + j.ADD_F - j.ADD_I)
             return REAL
@@ -277,6 +327,7 @@ class Coder:
 
     def division(self, name: str, arguments: tuple[Bound, ...]) -> str:
         left, right = self.numbers((arguments[0], arguments[1]), name == "/")
+        self.combined("%" if left != REAL else "real %" if name == "%" else "real /")
         if left == REAL:
             self.emit(j.MOD_F if name == "%" else j.DIV_F)
             return REAL
@@ -291,18 +342,23 @@ class Coder:
         self.truths((parts[0],))
         kinds = [self.add(parts[1])]
         kinds.append(self.choose(parts[2:]))
+        self.either(tests=1)
         return self.unify(kinds, j.CHOOSE)
 
     def coalesce(self, parts: tuple[Bound, ...]) -> str:
         kind = self.add(parts[0])
         for part in parts[1:]:
-            kind = self.unify([kind, self.add(part)], j.COALESCE)
+            other = self.add(part)
+            self.either()
+            kind = self.unify([kind, other], j.COALESCE)
         return kind
 
     def unify(self, kinds: list[str], step: int) -> str:
         """A choice between the two values on top of the stack."""
         if REAL in kinds and WHOLE in kinds:
             self.emit(j.TO_FLOAT, 1 - kinds.index(WHOLE))
+            kinds = [REAL, REAL]
+        if REAL in kinds and DECIMAL in kinds:
             kinds = [REAL, REAL]
         known = [kind for kind in kinds if kind != NULL]
         if len(set(known)) > 1:
@@ -311,15 +367,55 @@ class Coder:
         return known[0] if known else NULL
 
 
+def ends_of(values: npt.NDArray[Any]) -> Bounds:
+    """The least and the greatest of some numbers."""
+    return (values.min().item(), values.max().item()) if len(values) else (0, 0)
+
+
+def bounds_of(operation: str, left: Bounds, right: Bounds) -> Bounds:
+    """Between which numbers the results of an operator lie; UnfitError if the machine could not hold them all.
+
+    Whole numbers must not pass 64 bits, and numbers with a fraction must not become NaN, which is NULL.
+
+    >>> bounds_of("*", (-2, 3), (5, 7))
+    (-14, 21)
+    """
+    endless = [math.inf in (*map(abs, bounds),) for bounds in (left, right)]
+    if operation in ("real +", "real -", "real *", "+", "-", "*"):
+        sign = operation[-1]
+        if (all(endless) and sign != "*") or (any(endless) and sign == "*"):
+            raise UnfitError
+        found = [calculate(sign, one, other) for one in left for other in right]
+        if None in found:
+            raise UnfitError
+        return min(found), max(found)
+    if operation == "%":  # also the quotient of whole numbers
+        if left[0] <= LEAST or right[0] <= LEAST:
+            raise UnfitError
+        return min(left[0], -left[1]), max(-left[0], left[1])
+    if endless[0] and (operation == "real %" or endless[1]):
+        raise UnfitError
+    return -math.inf, math.inf
+
+
 def row_values(inner: Bound, table: pa.Table, text: str) -> pa.Array:
     """An expression of one row, for every row."""
 
     def resolve(node: Bound) -> Any:
         if isinstance(node, Column):
-            return plain(table.column(node.name))
+            return read(table.column(node.name))
         raise UnfitError
 
     return whole(evaluate(inner, resolve, table.num_rows, text), table.num_rows)
+
+
+def _has_few_digits(values: pa.Array) -> bool:
+    """Are they decimals of few digits, whatever their type allows?"""
+    if not pa.types.is_decimal(values.type):
+        return False
+    ends = pc.min_max(values).as_py()
+    largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return Decimal(largest).scaleb(values.type.scale) < 10**DIGITS and values.type.scale <= DIGITS
 
 
 def kind_of_type(kind: pa.DataType) -> str:

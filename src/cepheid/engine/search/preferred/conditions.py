@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cepheid.engine.search.preferred.arrange import Arranged
 from cepheid.engine.search.preferred.code import Coder, UnfitError, merged, row_values
-from cepheid.engine.search.preferred.columnwise import evaluate, flags, plain
+from cepheid.engine.search.preferred.columnwise import evaluate, flags, read
 from cepheid.engine.search.preferred.judge import Judge
 from cepheid.engine.search.preferred.points import aggregate_type
 from cepheid.errors import QueryError
@@ -153,7 +153,7 @@ def over_rows(clause: BoundClause, rows: Arranged, condition: Bound, label: str)
         if isinstance(node, RowLabel):
             return pa.scalar(label)
         assert isinstance(node, Column)
-        return shifted(plain(rows.table.column(node.name)), rows.bounds, shift)
+        return shifted(read(rows.table.column(node.name)), rows.bounds, shift)
 
     try:
         return flags(evaluate(condition, resolve, length, clause.text), length)
@@ -178,7 +178,7 @@ def check_truth(clause: BoundClause, condition: Bound, table: pa.Table) -> None:
             case Navigate(inner=inner):
                 return evaluate(inner, resolve, 0, clause.text)
             case Column(name=name):
-                return plain(empty.column(name))
+                return read(empty.column(name))
             case RowLabel():
                 return pa.array([], pa.string())
             case Aggregated():

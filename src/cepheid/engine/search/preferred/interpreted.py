@@ -30,6 +30,7 @@ from cepheid.engine.search.preferred.program import (
     Int64s,
     Program,
 )
+from cepheid.language.library.operators import known
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -88,7 +89,7 @@ class _View:
             case Constant(value=value):
                 return value
             case Column(name=name):
-                return self.columns[name][row]
+                return known(self.columns[name][row])
             case RowLabel():
                 return self.path[row - self.start] if 0 <= row - self.start < len(self.path) else None
             case MatchNumber():

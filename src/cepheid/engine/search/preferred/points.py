@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.search.preferred.columnwise import Values, evaluate, fitting, plain, whole
+from cepheid.engine.search.preferred.columnwise import Values, evaluate, fitting, read, whole
+from cepheid.engine.values.columnwise import without_nan
 from cepheid.errors import QueryError
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
@@ -114,7 +115,7 @@ class Points:
     def rows_of(self, node: Navigate) -> Int64s:
         """The row that a navigation leads to from each point, -1 for none."""
         found = self.occurrences(node.labels)
-        first, last = self.span(node.labels, node.final or node.first)
+        first, last = self.span(node.labels, node.final)
         index = first + node.offset if node.first else last - 1 - node.offset
         valid = (index >= first) & (index < last)
         if not len(found.places):
@@ -132,7 +133,7 @@ class Points:
         def resolve(node: Bound) -> Values:
             match node:
                 case Column(name=name):
-                    return plain(self.table.column(name)).take(indices)
+                    return read(self.table.column(name)).take(indices)
                 case RowLabel():
                     return self.label_at(rows, of)
                 case MatchNumber():
@@ -190,7 +191,7 @@ def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.
         return pa.list_(kind)
     if result == "sum":
         if pa.types.is_decimal(kind):
-            return pa.decimal128(38, kind.scale)
+            return pa.decimal128(min(kind.precision + 10, 38), kind.scale)
         return pa.int64() if pa.types.is_integer(kind) else kind if pa.types.is_duration(kind) else pa.float64()
     if result == "average":
         if pa.types.is_decimal(kind):  # as Spark has it: four digits more behind the point
@@ -223,7 +224,7 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         places = pa.array(offsets.astype(np.int32), mask=empty) if empty.any() else pa.array(offsets.astype(np.int32))
         return pa.ListArray.from_arrays(places, value.take(pa.array(taken)))
     number = pa.types.is_integer(value.type) or pa.types.is_floating(value.type)
-    if function in ("sum", "avg", "mean") and number:
+    if function in ("sum", "avg", "mean") and number and not _may_overflow(value, last - first):
         counts = np.empty(len(first), np.int64)
         if pa.types.is_integer(value.type):
             whole_numbers = pc.fill_null(value.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
@@ -232,8 +233,8 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
             reals = pc.fill_null(value.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
             sums = real_sums(np.array(reals), known, first, last, counts)
         if function == "sum":
-            return pa.array(sums, kind, mask=counts == 0)
-        return pa.array(sums.astype(np.float64) / np.maximum(counts, 1), mask=counts == 0)
+            return without_nan(pa.array(sums, kind, mask=counts == 0))
+        return without_nan(pa.array(sums.astype(np.float64) / np.maximum(counts, 1), mask=counts == 0))
     if function in ("min", "max", "min_by", "max_by"):
         by = values[-1]
         if pa.types.is_boolean(by.type) or pa.types.is_list(by.type):
@@ -244,6 +245,15 @@ def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int6
         chosen = extremes(np.array(ranks), valid, first, last, largest)
         return value.take(pa.array(chosen, mask=chosen < 0))
     return None
+
+
+def _may_overflow(values: pa.Array, sizes: Int64s) -> bool:
+    """Could a sum of so many values go past 64 bits?"""
+    if not pa.types.is_integer(values.type) or not len(values):
+        return False
+    ends = pc.min_max(values).as_py()
+    largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return bool(largest * int(sizes.max(initial=0)) >= 2**63)
 
 
 # Points of one match come one after the other, so what a point sees mostly continues what the one before it saw.

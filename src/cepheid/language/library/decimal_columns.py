@@ -1,0 +1,175 @@
+"""Decimals over whole columns: Arrow's functions where their types are Spark's, else row by row."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.language.library.decimals import MOST, OF_WHOLE, Precision, precision_of, type_of_result, widest
+from cepheid.language.library.operators import calculate
+
+Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar
+
+_ARROW = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+_PYTHON: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_COMPARE = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_EXACT_DIGITS, _EXACT_POWERS = 15, 22  # numbers and powers of ten that doubles hold exactly
+
+
+def is_decimal(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind))
+
+
+def precision(column: Column) -> Precision:
+    """The digits that the values of a column have; those of a constant are as it is written."""
+    if is_decimal(column.type):
+        return column.type.precision, column.type.scale
+    if isinstance(column, pa.Scalar) and column.is_valid:
+        return precision_of(column.as_py())
+    return OF_WHOLE
+
+
+def decimal_type(of: Precision) -> pa.DataType:
+    return pa.decimal128(*of)
+
+
+def as_decimals(column: Column, wanted: Precision) -> Column:
+    """Whole numbers and decimals in a type that holds them all."""
+    kind = decimal_type(wanted)
+    if column.type == kind:
+        return column
+    if isinstance(column, pa.Scalar):
+        value = column.as_py()
+        return pa.scalar(None if value is None else Decimal(value), kind)
+    if pa.types.is_integer(column.type):
+        column = column.cast(pa.int64()).cast(pa.decimal128(19, 0))
+    return column.cast(kind)
+
+
+def as_doubles(column: Column) -> Column:
+    """Decimals as the doubles next to them; Arrow's own cast may miss them by a bit."""
+    if isinstance(column, pa.Scalar):
+        value = column.as_py()
+        return pa.scalar(None if value is None else float(value), pa.float64())
+    kind = column.type
+    if not is_decimal(kind):
+        return pc.cast(column, pa.float64(), safe=False)
+    if kind.precision <= _EXACT_DIGITS and kind.scale <= _EXACT_POWERS:
+        whole = column.cast(pa.decimal128(MOST, kind.scale))
+        parts = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+        found = [pa.array(low_half(part) / 10.0**kind.scale, pa.float64(), mask=nulls(part)) for part in parts]
+        return pa.chunked_array(found, pa.float64()) if isinstance(whole, pa.ChunkedArray) else found[0]
+    return rebuilt(column, [None if value is None else float(value) for value in column.to_pylist()], pa.float64())
+
+
+def converted(column: Column, kind: pa.DataType) -> Column:
+    """Values in another type that holds them; NULL alone has none of its own."""
+    if isinstance(column, pa.Scalar) and not column.is_valid:
+        return pa.scalar(None, kind)
+    if column.type == kind:
+        return column
+    if is_decimal(kind):
+        return as_decimals(column, (kind.precision, kind.scale))
+    return as_doubles(column) if is_decimal(column.type) else pc.cast(column, kind, safe=False)
+
+
+def common_kind(columns: Sequence[Column]) -> pa.DataType | None:
+    """The type that holds the values of all columns: doubles, decimals, or that of the first; None without one."""
+    known = [each for each in columns if not (isinstance(each, pa.Scalar) and not each.is_valid)]
+    if any(pa.types.is_floating(each.type) for each in known):
+        return pa.float64()
+    if any(is_decimal(each.type) for each in known):
+        return decimal_type(widest([precision(each) for each in known]))
+    return known[0].type if known else None
+
+
+def low_half(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The lower 64 bits of the unscaled values of decimal128: all of them, where they have at most 18 digits."""
+    return _halves(column)[0::2]
+
+
+def high_half(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The upper 64 bits."""
+    return _halves(column)[1::2]
+
+
+def _halves(column: pa.Array) -> npt.NDArray[np.int64]:
+    if not len(column):
+        return np.zeros(0, np.int64)
+    data = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
+    if column.null_count:  # what lies under a NULL is undefined
+        data = np.where(np.repeat(nulls(column), 2), 0, data)
+    return data
+
+
+def nulls(column: pa.Array) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool)
+    return found
+
+
+def rebuilt(like: Column, values: list[Any], kind: pa.DataType) -> Column:
+    """Values as a column of the same shape."""
+    found = pa.array(values, kind)
+    return pa.chunked_array([found]) if isinstance(like, pa.ChunkedArray) else found
+
+
+def calculated(sign: str, left: Column, right: Column) -> Column:
+    """`left sign right`, of which one is a decimal and the other a decimal or a whole number."""
+    types = precision(left), precision(right)
+    wanted = type_of_result(sign, *types)
+    if sign in _ARROW and _is_plain(sign, *types):
+        found = _ARROW[sign](as_decimals(left, types[0]), as_decimals(right, types[1]))
+        return found if found.type == decimal_type(wanted) else found.cast(decimal_type(wanted))
+    return row_by_row(lambda one, other: calculate(sign, one, other, wanted), (left, right), decimal_type(wanted))
+
+
+def _is_plain(sign: str, left: Precision, right: Precision) -> bool:
+    """Does the exact result always fit, so that nothing is rounded?"""
+    if sign == "*":
+        return left[0] + right[0] + 1 <= MOST
+    scale = max(left[1], right[1])
+    return max(left[0] - left[1], right[0] - right[1]) + scale + 1 <= MOST
+
+
+def compared(sign: str, left: Column, right: Column) -> Column:
+    """A comparison of decimals and whole numbers."""
+    types = precision(left), precision(right)
+    wanted = widest(types)
+    if all(wanted[0] - wanted[1] >= each[0] - each[1] and wanted[1] >= each[1] for each in types):
+        return _COMPARE[sign](as_decimals(left, wanted), as_decimals(right, wanted))
+    test = _PYTHON[sign]
+    return row_by_row(test, (left, right), pa.bool_())
+
+
+def row_by_row(call: Callable[..., Any], columns: tuple[Column, ...], kind: pa.DataType) -> Column:
+    """A function of each row's values, NULL where one is."""
+    length = next((len(column) for column in columns if not isinstance(column, pa.Scalar)), None)
+    lists = [
+        [column.as_py()] * (1 if length is None else length) if isinstance(column, pa.Scalar) else column.to_pylist()
+        for column in columns
+    ]
+    values = [None if None in row else call(*row) for row in zip(*lists, strict=True)]
+    if length is None:
+        return pa.scalar(values[0], kind)
+    return rebuilt(next(column for column in columns if not isinstance(column, pa.Scalar)), values, kind)
