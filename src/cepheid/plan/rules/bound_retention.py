@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cepheid.language import syntax as s
+from cepheid.language.pattern import AnyOrder, Choice, Excluded, Pattern, Repeat, Sequence, Single
 from cepheid.plan.operators import Retention
 
 if TYPE_CHECKING:
@@ -20,6 +22,11 @@ def bound_retention(plan: Plan) -> Plan:
     9
     >>> bound_retention(example("PATTERN SEQ(!(A a), B b, !(C c)) WITHIN 10")).exchange.retention.reach
     19
+
+    A match of one event needs no window:
+
+    >>> bound_retention(example("PATTERN A a WHERE a.x > 1")).exchange.retention.reach
+    0
     """
     window, windows, late = plan.bound.window, _windows_back(plan), _decides_late(plan)
     reach = events = None
@@ -28,6 +35,8 @@ def bound_retention(plan: Plan) -> Plan:
     elif window is not None:
         # The distance of two events is strictly less than the window, that of an event and its deadline is the window.
         reach = windows * window.length - (0 if windows == 1 and late else 1)
+    elif _is_one_event(plan):
+        reach = 0
     retention = Retention(reach, events, windows, late, _for_ever(plan))
     return replace(plan, exchange=replace(plan.exchange, retention=retention))
 
@@ -57,12 +66,40 @@ def _windows_back(plan: Plan) -> int:
 def _for_ever(plan: Plan) -> str | None:
     """Why no bounded number of events is enough to find later matches; None if one is."""
     bound = plan.bound
-    if bound.window is None:
+    if bound.window is None and not _is_one_event(plan):
         return "the query has no WITHIN, so every event may be part of a later match"
     if plan.output.mode is s.OutputMode.TOP:
         return "TOP k BY CONFIDENCE is known only at the end of the stream"
+    if bound.window is None:
+        return None
     if bound.window.events and plan.score.imprecise:
         return "with imprecise times, WITHIN n EVENTS never passes for certain"
     if bound.window.events and bound.equivalence and bound.may_lack:
         return "WITHIN n EVENTS counts per partition, and an event of an ANY component may belong to every partition"
     return None
+
+
+def _is_one_event(plan: Plan) -> bool:
+    """Is every match one event, known when that comes?"""
+    bound = plan.bound
+    if bound.negations or bound.untils or _decides_late(plan):
+        return False
+    if bound.pattern is None:
+        return len(bound.positives) == 1 and not bound.positives[0].kleene
+    return _longest(bound.pattern) == 1
+
+
+def _longest(pattern: Pattern) -> float:
+    """The most events that a match can hold."""
+    match pattern:
+        case Single():
+            return 1
+        case Sequence(parts=parts) | AnyOrder(parts=parts):
+            return sum(map(_longest, parts))
+        case Choice(parts=parts):
+            return max(map(_longest, parts))
+        case Repeat(part=part, most=most):
+            return _longest(part) * (math.inf if most is None else most)
+        case Excluded(part=part):
+            return _longest(part)
+    return 0

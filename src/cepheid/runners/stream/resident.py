@@ -272,12 +272,15 @@ class Growing:
         self._length = length
 
 
+_NULL = -(2**63)  # the code of an event without a key; a key with this number is looked at in vain, now and then
+
+
 def _codes(table: pa.Table, attributes: Sequence[str]) -> Int64s:
-    """A number for each event, equal where all the attributes are; a whole number is its own."""
+    """A number for each event, equal where all the attributes are; a whole number is its own (see `key_codes`)."""
     if len(attributes) == 1:
         column = table.column(attributes[0])
-        if column.type == pa.int64() and not column.null_count:
-            values: Int64s = column.to_numpy()
+        if column.type == pa.int64():
+            values: Int64s = (column.fill_null(_NULL) if column.null_count else column).to_numpy()
             return values
     return key_codes(table, attributes).view(np.int64)
 

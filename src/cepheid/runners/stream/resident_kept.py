@@ -41,9 +41,13 @@ class ResidentKept(Resident):
         # Few of the events are in matches: only these are taken out of the table.
         rows = np.unique(np.concatenate([chosen.rows for chosen in matches.chosen]))
         rows = rows[rows != MISSING]
-        renumbered = tuple(Chosen(_places(rows, chosen.rows), chosen.offsets) for chosen in matches.chosen)
-        events = EventTable(self._taken(rows), rows, rows)
-        found = result_batches(bound, events, replace(matches, chosen=renumbered), schema)
+        events = self._taken(rows)
+        order = np.argsort(self.step.begins(events), kind="stable")  # they lie as they came
+        places = np.empty(len(rows), np.int64)
+        places[order] = np.arange(len(rows))
+        renumbered = tuple(Chosen(_places(rows, places, chosen.rows), chosen.offsets) for chosen in matches.chosen)
+        in_order = EventTable(events.take(pa.array(order)), order, order)
+        found = result_batches(bound, in_order, replace(matches, chosen=renumbered), schema)
         return tuple((self.step.numbers[0], batch) for batch in found)
 
     def _single_events(self, matches: Matches, schema: pa.Schema) -> pa.RecordBatch | None:
@@ -79,7 +83,7 @@ class ResidentKept(Resident):
         return pa.concat_tables(parts).take(pa.array(places))
 
 
-def _places(rows: Int64s, chosen: Int64s) -> Int64s:
-    """Where chosen rows stand among some rows, which are in order."""
-    places: Int64s = np.searchsorted(rows, chosen)
-    return np.where(chosen == MISSING, MISSING, places)
+def _places(rows: Int64s, places: Int64s, chosen: Int64s) -> Int64s:
+    """The places of chosen rows among some rows, which are in order."""
+    found: Int64s = places[np.minimum(np.searchsorted(rows, chosen), len(rows) - 1)]
+    return np.where(chosen == MISSING, MISSING, found)

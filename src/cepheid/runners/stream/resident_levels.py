@@ -100,8 +100,9 @@ _OF_LEVEL = ("until", "newest", "arrived", "chunks", "steps", "used", "found")
 
 
 def _between(parts: Mapping[int, bytes], place: int) -> dict[int, bytes]:
-    """The parts of one level, numbered from 0."""
-    return {number % APART: part for number, part in parts.items() if number // APART == place}
+    """The parts of one level, as it numbers them: events and ends from 0 on, sums below (totals.py)."""
+    own = {number - place * APART: part for number, part in parts.items()}
+    return {number: part for number, part in own.items() if -APART // 2 <= number < APART // 2}
 
 
 def _resident(level: Level) -> Resident:
