@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy import signal
@@ -73,7 +74,7 @@ def _variance(gap: GapDistribution, seen: float, slope: Callable[[GapDistributio
     if isinstance(gap, Empirical):
         random = np.random.default_rng(20070521)
         weights = random.gamma(np.maximum(np.array(gap.masses) * seen, 1e-3), size=(_DRAWS, len(gap.masses)))
-        drawn = [Empirical(gap.edges, tuple(each / each.sum()), gap.happens) for each in weights]
+        drawn = [replace(gap, masses=tuple(each / each.sum())) for each in weights]
         return float(np.var([slope(each) for each in drawn]))
     try:
         theta = encode_gap(gap)

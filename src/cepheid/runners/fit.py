@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -17,7 +19,7 @@ from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.worth.losses import gap_scale
-from cepheid.errors import DataError, ModelError
+from cepheid.errors import CepheidError, DataError, ModelError, ModelWarning
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, Schema
 from cepheid.model import Model
@@ -58,7 +60,7 @@ def fit_model(
             seen = answer("fitting.history", len(events), lambda: gather(bound, events, _scale(bound)))
     if seen.events == 0:
         raise ModelError("the history is empty", hint="give events from the past, of the same kind as the stream")
-    return learn(
+    model = learn(
         bound,
         seen,
         loss=loss,
@@ -70,6 +72,23 @@ def fit_model(
         resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,
     )
+    return _with_note(bound, model, seen)
+
+
+def _with_note(bound: BoundQuery, model: Model, seen: History) -> Model:
+    """The model with a note of what does not fit its own history, of which a warning tells, too."""
+    try:
+        check = check_history(bound, model, seen)
+    except CepheidError as error:
+        return replace(model, notes=(*model.notes, f"the model could not be checked: {error}"))
+    if check.fits:
+        return model
+    warnings.warn(
+        f"{check}\nso its probabilities may be off; docs/missing-events.md says what the model assumes",
+        ModelWarning,
+        stacklevel=4,
+    )
+    return replace(model, notes=(*model.notes, str(check)))
 
 
 def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check:

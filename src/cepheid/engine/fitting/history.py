@@ -145,8 +145,9 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
         if behind != NO_COMPONENT:
             between["lengths"] = GapStatistics.from_samples((trips.before + trips.after) * scale)
             between["trips"] = Trips.from_samples(trips.before * scale, trips.after * scale, trips.unseen * scale)
-            between["seen_by_hour"] = _by_hour(trips.seen_middle, day)
-            between["unseen_by_hour"] = _by_hour(trips.unseen_middle, day)
+            inside = (begins + window // 2, ends - window // 2)
+            between["seen_by_hour"] = _by_hour(trips.seen_middle, day, inside)
+            between["unseen_by_hour"] = _by_hour(trips.unseen_middle, day, inside)
         provable = not component.negative and behind != NO_COMPONENT
         found[component.variable] = ComponentHistory(
             count,
@@ -160,9 +161,14 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
     return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
 
 
-def _by_hour(times: Int64s, day: int | None) -> tuple[float, ...]:
+def _by_hour(times: Int64s, day: int | None, inside: tuple[int, int]) -> tuple[float, ...]:
+    """How many middles of trips lie in each hour. Near the ends of the history only short trips have theirs there.
+
+    Short trips show fewer of the events in between, so that only middles count around which a long trip has room, too.
+    """
     if not day:
         return ()
+    times = times[(times >= inside[0]) & (times <= inside[1])]
     return tuple(np.bincount(times % day * HOURS // day, minlength=HOURS).astype(float).tolist())
 
 
