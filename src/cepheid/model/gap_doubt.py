@@ -24,8 +24,8 @@ _STEP = 1e-4
 _DRAWS = 24
 
 
-def sum_cdf(first: GapDistribution, second: GapDistribution, times: Floats) -> Floats:
-    """The distribution of the sum of two gaps, by a convolution on a grid: as exact as a history of any size asks.
+def sum_cdf(first: GapDistribution, second: GapDistribution, times: Floats, *more: GapDistribution) -> Floats:
+    """The distribution of the sum of gaps, by a convolution on a grid: as exact as a history of any size asks.
 
     >>> from cepheid.model.distributions import Exponential, Gamma
     >>> times = np.array([10.0, 40.0, 160.0])
@@ -34,10 +34,11 @@ def sum_cdf(first: GapDistribution, second: GapDistribution, times: Floats) -> F
     """
     top = float(times.max())
     edges = np.linspace(0.0, top, _CELLS + 1)
-    masses = np.diff(first.cdf(edges))
-    # The mass of a cell lies in its middle on average, so the other gap has half a step more or less to go.
-    later = np.asarray(second.cdf((np.arange(_CELLS) + 0.5) * top / _CELLS))
-    total = np.concatenate([[0.0], signal.fftconvolve(masses, later)[:_CELLS]])
+    total = np.asarray(first.cdf(edges))
+    for gap in (second, *more):
+        # The mass of a cell lies in its middle on average, so the other gap has half a step more or less to go.
+        later = np.asarray(gap.cdf((np.arange(_CELLS) + 0.5) * top / _CELLS))
+        total = np.concatenate([[0.0], signal.fftconvolve(np.diff(total), later)[:_CELLS]])
     return np.asarray(np.interp(times, edges, np.clip(total, 0.0, 1.0)))
 
 
