@@ -119,6 +119,14 @@ WORLDS = (
         {"stops": 5, "loss": 0.4, "bypass": (0.0, 0.2, 0.2, 0.1, 0.0), "steps": (300.0, 600.0, 900.0, 600.0)},
         fewest_missing=2,
     ),
+    World("stops left out together", 55_000, stop_visits, {"loss": 0.1, "bypass": 0.2, "bypass_again": 0.7}),
+    World(
+        "losses that come together",
+        48_000,
+        stop_visits,
+        {"loss": 0.1, "bypass": 0.2, "bad_trips": 0.2, "bad_loss": 0.6},
+        assumptions_hold=False,
+    ),
 )
 
 

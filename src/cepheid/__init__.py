@@ -11,7 +11,16 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from cepheid.api import Query, fit, forecast, live, match, query, why
-from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError, TimeoutReached
+from cepheid.errors import (
+    CepheidError,
+    DataError,
+    EngineError,
+    LimitError,
+    ModelError,
+    ModelWarning,
+    QueryError,
+    TimeoutReached,
+)
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
 
@@ -48,6 +57,7 @@ __all__ = [
     "LogNormal",
     "Model",
     "ModelError",
+    "ModelWarning",
     "Query",
     "QueryError",
     "RowQuery",

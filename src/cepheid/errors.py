@@ -104,6 +104,10 @@ class ModelError(CepheidError):
     """A loss or gap model that is incomplete, impossible, or does not fit the query."""
 
 
+class ModelWarning(UserWarning):
+    """A loss and gap model that does not fit its history or a stream, or that a history cannot tell in full."""
+
+
 class LimitError(CepheidError):
     """A limit the caller set, or one that protects memory, would be passed."""
 

@@ -242,7 +242,7 @@ def test_three_events_far_from_enumeration(width: int):
     inside = (first < second) & (second < third) & (third - first < 150)
     score = 0.04 * gaps["b"].cdf(np.maximum(second - first, 0.0)) * gaps["d"].cdf(np.maximum(third - second, 0.0))
     assert found["probability"] == pytest.approx(float((score * inside).mean()), abs=WITHIN)
-    assert found["confidence"] == pytest.approx(float(((score > 0) & inside).mean()), abs=WITHIN)
+    assert found["confidence"] == pytest.approx(float(inside.mean()), abs=WITHIN)
 
 
 # --- a store --------------------------------------------------------------------------------------------------------
@@ -280,12 +280,49 @@ def test_a_store_of_exact_readings_is_what_the_engine_for_missing_events_finds()
     assert dict(zip(found.groups(), found.probability.tolist(), strict=True)) == pytest.approx(scores, abs=1e-6)  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("negated", [False, True])
+@pytest.mark.parametrize("engine", ["intervals", "reference"])
+def test_worlds_of_score_0_count_in_the_confidence_under_every_scoring(engine: str, negated: bool):
+    # b takes at least 2: in some worlds the score is 0, but the events are in order.
+    table = pa.table({"type": ["A", "C", "N"], "lower": [1, 3, 1], "upper": [2, 6, 4]})
+    gaps = {"b": Uniform(2, 4, happens=0.5), "n": Uniform(0, 5), "c": Exponential(mean=4)}
+    model = Model(loss=0.1, gaps=gaps, happens={"a": 1.0})
+    text = f"PATTERN SEQ(A a, {'!(N n), ' if negated else ''}B b, C c) WITHIN 9"
+    expected = (18 / 32, 1, 6) if negated else (1.0, 1, 6)  # of 32 worlds, n lies between a and c in 14
+    for scoring in ("exact", "paper", "posterior"):
+        rows = cepheid.match(table, text, model=model, scoring=scoring, engine=engine, **ROLES).to_pylist()
+        ((*seen,),) = [(row["confidence"], row["earliest"], row["latest"]) for row in rows if row["a"]]
+        assert seen == pytest.approx(list(expected))
+    # A match that scores 0 in every world is none.
+    never = Model(loss=0.1, gaps={**gaps, "b": Uniform(20, 40)}, happens={"a": 1.0})
+    rows = cepheid.match(table, text, model=never, engine=engine, **ROLES).to_pylist()
+    assert not [row for row in rows if row["a"] and not row["b"]]
+
+
 # --- limits and refusals --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, A+ b[]) WITHIN 9 THRESHOLD 0.1",
+        "PATTERN SEQ(A a, A b) WHERE skip_till_next_match(a, b) { } WITHIN 9 THRESHOLD 0.1",
+        "PATTERN SEQ(A a, A b) WHERE strict_contiguity(a, b) { } WITHIN 9",
+        "PATTERN SEQ(A a, A b) WHERE partition_contiguity(a, b) { } WITHIN 9",
+    ],
+)
+@pytest.mark.parametrize("doubt", [ROLES, {"existence": "p", "time": "lower"}], ids=["imprecise", "existence"])
+def test_what_the_page_on_imprecise_time_says_that_runs(text: str, doubt: dict[str, Any]):
+    table = pa.table({"type": ["A", "A"], "lower": [0, 1], "upper": [3, 4], "p": [0.5, 0.9]})
+    given = {"model": MODEL} if "THRESHOLD" in text else {}
+    assert cepheid.match(table, text, **given, **doubt).num_rows
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("PATTERN SEQ(A a, (A b | A c)) WITHIN 9 THRESHOLD 0.1", "a pattern that is more than a sequence"),
+        ("PATTERN SEQ(A a, A? b, A c) WITHIN 9 THRESHOLD 0.1", "a pattern that is more than a sequence"),
         ("PATTERN SEQ(A a, A b) WITHIN 9 THRESHOLD 0.1 OUTPUT TOP 2 BY CONFIDENCE", "TOP k BY CONFIDENCE"),
         ("PATTERN SEQ(A a, A b) WHERE strict_contiguity(a, b) { } WITHIN 9", "a missing event is a gap"),
         ("PATTERN SEQ(A a, A b)", "a window of time"),

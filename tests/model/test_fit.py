@@ -10,17 +10,21 @@ from hypothesis import strategies as st
 from cepheid.errors import ModelError
 from cepheid.model import (
     Empirical,
+    Ends,
     Exponential,
     Gamma,
     GapStatistics,
     LogNormal,
+    SegmentItem,
     Uniform,
     Weibull,
+    check_distribution,
     compare_families,
     estimate_loss,
     fit_from_statistics,
     fit_gap,
     gap_bin,
+    score,
 )
 
 
@@ -63,7 +67,35 @@ def test_what_no_family_explains_becomes_a_histogram():
     times = np.linspace(1.0, 250.0, 200)
     share = np.searchsorted(np.sort(gaps), times) / 5000
     assert np.abs(found.cdf(times) - share).max() < 0.05
-    assert found.pdf(100.0) == 0.0  # between the two humps nothing came
+    assert 0.0 < found.pdf(100.0) < 1e-5  # between the two humps nothing came
+
+
+@pytest.mark.parametrize("count", [30, 300, 3000])
+@pytest.mark.parametrize("kind", ["two humps", "uniform", "one value"])
+def test_no_time_is_impossible_because_nothing_was_seen_there(kind, count):
+    random = np.random.default_rng(count)
+    humps = np.where(random.random(count) < 0.5, random.normal(20, 1, count), random.normal(200, 5, count))
+    gaps = {"two humps": humps, "uniform": random.uniform(10, 30, count), "one value": np.full(count, 25.0)}[kind]
+    found = fit_gap(gaps, families=() if kind != "uniform" else [Uniform], resolution=0.01)
+    check_distribution(found)
+    times = np.array([0.5, 5.0, 60.0, 100.0, 150.0, 260.0, 1000.0, 50_000.0])
+    assert np.all(found.pdf(times) > 0.0)
+    assert np.all(found.survival(times) > 0.0)
+    # Each stretch without gaps weighs as much as one gap: the next one is as likely to fall between any two.
+    beyond = float(found.survival(gaps.max() * 1.05))
+    assert 0.5 / count < beyond < 2.0 / count
+    stop, visit = Gamma(2.0, 50.0, happens=0.6), SegmentItem("missing", 0.2, found)
+    for time in times.tolist():
+        assert 0.0 < score([SegmentItem("missing", 0.2, stop)], time, "posterior", Ends(found)) < 1.0 - 0.01 / count
+        assert 0.0 < score([visit], time, "exact") < 0.2
+        assert 0.0 < score([SegmentItem("negative", 0.2, found)], time, "exact") < 1.0
+
+
+def test_waits_that_were_longer_than_any_gap_count_beyond_it():
+    seen, longer = np.linspace(10.0, 20.0, 50), np.full(50, 100.0)
+    found = fit_gap(seen, longer, ())
+    assert found.survival(21.0) == pytest.approx(0.5, abs=0.05)
+    assert found.happens == 1.0
 
 
 def test_whole_seconds_do_not_hide_the_family():

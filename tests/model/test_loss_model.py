@@ -126,7 +126,7 @@ def test_saved_models_come_back(model, tmp_path):
     path = tmp_path / "model.json"
     model.save(path)
     assert load_model(path) == model
-    assert json.loads(path.read_text())["version"] == 3
+    assert json.loads(path.read_text())["version"] == 4
 
 
 def test_models_that_cannot_be_read(tmp_path):
@@ -139,8 +139,8 @@ def test_models_that_cannot_be_read(tmp_path):
     good = model_to_json(EVERYTHING)
     with pytest.raises(ModelError, match="no model"):
         model_from_json({"format": "something else"})
-    with pytest.raises(ModelError, match="version 4, this package reads 3"):
-        model_from_json(good | {"version": 4})
+    with pytest.raises(ModelError, match="version 5, this package reads 4"):
+        model_from_json(good | {"version": 5})
     with pytest.raises(ModelError, match="did you mean 'gaps'"):
         model_from_json(good | {"gap": {}})
     old = {key: value for key, value in good.items() if not key.startswith(("happens", "goes"))} | {"version": 1}

@@ -86,7 +86,26 @@ def test_bytes_of_a_model_file_may_be_anything(tmp_path):
         load_model(path)
 
 
-@pytest.mark.parametrize("change", [{"version": True}, {"losss": {}}, {"version": 4}])
+@pytest.mark.parametrize("change", [{"version": True}, {"losss": {}}, {"version": 5}])
 def test_unknown_keys_and_versions_are_refused(change):
     with pytest.raises(ModelError):
         model_from_json({**model_to_json(MODEL), **change})
+
+
+def test_models_of_earlier_versions_are_read():
+    histogram = {"type": "Empirical", "edges": [0, 2, 9], "masses": [0.5, 0.5], "happens": 0.9}
+    told = model_to_json(MODEL)
+    old = {key: each for key, each in told.items() if key != "notes"} | {"version": 3, "gaps": {"y": histogram}}
+    model = model_from_json(json.loads(json.dumps(old)))
+    assert model.gaps["y"] == cepheid.Empirical((0, 2, 9), (0.5, 0.5), 0.9)
+    assert model.notes == ()
+
+
+def test_notes_are_kept_and_shown(tmp_path):
+    model = cepheid.Model(loss=0.1, notes=("the model does not fit: <1> of 2",))
+    model.save(tmp_path / "noted.json")
+    assert load_model(tmp_path / "noted.json") == model
+    assert str(model).endswith("note: the model does not fit: <1> of 2")
+    assert "note: the model does not fit: &lt;1&gt; of 2" in model._repr_html_()
+    with pytest.raises(ModelError, match="a list of texts"):
+        cepheid.Model(notes="one")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
+from warnings import catch_warnings, simplefilter
 
 import typer
 
 import cepheid
 from cepheid.cli import options as o
-from cepheid.cli.messages import explaining_delay, out
+from cepheid.cli.messages import explaining_delay, out, warning
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.query_argument import load_functions, query_files, read_query
 from cepheid.errors import CepheidError
@@ -72,6 +73,8 @@ def fit(
 ) -> None:
     """Learn from past events how often readers miss events, and how long events take to follow each other.
 
+    A model that does not fit its history is saved with a note that says so, and a warning goes to stderr.
+
     Example:
 
         cepheid fit shoplifting.cepheid -i last-month.parquet -o store.json
@@ -82,7 +85,8 @@ def fit(
     check_outputs({"--output": output}, [*files.addresses, *query_files(query), functions])
     events = read_events(files, time=time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, None, None)
-    with explaining_delay():
+    with explaining_delay(), catch_warnings():
+        simplefilter("ignore", cepheid.ModelWarning)  # the notes of the model say the same
         shares = parse_loss(happens)
         if isinstance(shares, float):
             raise CepheidError(f"--happens {happens}: a share per variable is needed", hint="as in x=0.95,y=1")
@@ -98,11 +102,15 @@ def fit(
         )
         check = model.check(events, parsed, **roles.arguments())
     out.print(str(model), soft_wrap=True)
-    out.print(str(check), soft_wrap=True)
+    if check.fits:
+        out.print(str(check), soft_wrap=True)
     if output is not None:
         with replacing(output) as beside:
             model.save(beside)
         out.print(f"the model is in {output}", soft_wrap=True)
+    if not check.fits:
+        saved = f"; {output} is written all the same, with a note that says so" if output is not None else ""
+        warning(f"the model does not fit its own history, so its probabilities may be off{saved}")
 
 
 def parse_loss(text: str | None) -> float | dict[str, float] | None:

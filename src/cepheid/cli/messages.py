@@ -84,6 +84,12 @@ def note(text: str) -> None:
     err.print(Text(text, style="dim"), soft_wrap=True)
 
 
+def warning(text: str) -> None:
+    """Something that does not stop the command, and that one must not overlook."""
+    message = Text("warning: ", style="bold yellow")
+    err.print(message.append(text, style="not bold default"), soft_wrap=True)
+
+
 def in_words_of_the_command_line(message: str) -> str:
     """Proposals speak of Python arguments; here they are options.
 

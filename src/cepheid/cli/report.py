@@ -169,6 +169,7 @@ def write_page(
             dict(stages.seconds),
             query.explain(events, **roles.arguments(), **given),
             check,
+            given["model"].notes if given.get("model") is not None else (),
         )
         with replacing(output) as beside:
             write_report(beside, run)

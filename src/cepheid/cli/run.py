@@ -227,6 +227,9 @@ def _options_of_match(
     """What was given, as `match` takes it."""
     given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
     loaded = None if model is None else cepheid.load_model(model)
+    for each in loaded.notes if loaded is not None else ():
+        if each.startswith("the model does not fit"):
+            note(f"{model}: {each}")
     more = {"model": loaded, "max_matches": max_matches, "timeout": timeout, "truncate": truncate or None}
     return given | {name: value for name, value in more.items() if value is not None}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,15 +17,18 @@ from cepheid.model.gap_statistics import GapStatistics, bin_edges
 UNLIKELY = 1e-4
 SLIGHT = 0.03
 FEWEST = 50.0
+MISSING_TOGETHER = "missing together"
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One thing that the model predicts and the stream shows.
 
-    `what` is "share seen", "share seen by hour", "gap", "trip" (lengths of trips with the component seen) or "trip
-    without" (not seen). Shares are compared as they are; lengths by their medians, and `off` is the largest difference
-    of the two distributions. `unlikely` is the probability that chance alone differs so much.
+    `what` is "share seen", "share seen by hour", "gap", "trip" (lengths of trips with the component seen), "trip
+    without" (not seen) or "missing together": how often it was not seen on some trips, where `given` says what these
+    showed of `others`. Shares are compared as they are; lengths by their medians, and `off` is the largest difference
+    of the two distributions. `unlikely` is the probability that chance alone differs so much, and `reason` says what
+    the deviation means, where that can be told.
     """
 
     what: str
@@ -35,6 +39,9 @@ class Comparison:
     off: float
     unlikely: float
     hour: int | None = None
+    given: str = ""
+    others: tuple[str, ...] = ()
+    reason: str = ""
 
     @property
     def deviates(self) -> bool:
@@ -48,6 +55,11 @@ class Comparison:
         if self.what.startswith("share"):
             return (
                 f"{self.component!r}{when}: {self.observed:.1%} seen, {self.predicted:.1%} predicted ({self.count:g})"
+            )
+        if self.what == MISSING_TOGETHER:
+            return (
+                f"{self.component!r}: not seen on {self.observed:.1%} of trips {self.given}, {self.predicted:.1%} "
+                f"predicted ({self.count:g})" + (f": {self.reason}" if self.reason else "")
             )
         told = {"gap": "gap", "trip": "trips with it", "trip without": "trips without it"}[self.what]
         return (
@@ -141,6 +153,39 @@ def compare_lengths(what: str, component: str, lengths: GapStatistics, predicted
     return [Comparison(what, component, middle, seen, lengths.count, off, unlikely)]
 
 
+def compare_waits(component: str, waits: GapStatistics, predicted: Floats, share: float) -> list[Comparison]:
+    """Waits of which many were cut off: the product-limit estimate against a distribution, given at `length_edges`.
+
+    It rises to `share`, the part of the waits that end. The difference is judged as Hall and Wellner do, which is
+    Kolmogorov's test where nothing was cut off.
+    """
+    edges, ended, cut = length_edges(waits), dict(waits.bins), dict(waits.censored)
+    number = waits.count + math.fsum(cut.values()) + waits.never
+    if waits.count < FEWEST:
+        return []
+    low = waits.bins[0][0]
+    waiting = number - math.fsum(count for place, count in cut.items() if place < low)
+    left, spread, off, unlikely, reached = 1.0, 0.0, 0.0, 0.0, []
+    for place, expected in enumerate(predicted.tolist()):
+        gone = ended.get(low + place, 0.0)
+        at_risk = waiting - cut.get(low + place, 0.0) / 2.0
+        waiting -= gone + cut.get(low + place, 0.0)
+        if at_risk - gone < 1.0:  # nothing is known of later times
+            break
+        left *= 1.0 - gone / at_risk
+        spread += number * gone / (at_risk * (at_risk - gone))
+        apart = abs(1.0 - left - expected)
+        off = max(off, apart)
+        unlikely = max(unlikely, apart / left / (1.0 + spread))
+        reached.append(1.0 - left)
+    middle, seen = (
+        float(np.interp(0.5 * share, np.maximum.accumulate(each), edges[: len(reached)]))
+        for each in (predicted[: len(reached)], np.array(reached))
+    )
+    chance = float(special.kolmogorov(np.sqrt(number) * unlikely))
+    return [Comparison("gap", component, middle, seen, waits.count, off / max(share, 1e-12), chance)]
+
+
 def length_edges(lengths: GapStatistics) -> Floats:
     """The upper edges of all bins from the first to the last, empty ones included."""
     return bin_edges(np.arange(lengths.bins[0][0], lengths.bins[-1][0] + 1))[1] if lengths.bins else np.empty(0)
@@ -153,4 +198,12 @@ def gap_at(gap: GapDistribution, edges: Floats) -> Floats:
 
 def trip_at(first: GapDistribution, second: GapDistribution, edges: Floats) -> Floats:
     """The distribution of two gaps in a row."""
-    return sum_cdf(first, second, edges) / max(first.happens * second.happens, 1e-12) if len(edges) else edges
+    return chain_at([first, second], edges) if len(edges) else edges
+
+
+def chain_at(gaps: Sequence[GapDistribution], edges: Floats) -> Floats:
+    """The distribution of several gaps in a row, all of which came to an end."""
+    if len(gaps) == 1:
+        return gap_at(gaps[0], edges)
+    first, second, *more = gaps
+    return sum_cdf(first, second, edges, *more) / max(math.prod(gap.happens for gap in gaps), 1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,8 @@ from cepheid.model.gap import Floats, GapDistribution, register_distribution
 SMALLEST_SHAPE = 0.05
 # How far probabilities that should sum to one may be off (they are often typed or printed with six digits).
 NORMALISED_WITHIN = 1e-6
+# Beyond the last edge L, the share that is left at t is (L / t) to this power: heavy, and with a variance.
+TAIL_POWER = 3.0
 
 
 @register_distribution
@@ -147,42 +150,59 @@ class Weibull(GapDistribution):
 @register_distribution
 @dataclass(frozen=True)
 class Uniform(GapDistribution):
-    """Any time between `low` and `high` after the last positive component, all alike."""
+    """Any time between `low` and `high` after the last positive component, all alike.
+
+    `outside` is the share of gaps that are shorter or longer: what a fit leaves for those that it has not seen.
+    """
 
     low: float
     high: float
     happens: float = 1.0
+    outside: float = 0.0
 
     def validate(self) -> None:
         if not (0.0 <= self.low < self.high and math.isfinite(self.high)):
             raise ModelError(f"Uniform: no interval [{self.low:g}, {self.high:g}]", hint="it needs 0 <= low < high")
+        _require_share(self, "outside")
 
     @property
     def mean(self) -> float:
-        return (self.low + self.high) / 2
+        return (self.low + self.high) / 2 if self.outside == 0.0 else self._bins.mean
 
     def pdf(self, t: ArrayLike) -> Floats:
-        x = _times(t)
-        return np.where((x >= self.low) & (x <= self.high), self.happens / (self.high - self.low), 0.0)
+        return self._bins.pdf(t)
 
     def cdf(self, t: ArrayLike) -> Floats:
-        return np.asarray(self.happens * np.clip((_times(t) - self.low) / (self.high - self.low), 0.0, 1.0))
+        return self._bins.cdf(t)
 
     def survival(self, t: ArrayLike) -> Floats:
-        return _defective(self.happens, np.clip((self.high - _times(t)) / (self.high - self.low), 0.0, 1.0))
+        return self._bins.survival(t)
 
     def kinks(self) -> tuple[float, ...]:
         return (self.low, self.high)
+
+    @cached_property
+    def _bins(self) -> Empirical:
+        """The same as a histogram: what lies outside is half below and half above, if there is room below."""
+        if self.outside == 0.0 or self.low == 0.0:
+            return Empirical((self.low, self.high), (1.0,), self.happens, self.outside)
+        share = self.outside / 2.0 / (1.0 - self.outside / 2.0)
+        return Empirical((0.0, self.low, self.high), (share, 1.0 - share), self.happens, self.outside / 2.0)
 
 
 @register_distribution
 @dataclass(frozen=True)
 class Empirical(GapDistribution):
-    """A histogram: `masses[i]` is the share of gaps in [edges[i], edges[i+1]), spread evenly over it."""
+    """A histogram: `masses[i]` is the share of gaps in [edges[i], edges[i+1]), spread evenly over it.
+
+    `tail` is the share of gaps beyond the last edge; the masses are shares of the others. Of these, (L / t)³ are longer
+    than t, where L is the last edge.
+    """
 
     edges: tuple[float, ...]
     masses: tuple[float, ...]
     happens: float = 1.0
+    tail: float = 0.0
 
     def validate(self) -> None:
         if len(self.masses) < 1 or len(self.edges) != len(self.masses) + 1:
@@ -199,27 +219,39 @@ class Empirical(GapDistribution):
                 f"Empirical: not normalised, the masses sum to {math.fsum(self.masses):.6g}",
                 hint="divide by their sum; use `happens` for events that may never come",
             )
+        _require_share(self, "tail")
 
     @property
     def mean(self) -> float:
         edges, masses = np.array(self.edges), np.array(self.masses)
-        return float(((edges[:-1] + edges[1:]) / 2 * masses).sum() / masses.sum())
+        inside = float(((edges[:-1] + edges[1:]) / 2 * masses).sum() / masses.sum())
+        return (1.0 - self.tail) * inside + self.tail * TAIL_POWER / (TAIL_POWER - 1.0) * self.edges[-1]
 
     def pdf(self, t: ArrayLike) -> Floats:
         x = _times(t)
         edges, masses = np.array(self.edges), np.array(self.masses)
-        densities = np.concatenate([[0.0], masses / masses.sum() / np.diff(edges), [0.0]])
+        densities = np.concatenate([[0.0], (1.0 - self.tail) * masses / masses.sum() / np.diff(edges), [0.0]])
         place = np.searchsorted(edges, x, side="right")
         place = np.where(x == edges[-1], len(masses), place)  # the last bin is closed, as in numpy's histograms
-        return np.asarray(self.happens * densities[place])
+        beyond = np.maximum(x, edges[-1])
+        tail = np.where(x > edges[-1], self.tail * TAIL_POWER / beyond * (edges[-1] / beyond) ** TAIL_POWER, 0.0)
+        return np.asarray(self.happens * (densities[place] + tail))
 
     def cdf(self, t: ArrayLike) -> Floats:
         cumulative = np.concatenate([[0.0], np.cumsum(self.masses)])
-        return np.asarray(self.happens * np.interp(_times(t), self.edges, cumulative / cumulative[-1]))
+        x = _times(t)
+        inside = (1.0 - self.tail) * np.interp(x, self.edges, cumulative / cumulative[-1])
+        return np.asarray(self.happens * (inside + self.tail * (1.0 - self._left(x))))
 
     def survival(self, t: ArrayLike) -> Floats:
         remaining = np.concatenate([np.cumsum(self.masses[::-1])[::-1], [0.0]])
-        return _defective(self.happens, np.interp(_times(t), self.edges, remaining / remaining[0]))
+        x = _times(t)
+        inside = (1.0 - self.tail) * np.interp(x, self.edges, remaining / remaining[0])
+        return _defective(self.happens, inside + self.tail * self._left(x))
+
+    def _left(self, x: Floats) -> Floats:
+        """Of the gaps beyond the last edge, the share that is longer than x."""
+        return np.asarray((self.edges[-1] / np.maximum(x, self.edges[-1])) ** TAIL_POWER)
 
     def kinks(self) -> tuple[float, ...]:
         return self.edges
@@ -248,6 +280,12 @@ def _require_positive(owner: GapDistribution, name: str) -> None:
     value = getattr(owner, name)
     if not value > 0.0:
         raise ModelError(f"{type(owner).__name__}: {name}={value:g} must be greater than 0")
+
+
+def _require_share(owner: GapDistribution, name: str) -> None:
+    value = getattr(owner, name)
+    if not 0.0 <= value < 1.0:
+        raise ModelError(f"{type(owner).__name__}: {name}={value:g} is no share", hint="it must lie in [0, 1)")
 
 
 def _require_shape(owner: Gamma | Weibull) -> None:

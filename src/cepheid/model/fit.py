@@ -27,6 +27,9 @@ CLEARLY_BETTER = 10.0
 _MOST_HISTOGRAM_BINS = 40
 _FEWEST_PER_HISTOGRAM_BIN = 10.0
 _EMPTY_STRETCH = 1.5
+# The next gap is as likely to fall between any two neighbouring ones of those seen, before the shortest or behind the
+# longest (Hill's A(n)): a stretch without a gap in it weighs as much as one gap, however wide it is.
+_WEIGHT_OF_EMPTY = 1.0
 _LARGEST_SHAPE = 1e6
 
 
@@ -171,7 +174,8 @@ def _fit_family(
     if isinstance(start, Uniform):  # its best ends are the extremes
         low, high = statistics.smallest - grouped.shortest, statistics.largest + grouped.shortest
         ends = (start.low, start.high) if grouped.shortest == 0.0 else (max(low, 0.0), high)
-        best: GapDistribution = Uniform(*ends, happens=happens)
+        outside = 2.0 * _WEIGHT_OF_EMPTY / (statistics.count + 2.0 * _WEIGHT_OF_EMPTY)
+        best: GapDistribution = Uniform(*ends, happens=happens, outside=outside)
     else:
         best = _climb(start, happens, grouped, open_ended)
     likelihood = _log_likelihood(best, grouped)
@@ -220,7 +224,7 @@ def decode_gap(family: type[GapDistribution], x: Floats) -> GapDistribution:
 
 
 def _parameters(family: type[GapDistribution]) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(cast(Any, family)) if each.name != "happens")
+    return tuple(each.name for each in fields(cast(Any, family)) if each.name not in ("happens", "outside"))
 
 
 def _with(gap: GapDistribution, happens: float) -> GapDistribution:
@@ -279,13 +283,17 @@ _STARTS: dict[type[GapDistribution], Callable[[Moments], GapDistribution]] = {
 
 
 def _fit_histogram(grouped: _Grouped) -> FamilyFit:
-    """A histogram of about equally filled bins, with the product-limit estimate when gaps were censored."""
+    """A histogram of about equally filled bins, with the product-limit estimate when gaps were censored.
+
+    No stretch of time is impossible because nothing was seen in it: one without gaps, the time before the shortest and
+    the time beyond the longest each weigh as much as one gap.
+    """
     total = float(grouped.counts.sum())
     enough = max(total / _MOST_HISTOGRAM_BINS, min(_FEWEST_PER_HISTOGRAM_BIN, total / 2.0))
     edges, counts = [float(grouped.lower[0])], [0.0]
     before = edges[0]
     for lower, upper, count in zip(grouped.lower, grouped.upper, grouped.counts, strict=True):
-        if lower > _EMPTY_STRETCH * before:  # a wide stretch without gaps stays empty
+        if lower > _EMPTY_STRETCH * before:  # a wide stretch without gaps is a bin of its own
             edges += [float(before), float(lower)] if counts[-1] > 0.0 else [float(lower)]
             counts += [0.0, 0.0] if counts[-1] > 0.0 else [0.0]
         counts[-1] += float(count)
@@ -297,23 +305,36 @@ def _fit_histogram(grouped: _Grouped) -> FamilyFit:
         edges.append(float(before))
     else:
         counts.pop()
-    histogram = _product_limit(np.array(edges), np.array(counts), grouped)
+    if edges[0] > grouped.shortest:  # what is shorter than a step of the clock is never recorded
+        edges, counts = [0.0, *edges], [0.0, *counts]
+    histogram = _product_limit(np.array(edges), np.maximum(counts, _WEIGHT_OF_EMPTY), grouped)
     likelihood = _log_likelihood(histogram, grouped)
     parameters = len(histogram.masses) - 1 + (grouped.never > 0.0)
     return FamilyFit(histogram, likelihood, 2.0 * parameters - 2.0 * likelihood)
 
 
 def _product_limit(edges: Floats, counts: Floats, grouped: _Grouped) -> Empirical:
-    """Masses such that in every bin the share of those still waiting that end there is as it was seen."""
+    """Masses such that in every bin the share of those still waiting that end there is as it was seen.
+
+    Behind the last bin one more ends: of those that still wait, or all of them, where every wait ends some day.
+    """
     place = np.searchsorted(edges, grouped.cut_at) - 1
-    waiting, left, masses = float(counts.sum() + grouped.cut_counts.sum() + grouped.never), 1.0, []
+    cut_off = float(grouped.cut_counts.sum())
+    waiting, left, masses = float(counts.sum()) + _WEIGHT_OF_EMPTY + cut_off + grouped.never, 1.0, []
     waiting -= float(grouped.cut_counts[place < 0].sum())
     for i, count in enumerate(counts):
         cut = float(grouped.cut_counts[place == i].sum())
-        ending = count / max(waiting - cut / 2.0, count) if count else 0.0  # the cut ones waited half the bin
+        ending = count / max(waiting - cut / 2.0, count)  # the cut ones waited half the bin
         masses.append(left * ending)
         left *= 1.0 - ending
         waiting -= count + cut
-    happens = sum(masses)
-    shares = np.array(masses) / happens
-    return Empirical(tuple(edges), tuple(shares), min(happens, 1.0) if grouped.never else 1.0)
+    inside = sum(masses)
+    cut = float(grouped.cut_counts[place == len(counts)].sum())
+    beyond = left * (_WEIGHT_OF_EMPTY / max(waiting - cut / 2.0, _WEIGHT_OF_EMPTY) if grouped.never else 1.0)
+    happens = inside + beyond
+    return Empirical(
+        tuple(edges),
+        tuple(np.array(masses) / inside),
+        min(happens, 1.0) if grouped.never else 1.0,
+        beyond / happens,
+    )

@@ -11,7 +11,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -117,7 +117,8 @@ def distribution_to_json(gap: GapDistribution) -> dict[str, Any]:
     name = type(gap).__name__
     if _REGISTRY.get(name) is not type(gap):
         raise ModelError(f"the distribution {name!r} is not registered", hint="decorate it with register_distribution")
-    values = {each: getattr(gap, each) for each in _field_names(type(gap))}
+    unset = {each.name for each in dataclasses.fields(cast(Any, gap)) if each.default == 0.0 == getattr(gap, each.name)}
+    values = {each: getattr(gap, each) for each in _field_names(type(gap)) if each not in unset}
     return {"type": name} | {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy import signal
@@ -23,8 +24,8 @@ _STEP = 1e-4
 _DRAWS = 24
 
 
-def sum_cdf(first: GapDistribution, second: GapDistribution, times: Floats) -> Floats:
-    """The distribution of the sum of two gaps, by a convolution on a grid: as exact as a history of any size asks.
+def sum_cdf(first: GapDistribution, second: GapDistribution, times: Floats, *more: GapDistribution) -> Floats:
+    """The distribution of the sum of gaps, by a convolution on a grid: as exact as a history of any size asks.
 
     >>> from cepheid.model.distributions import Exponential, Gamma
     >>> times = np.array([10.0, 40.0, 160.0])
@@ -33,10 +34,11 @@ def sum_cdf(first: GapDistribution, second: GapDistribution, times: Floats) -> F
     """
     top = float(times.max())
     edges = np.linspace(0.0, top, _CELLS + 1)
-    masses = np.diff(first.cdf(edges))
-    # The mass of a cell lies in its middle on average, so the other gap has half a step more or less to go.
-    later = np.asarray(second.cdf((np.arange(_CELLS) + 0.5) * top / _CELLS))
-    total = np.concatenate([[0.0], signal.fftconvolve(masses, later)[:_CELLS]])
+    total = np.asarray(first.cdf(edges))
+    for gap in (second, *more):
+        # The mass of a cell lies in its middle on average, so the other gap has half a step more or less to go.
+        later = np.asarray(gap.cdf((np.arange(_CELLS) + 0.5) * top / _CELLS))
+        total = np.concatenate([[0.0], signal.fftconvolve(np.diff(total), later)[:_CELLS]])
     return np.asarray(np.interp(times, edges, np.clip(total, 0.0, 1.0)))
 
 
@@ -73,7 +75,7 @@ def _variance(gap: GapDistribution, seen: float, slope: Callable[[GapDistributio
     if isinstance(gap, Empirical):
         random = np.random.default_rng(20070521)
         weights = random.gamma(np.maximum(np.array(gap.masses) * seen, 1e-3), size=(_DRAWS, len(gap.masses)))
-        drawn = [Empirical(gap.edges, tuple(each / each.sum()), gap.happens) for each in weights]
+        drawn = [replace(gap, masses=tuple(each / each.sum())) for each in weights]
         return float(np.var([slope(each) for each in drawn]))
     try:
         theta = encode_gap(gap)

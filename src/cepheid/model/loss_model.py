@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,15 @@ import numpy as np
 
 from cepheid.errors import ModelError, closest
 from cepheid.model.check import Check
-from cepheid.model.distributions import Uniform, is_built_in
+from cepheid.model.distributions import NORMALISED_WITHIN, Uniform, is_built_in
 from cepheid.model.gap import GapDistribution, check_distribution, distribution_from_json, distribution_to_json
 from cepheid.model.loss_kinds import ByAttribute, ByHour, Loss, check_loss, loss_from_json, loss_to_json, show_loss
 
 FORMAT = "cepheid-model"
-VERSION = 3
-# Version 1 knew neither shares of components without a gap nor their intervals, version 2 no losses by the hour.
-READABLE = (1, 2, 3)
+VERSION = 4
+# Version 1 knew neither shares of components without a gap nor their intervals, version 2 no losses by the hour,
+# version 3 neither notes nor gaps beyond the longest one of a histogram.
+READABLE = (1, 2, 3, 4)
 # The key of a loss that holds for every component not named itself.
 EVERY_OTHER = "*"
 # In the key of a gap: `z after y` is the gap of z counted from the negated y, where y happened.
@@ -45,9 +47,12 @@ class Model:
     window unless given. A gap named "z after y" runs from the negated component y, where that happened: the exit waits
     for the payment. `happens` says how often a component without a gap happens at all, which `scoring="posterior"` must
     know of the first one. `goes_on` says how often trips go on to a component or past it: where the last events of a
-    trip are missing, it may have ended before (1 unless given). `unit` says what the gaps count ("seconds"); without it
-    they count what the time column counts, and seconds for timestamps. `loss_intervals` and `happens_intervals` are
-    confidence intervals from a fit, for reading only.
+    trip are missing, it may have ended before (1 unless given). Components happen and are lost independently of each
+    other, unless `histories` says how often which of some had happened where none was seen between two that were:
+    {"b c, d": {"b c": 0.3, "b": 0.1, "": 0.6}} is for b and c before d. `unit` says what the gaps count ("seconds");
+    without it they count what the time column counts, and seconds for timestamps. `loss_intervals` and
+    `happens_intervals` are confidence intervals from a fit, and `notes` what the history could not tell or does not
+    fit, for reading only.
 
     >>> from cepheid.model.distributions import Exponential
     >>> model = Model(loss={"y": 0.1, "*": 0.05}, gaps={"y": Exponential(mean=60, happens=0.9)}, unit="seconds")
@@ -67,6 +72,8 @@ class Model:
     happens: Mapping[str, float] = field(default_factory=dict)
     happens_intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     goes_on: Mapping[str, float] = field(default_factory=dict)
+    histories: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", _checked_losses(self.loss))
@@ -77,6 +84,8 @@ class Model:
         object.__setattr__(self, "happens_intervals", _checked_intervals(self.happens_intervals, "share"))
         object.__setattr__(self, "happens", _checked_shares("happens", self.happens))
         object.__setattr__(self, "goes_on", _checked_shares("goes_on", self.goes_on))
+        object.__setattr__(self, "histories", _checked_histories(self.histories))
+        object.__setattr__(self, "notes", _checked_notes(self.notes))
         for name in self.happens.keys() & self.gaps.keys():
             raise ModelError(
                 f"happens: the gap of {name!r} already says {self.gaps[name].happens:g}",
@@ -116,6 +125,14 @@ class Model:
         if leading_window is not None:
             return Uniform(0.0, leading_window, self.happens.get(name, 1.0))
         raise ModelError(f"the model has no gap distribution for {name!r}", hint=_propose(name, self.gaps, "gaps"))
+
+    def shares_between(self, missing: Sequence[str], behind: str) -> tuple[float, ...]:
+        """How often which of some components had happened, by bits, where none was seen; () if that is not known."""
+        known = self.histories.get(stretch_name(missing, behind))
+        if known is None:
+            return ()
+        chosen = ([name for bit, name in enumerate(missing) if mask >> bit & 1] for mask in range(1 << len(missing)))
+        return tuple(known.get(" ".join(names), 0.0) for names in chosen)
 
     def knows_share(self, name: str) -> bool:
         """Is it known how often a component happens at all?"""
@@ -187,12 +204,18 @@ class Model:
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = ["   ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         ending = ", ".join(f"{name} {share:.4g}" for name, share in self.goes_on.items() if share < 1.0)
-        return "\n".join([self._title(), *lines, *([f"share of trips that go on to: {ending}"] if ending else [])])
+        going_on = [f"share of trips that go on to: {ending}"] if ending else []
+        known = [
+            f"of {ends.partition(', ')[0]}, where none was seen before {ends.partition(', ')[2]}, there happened: "
+            + ", ".join(f"{names or 'none'} {share:.3g}" for names, share in shares.items())
+            for ends, shares in self.histories.items()
+        ]
+        return "\n".join([self._title(), *lines, *going_on, *known, *(f"note: {each}" for each in self.notes)])
 
     def _repr_html_(self) -> str:
         from cepheid.model.model_html import model_html
 
-        return model_html(self._title(), *self._rows())
+        return model_html(self._title(), *self._rows(), self.notes)
 
 
 def load_model(path: str | Path) -> Model:
@@ -220,6 +243,8 @@ def model_to_json(model: Model) -> dict[str, Any]:
         "happens": dict(model.happens),
         "happens_intervals": {name: list(interval) for name, interval in model.happens_intervals.items()},
         "goes_on": dict(model.goes_on),
+        "histories": {ends: dict(shares) for ends, shares in model.histories.items()},
+        "notes": list(model.notes),
     }
 
 
@@ -250,7 +275,9 @@ def model_from_json(value: Any) -> Model:
         gaps = {name: distribution_from_json(each) for name, each in value["gaps"].items()}
         shares = {name: (each[0], each[1]) for name, each in value.get("happens_intervals", {}).items()}
         share_of = {key: value.get(key, {}) for key in ("happens", "goes_on")}
-        return Model(loss, gaps, value["unit"], intervals, happens_intervals=shares, **share_of)
+        share_of["histories"] = value.get("histories", {})
+        notes = tuple(value.get("notes", ()))
+        return Model(loss, gaps, value["unit"], intervals, happens_intervals=shares, notes=notes, **share_of)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
         raise ModelError(f"the model is damaged: {error!r}", hint="fit or write it again") from error
 
@@ -267,6 +294,8 @@ _KEYS = frozenset(
         "happens",
         "happens_intervals",
         "goes_on",
+        "histories",
+        "notes",
     ]
 )
 
@@ -312,6 +341,33 @@ def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
         if not (is_number and 0.0 <= share <= 1.0):
             raise ModelError(f"{argument}: {share!r} of {name!r} is no share", hint="use a number from 0 to 1")
     return {name: float(share) for name, share in shares.items()}
+
+
+def stretch_name(missing: Sequence[str], behind: str) -> str:
+    """The key of `histories` for some components that were not seen before one that was."""
+    return f"{' '.join(missing)}, {behind}"
+
+
+def _checked_histories(histories: Any) -> dict[str, dict[str, float]]:
+    if not isinstance(histories, Mapping):
+        raise ModelError(f"histories={histories!r}: expected shares by components", hint="as in {'b c, d': {'b c': 1}}")
+    checked = {}
+    for ends, shares in histories.items():
+        names = str(ends).partition(", ")[0].split()
+        known = _checked_shares(f"histories of {ends!r}", shares)
+        for told in known:
+            if [name for name in names if name in told.split()] != told.split():
+                raise ModelError(f"histories: {told!r} names no components of {ends!r}", hint="in their order")
+        if not names or abs(math.fsum(known.values()) - 1.0) > NORMALISED_WITHIN:
+            raise ModelError(f"histories of {ends!r}: the shares must sum to 1")
+        checked[str(ends)] = known
+    return checked
+
+
+def _checked_notes(notes: Any) -> tuple[str, ...]:
+    if isinstance(notes, str) or not all(isinstance(each, str) for each in notes):
+        raise ModelError(f"notes={notes!r}: expected a list of texts")
+    return tuple(notes)
 
 
 def _propose(name: str, known: Mapping[str, Any], argument: str) -> str:

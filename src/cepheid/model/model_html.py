@@ -13,8 +13,10 @@ from cepheid.model.gap import GapDistribution
 _WIDTH, _HEIGHT = 120, 28
 
 
-def model_html(title: str, rows: Sequence[Sequence[str]], gaps: Sequence[GapDistribution | None]) -> str:
-    """The rows of a model's table, the first one being its head, each with the curve of its gap."""
+def model_html(
+    title: str, rows: Sequence[Sequence[str]], gaps: Sequence[GapDistribution | None], notes: Sequence[str] = ()
+) -> str:
+    """The rows of a model's table, the first one being its head, each with the curve of its gap; notes below it."""
     head, *body = rows
     cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in [*head, "comes by then"])
     lines = []
@@ -23,8 +25,13 @@ def model_html(title: str, rows: Sequence[Sequence[str]], gaps: Sequence[GapDist
         lines.append(f"<tr>{texts}<td>{_curve(gap, row[0]) if gap is not None else ''}</td></tr>")
     return (
         f'<div class="cepheid"><p>{escape(title)}</p><table><thead><tr>{cells}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+        f"<tbody>{''.join(lines)}</tbody></table>{notes_html(notes)}</div>"
     )
+
+
+def notes_html(notes: Sequence[str]) -> str:
+    """What a fit has to say of its model, line by line."""
+    return "".join(f"<p>note: {escape(each).replace(chr(10), '<br>')}</p>" for each in notes)
 
 
 def _curve(gap: GapDistribution, name: str) -> str:

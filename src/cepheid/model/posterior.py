@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,6 +34,7 @@ UNEXPLAINED = 1e-14
 _MANY_KINKS = 24
 _COARSE = 1e-5
 _MOST_PANELS = 300
+_EVEN = 0.5  # a loss that every history has alike
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class _Histories:
 
 def posterior(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> Posterior:
     """The share of the match's own history in all histories, for every length of the gap up to `window`."""
+    if ends.shares:
+        return _of_known_shares(items, ends, window, tolerance)
     histories, small = _histories(items, ends, window, tolerance)
     happened, unseen = _solved(histories, True), _solved(histories, False)
     return Posterior(
@@ -87,8 +91,49 @@ def posterior(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance
 
 def posterior_at(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> Function:
     """The same, computed anew for each length, which pays for a few lengths only."""
+    if ends.shares:
+        return _of_known_shares(items, ends, window, tolerance).direct
     histories, small = _histories(items, ends, window, tolerance)
     return _ratio(items, small, _direct(histories, True).value, _direct(histories, False).value)
+
+
+def _of_known_shares(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> Posterior:
+    """The posterior where it is known how often each history led to a gap without anything seen in it."""
+    assert ends.following is not None
+    if ends.leading:  # the window opens at an arbitrary instant: how long ago that is says nothing
+        share = ends.shares[-1]
+        return Posterior(
+            lambda t: np.full_like(t, share), lambda t: np.full_like(t, share), np.array([0.0, window]), 0.0
+        )
+    following = _certain(ends.following)
+    parts: list[tuple[float, _Histories]] = []
+    for happened, share in enumerate(ends.shares):
+        chosen = [item for place, item in enumerate(items) if happened >> place & 1]
+        even = [SegmentItem("missing", _EVEN, _certain(item.gap)) for item in chosen]
+        histories, small = _histories(even, Ends(following), window, tolerance)
+        parts.append((share / _EVEN ** len(even), histories))
+    levels = [_solved(histories, True) for _, histories in parts]
+
+    def ratio(densities: Sequence[Function]) -> Function:
+        def value(t: Floats) -> Floats:
+            weights = [
+                np.maximum(share * density(t), 0.0) + small * known
+                for (share, _), density, known in zip(parts, densities, ends.shares, strict=True)
+            ]
+            return np.clip(weights[-1] / np.maximum(sum(weights), 1e-300), 0.0, 1.0)
+
+        return value
+
+    return Posterior(
+        ratio([level.fast for level in levels]),
+        ratio([_direct(histories, True).value for _, histories in parts]),
+        np.unique(np.concatenate([level.fast.breaks for level in levels])),
+        2.0 * (len(items) + 1) * parts[-1][1].tolerance,
+    )
+
+
+def _certain(gap: GapDistribution) -> GapDistribution:
+    return cast(GapDistribution, replace(cast(Any, gap), happens=1.0))
 
 
 def _histories(items: Sequence[SegmentItem], ends: Ends, window: float, tolerance: float) -> tuple[_Histories, float]:

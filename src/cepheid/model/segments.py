@@ -39,11 +39,14 @@ class Ends:
     """What stands at the ends of a segment, which only a posterior asks for.
 
     `following` is the gap of the component seen behind it; None: nothing was seen, it ends with the deadline. A
-    `leading` segment begins with the window's opening.
+    `leading` segment begins with the window's opening. `shares` says how often which of the missing positives had
+    happened, where both ends were seen and nothing between them: by the bits of those that had, the first one being 1.
+    Without it, they happen and are lost independently of each other.
     """
 
     following: GapDistribution | None = None
     leading: bool = False
+    shares: tuple[float, ...] = ()
 
 
 OPEN_END = Ends()

@@ -18,6 +18,7 @@ from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
 from cepheid.model.check import Check
+from cepheid.model.model_html import notes_html
 from cepheid.report import charts
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
 from cepheid.report.page import Section, numbers_html, page, table_html
@@ -41,6 +42,7 @@ class Run:
     seconds: Mapping[str, float] = field(default_factory=dict)  # per stage
     explained: str = ""  # the plan
     check: Check | None = None  # what the model predicts, beside what the events show
+    notes: Sequence[str] = ()  # what the model's own history did not tell, or did not fit
 
 
 def write_report(path: str | Path, run: Run) -> None:
@@ -66,8 +68,8 @@ def report_html(run: Run) -> str:
     sections.append(Section("automaton", "The automaton", how, drawing))
     if found:
         sections += _matches(run)
-    if run.check is not None:
-        sections.append(_model(run.check))
+    if run.check is not None or run.notes:
+        sections.append(_model(run.check or Check(()), run.notes))
     if run.counters:
         text = "What the engine looked at, from the events it scanned to the matches it built."
         sections.append(
@@ -81,8 +83,8 @@ def report_html(run: Run) -> str:
     return page(run.title, lead, sections)
 
 
-def _model(check: Check) -> Section:
-    """Does the model fit? The deviations first."""
+def _model(check: Check, notes: Sequence[str]) -> Section:
+    """Does the model fit? The deviations first, and what is known of it since it was made."""
     deviating = sum(each.deviates for each in check.comparisons)
     text = "What the model predicts of these events, beside what they show: nothing deviates by more than chance."
     if deviating:
@@ -92,7 +94,9 @@ def _model(check: Check) -> Section:
         )
     ranked = sorted(check.comparisons, key=lambda each: (not each.deviates, -each.off))[:_COMPARISONS]
     rows = [["deviates" if each.deviates else "fits", escape(each.text)] for each in ranked]
-    return Section("model", "The model", text, table_html(["", "seen and predicted"], rows, "model"))
+    text = text if check.comparisons else "These events were not compared with the model."
+    table = table_html(["", "seen and predicted"], rows, "model") if rows else ""
+    return Section("model", "The model", text, table + notes_html(notes))
 
 
 def _figures(run: Run) -> list[tuple[str, str]]:

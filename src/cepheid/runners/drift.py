@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.data.table import EventTable, ordered
-from cepheid.errors import CepheidError
+from cepheid.errors import CepheidError, ModelWarning
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import events_of_each
 
@@ -46,7 +46,7 @@ def look_for_drift(plan: Plan, events: EventTable, most: int | None = None) -> N
     except CepheidError:
         return
     if found is not None:
-        warnings.warn(found, stacklevel=2)
+        warnings.warn(found, ModelWarning, stacklevel=2)
 
 
 def look_now_and_then(plan: Plan, events: EventTable) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -15,13 +17,14 @@ from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
+from cepheid.engine.fitting.stretches import with_histories
 from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.worth.losses import gap_scale
-from cepheid.errors import DataError, ModelError
+from cepheid.errors import CepheidError, DataError, ModelError, ModelWarning
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, Schema
 from cepheid.model import Model
-from cepheid.model.check import Check
+from cepheid.model.check import MISSING_TOGETHER, Check
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside
@@ -58,7 +61,7 @@ def fit_model(
             seen = answer("fitting.history", len(events), lambda: gather(bound, events, _scale(bound)))
     if seen.events == 0:
         raise ModelError("the history is empty", hint="give events from the past, of the same kind as the stream")
-    return learn(
+    model = learn(
         bound,
         seen,
         loss=loss,
@@ -70,6 +73,29 @@ def fit_model(
         resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,
     )
+    return _with_note(bound, model, seen)
+
+
+def _with_note(bound: BoundQuery, model: Model, seen: History) -> Model:
+    """The model with a note of what does not fit its own history, of which a warning tells, too.
+
+    Where components are missing together, it also learns what happened between those that were seen.
+    """
+    try:
+        check = check_history(bound, model, seen)
+        if not model.hours and any(each.deviates and each.what == MISSING_TOGETHER for each in check.comparisons):
+            model = with_histories(bound, model, seen)
+            check = check_history(bound, model, seen)
+    except CepheidError as error:
+        return replace(model, notes=(*model.notes, f"the model could not be checked: {error}"))
+    if check.fits:
+        return model
+    warnings.warn(
+        f"{check}\nso its probabilities may be off; docs/missing-events.md says what the model assumes",
+        ModelWarning,
+        stacklevel=4,
+    )
+    return replace(model, notes=(*model.notes, str(check)))
 
 
 def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check:

@@ -36,6 +36,9 @@ def stop_visits(
     slow: float = 0.0,
     slowness: float = 4.0,
     evening_loss: float | None = None,
+    bypass_again: float | None = None,
+    bad_trips: float = 0.0,
+    bad_loss: float = 0.7,
     arrivals: Gap = ARRIVALS,
     seed: int = 0,
 ) -> Simulation:
@@ -45,14 +48,16 @@ def stop_visits(
     each stop. A single `bypass` concerns the stops between the first and the last. `steps` are the mean times to each
     stop from the one that the tag stopped at before, gamma distributed with `shape`. A share of `slow` tags takes
     `slowness` times as long everywhere. `evening_loss` is the loss of every reader from 18:00 to midnight, if it is
-    another one then. Times are whole seconds. The truth has a row per event that happened: when, where, and whether it
-    was seen.
+    another one then. `bypass_again` is the chance to leave out a stop that may be bypassed right behind one that was
+    left out, if it is another one then. On a share of `bad_trips` every reader loses `bad_loss`. Times are whole
+    seconds. The truth has a row per event that happened: when, where, and whether it was seen.
     """
     check_at_least("tags", tags, 1)
     check_at_least("stops", stops, 2)
     check_at_least("visits", visits, 1)
-    for name, share in (("slow", slow), ("evening_loss", evening_loss or 0.0)):
-        check_share(name, share)
+    shares = {"slow": slow, "evening_loss": evening_loss, "bypass_again": bypass_again, "bad_trips": bad_trips}
+    for name, share in {**shares, "bad_loss": bad_loss}.items():
+        check_share(name, share or 0.0)
     inner = [0.0, *[bypass] * (stops - 2), 0.0] if isinstance(bypass, int | float) else bypass
     missed, left_out = _per_stop("loss", loss, stops), _per_stop("bypass", inner, stops)
     means = _per_stop("steps", [steps] * (stops - 1) if isinstance(steps, int | float) else steps, stops - 1, False)
@@ -64,6 +69,10 @@ def stop_visits(
     begins = np.floor(np.cumsum(draw_gaps(rng, arrivals, tags)))[tag]
     begins += visit * window * (_BETWEEN_VISITS + rng.exponential(1.0, trips))
     stopped = rng.random((stops, trips)) >= left_out[:, None]
+    if bypass_again is not None:
+        again = rng.random((stops, trips)) >= bypass_again
+        for stop in np.flatnonzero(left_out[1:] > 0.0) + 1:
+            stopped[stop] = np.where(stopped[stop - 1], stopped[stop], again[stop])
     # A stop that is left out takes no time: the next one is measured from where the tag stopped before.
     gaps = rng.gamma(shape, 1.0 / shape, (stops - 1, trips)) * means[:, None] * factor
     begun = np.logical_or.accumulate(stopped, axis=0)
@@ -72,6 +81,8 @@ def stop_visits(
     chance = np.broadcast_to(missed[:, None], instants.shape)
     if evening_loss is not None:
         chance = np.where(instants % DAY >= EVENING, evening_loss, chance)
+    if bad_trips:
+        chance = np.where(rng.random(trips) < bad_trips, bad_loss, chance)
     seen = stopped & (rng.random((stops, trips)) >= chance)
     names = tuple(f"S{place}" for place in range(stops))
     pattern = ", ".join(f"{name} v{place}" for place, name in enumerate(names))

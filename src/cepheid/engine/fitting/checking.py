@@ -5,27 +5,33 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.fitting.history import ComponentHistory, History, gather
+from cepheid.engine.fitting.history import NO_HOUR, ComponentHistory, History, gather
+from cepheid.engine.fitting.stretches import stretch_of
 from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.model import Model
 from cepheid.model.check import (
+    FEWEST,
     Check,
     Comparison,
     compare_hours,
     compare_lengths,
     compare_shares,
+    compare_waits,
     gap_at,
     length_edges,
     trip_at,
 )
+from cepheid.model.dependence import compare_apart, compare_together, with_reasons
 from cepheid.model.gap import Floats, GapDistribution
 from cepheid.model.gap_statistics import GapStatistics, bin_edges
 from cepheid.model.loss_kinds import HOURS
 from cepheid.model.loss_model import AFTER
 
 _FEW_CUT = 0.02
+_TELLING = 0.01  # how unlikely lengths must be by chance to say why components are missing together
+_ALWAYS = 0.98
 
 
 def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
@@ -49,7 +55,38 @@ def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
         else:
             found += compare_hours(component.variable, seen.seen_by_hour, seen.unseen_by_hour, 1.0 - by_hour)
             found += _between(component, behind, model, seen, loss)
-    return Check(tuple(found))
+    return Check((*found, *_together(bound, model, history)))
+
+
+def _together(bound: BoundQuery, model: Model, history: History) -> list[Comparison]:
+    """Which positive components are missing together on trips, and whether the length of these trips says why."""
+    names = [component.variable for component in bound.positives[:-1]]
+    counts: dict[tuple[int, int], float] = {}
+    for (hour, mask), number in history.together.items():
+        stratum = hour if model.hours else NO_HOUR  # only a model with losses by the hour expects hours to differ
+        counts[stratum, mask] = counts.get((stratum, mask), 0.0) + number
+    if not counts:
+        return []
+    always = {name for name in names if model.knows_share(name) and _share(model, name) > _ALWAYS}
+    lengths = [each for ends in history.stretches for each in _stretch(bound, model, history, ends)]
+    if model.histories:
+        return [*with_reasons(compare_apart(names, counts), always, None), *lengths]
+    worst = min(lengths, key=lambda each: each.unlikely, default=None)
+    longer = None if worst is None or worst.unlikely > _TELLING else worst.observed > worst.predicted
+    return with_reasons(compare_together(names, counts), always, longer)
+
+
+def _share(model: Model, name: str) -> float:
+    return model.gaps[name].happens if name in model.gaps else model.happens[name]
+
+
+def _stretch(bound: BoundQuery, model: Model, history: History, ends: tuple[int, int]) -> list[Comparison]:
+    """How long it took from one component to another where several in between were not seen."""
+    stretch, lengths = stretch_of(bound, model, ends), history.stretches[ends]
+    if stretch is None or lengths.count < FEWEST or (model.histories and not stretch.known):
+        return []
+    name = " and ".join(stretch.missing)
+    return compare_lengths("trip without", name, lengths, stretch.at(length_edges(lengths)))
 
 
 def _trips_by_hour(history: History) -> Floats:
@@ -75,7 +112,7 @@ def _first(component: s.Component, model: Model, seen: ComponentHistory, loss: f
     name = component.variable
     if component.negative or not model.knows_share(name):
         return []
-    share = model.gaps[name].happens if name in model.gaps else model.happens[name]
+    share = _share(model, name)
     # What came before the stream began cannot be missed: only the later half counts.
     late = max((bin_edges(np.array([b]))[1][0] for b, _ in seen.seen_since.bins), default=0.0) / 2.0
     return compare_shares(name, share * (1.0 - loss), _after(seen.seen_since, late), _after(seen.lost_since, late))
@@ -91,11 +128,17 @@ def _last(component: s.Component, model: Model, seen: ComponentHistory, loss: fl
     gap = model.gap_of(name)
     found = []
     if not component.negative:
-        cut = sum(count for _, count in seen.gaps.censored)
-        if cut <= _FEW_CUT * (seen.gaps.count + seen.gaps.never):  # or those who come soon would count too much
-            found += compare_shares(name, gap.happens * (1.0 - loss), seen.gaps.count, seen.gaps.never)
+        cut, share = sum(count for _, count in seen.gaps.censored), gap.happens * (1.0 - loss)
+        few = cut <= _FEW_CUT * (seen.gaps.count + seen.gaps.never)
+        lengths = gap_at(gap, length_edges(seen.gaps))
+        if few:  # or those who come soon would count too much
+            found += compare_shares(name, share, seen.gaps.count, seen.gaps.never)
         if not any(key.startswith(f"{name}{AFTER}") for key in model.gaps):
-            found += compare_lengths("gap", name, seen.gaps, gap_at(gap, length_edges(seen.gaps)))
+            found += (
+                compare_lengths("gap", name, seen.gaps, lengths)
+                if few
+                else compare_waits(name, seen.gaps, share * lengths, share)
+            )
     return found
 
 

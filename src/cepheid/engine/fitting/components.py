@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from cepheid.engine.fitting.history import ComponentHistory
-from cepheid.model import GapDistribution, end_waits, estimate_loss, fit_from_statistics, fit_trips
+from cepheid.model import (
+    GapDistribution,
+    LossEstimate,
+    end_waits,
+    estimate_loss,
+    fit_from_statistics,
+    fit_trips,
+)
 from cepheid.model.fit import FEWEST_GAPS
 
 Interval = tuple[float, float]
@@ -26,7 +32,8 @@ class Known:
 class Learned:
     """Of one component: `counts` are events seen and lost, where the history tells them.
 
-    `onward` and `skip` are the gap of the next positive component from a negated one, and without it.
+    `note` says what is assumed. `onward` and `skip` are the gap of the next positive component from a negated one, and
+    without it.
     """
 
     loss: float
@@ -35,6 +42,7 @@ class Learned:
     share_interval: Interval | None
     gap: GapDistribution | None
     counts: tuple[float, float] | None = None
+    note: str | None = None
     onward: GapDistribution | None = None
     skip: GapDistribution | None = None
 
@@ -44,12 +52,29 @@ def between(name: str, seen: ComponentHistory, known: Known) -> Learned:
     trips = seen.trips
     counts = (trips.before.count, trips.unseen.count)
     gap = fit_from_statistics(trips.before, resolution=known.resolution, component=name)
-    if name in known.loss or name in known.happens or trips.unseen.count < FEWEST_GAPS:
-        # So few were not seen that it does not matter which of them were lost.
-        return _with_gap(from_counts(name, counts, known), gap)
+    if name in known.loss or name in known.happens:
+        return replace(from_counts(name, counts, known), gap=gap)
+    if trips.unseen.count < FEWEST_GAPS:
+        return replace(_too_few_to_tell(name, counts), gap=gap)
     found = fit_trips(trips, bypass=True, resolution=known.resolution, component=name)
     lost = found.happens * found.loss * sum(counts)
     return Learned(found.loss, found.loss_interval, found.happens, found.happens_interval, gap, (counts[0], lost))
+
+
+def _too_few_to_tell(name: str, counts: tuple[float, float]) -> Learned:
+    """So few were not seen that their lengths do not tell which of them were lost: half of them are taken to be.
+
+    A share of exactly 1 would make each of them certain.
+    """
+    seen, unseen = counts
+    most = estimate_loss(seen, unseen, component=name).high
+    loss, share = unseen / 2.0 / (seen + unseen / 2.0), (seen + unseen / 2.0) / (seen + unseen)
+    note = (
+        f"the history is too thin to tell whether {name!r} was lost or never happened where it was not seen "
+        f"({unseen:g} of {seen + unseen:g} trips): half of each is assumed"
+    )
+    told = note if unseen else None
+    return Learned(loss, (0.0, most), share, (1.0 - most, 1.0), None, (seen, unseen / 2.0), told)
 
 
 def from_counts(name: str, counts: tuple[float, float], known: Known) -> Learned:
@@ -72,6 +97,32 @@ def from_counts(name: str, counts: tuple[float, float], known: Known) -> Learned
     return Learned(estimate.loss, (estimate.low, estimate.high), share, None, None, (seen, happened - seen))
 
 
+def pooled_loss(
+    name: str, pool: LossEstimate, share: float, count: float, known: Known
+) -> tuple[LossEstimate, str | None]:
+    """The loss of all components together, unless this one was seen more often than that leaves room for, and a note.
+
+    `share` of `count` trips showed it. What was seen was not lost: direct evidence wins over what the others say.
+
+    >>> pool = LossEstimate(0.8, 0.78, 0.82, 20.0, 80.0)
+    >>> print(*pooled_loss("c", pool, 0.98, 1000.0, Known({}, {}, 1.0)), sep="\\n")
+    LossEstimate(loss=0.02, low=0.0, high=0.0307..., seen=980.0, lost=20.0)
+    'c' takes its own loss, at most 0.0307: with that of the other components, 0.8, 20.0% would be seen, and 98.0% were
+    """
+    possible = known.happens.get(name, 1.0)
+    seen = min(share / possible, 1.0) * count
+    if name in known.loss or count < FEWEST_GAPS or seen == 0.0:
+        return pool, None
+    own = estimate_loss(seen, count - seen)
+    if pool.low <= own.high:
+        return pool, None
+    note = (
+        f"{name!r} takes its own loss, at most {own.high:.3g}: with that of the other components, {pool.loss:.3g}, "
+        f"{possible * (1.0 - pool.loss):.1%} would be seen, and {share:.1%} were"
+    )
+    return replace(own, low=0.0), note
+
+
 def waited_for(name: str, seen: ComponentHistory, gap: GapDistribution, loss: float, known: Known) -> Learned | None:
     """A negated component that the next one waits for; None if that comes when it likes, as AYAC has it.
 
@@ -82,9 +133,4 @@ def waited_for(name: str, seen: ComponentHistory, gap: GapDistribution, loss: fl
     if not end_waits(seen.lengths, seen.trips.unseen, gap, found):
         return None
     share = known.happens.get(name, found.happens)
-    return Learned(loss, None, share, found.happens_interval, found.gap, None, found.after, found.skip)
-
-
-def _with_gap(learned: Learned, gap: GapDistribution) -> Learned:
-    fields: dict[str, Any] = vars(learned) | {"gap": gap}
-    return Learned(**fields)
+    return Learned(loss, None, share, found.happens_interval, found.gap, None, onward=found.after, skip=found.skip)

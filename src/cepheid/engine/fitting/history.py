@@ -27,6 +27,7 @@ from cepheid.engine.fitting.trips import (
     Moments,
     Sought,
     observe,
+    passed,
     proven_at_the_start,
 )
 from cepheid.engine.worth.losses import day_length, leading_components
@@ -34,6 +35,9 @@ from cepheid.language.bound import BoundQuery
 from cepheid.model import GapStatistics, Trips
 from cepheid.model.loss_kinds import HOURS
 from cepheid.plan.physical import Plan
+
+MOST_COMPONENTS = 16  # of which it is counted which were seen together
+NO_HOUR = -1
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,11 @@ class History:
     components: dict[str, ComponentHistory]
     events: int = 0
     step: int = 0  # of its clock: the largest that all times are multiples of, counted from the beginning
+    # Trips to the last component: how many there were in each hour of the day (NO_HOUR where days are not known) on
+    # which the positive components of a mask were seen, and no others.
+    together: dict[tuple[int, int], float] = field(default_factory=dict)
+    # How long they took from one positive component to another one, where several in between were not seen.
+    stretches: dict[tuple[int, int], GapStatistics] = field(default_factory=dict)
 
     def of(self, name: str) -> ComponentHistory:
         """What was seen of one component, nothing if it was not looked at."""
@@ -98,7 +107,13 @@ class History:
         """Both histories together."""
         names = self.components.keys() | other.components.keys()
         merged = {name: self.of(name).merge(other.of(name)) for name in names}
-        return History(merged, self.events + other.events, math.gcd(self.step, other.step))
+        together, stretches = dict(self.together), dict(self.stretches)
+        for trip, count in other.together.items():
+            together[trip] = together.get(trip, 0.0) + count
+        for ends, lengths in other.stretches.items():
+            stretches[ends] = lengths.merge(stretches.get(ends, GapStatistics()))
+        step = math.gcd(self.step, other.step)
+        return History(merged, self.events + other.events, step, together, stretches)
 
 
 def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int, int] | None = None) -> History:
@@ -145,8 +160,9 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
         if behind != NO_COMPONENT:
             between["lengths"] = GapStatistics.from_samples((trips.before + trips.after) * scale)
             between["trips"] = Trips.from_samples(trips.before * scale, trips.after * scale, trips.unseen * scale)
-            between["seen_by_hour"] = _by_hour(trips.seen_middle, day)
-            between["unseen_by_hour"] = _by_hour(trips.unseen_middle, day)
+            inside = (begins + window // 2, ends - window // 2)
+            between["seen_by_hour"] = _by_hour(trips.seen_middle, day, inside)
+            between["unseen_by_hour"] = _by_hour(trips.unseen_middle, day, inside)
         provable = not component.negative and behind != NO_COMPONENT
         found[component.variable] = ComponentHistory(
             count,
@@ -157,12 +173,38 @@ def gather(bound: BoundQuery, events: EventTable, scale: float, span: tuple[int,
             nothing=float(trips.counts[NOTHING]),
             **between,
         )
-    return History(found, len(events), int(np.gcd.reduce(events.time - begins)))
+    step = int(np.gcd.reduce(events.time - begins))
+    return History(found, len(events), step, *_whole_trips(bound, moments, begins, scale))
 
 
-def _by_hour(times: Int64s, day: int | None) -> tuple[float, ...]:
+def _whole_trips(
+    bound: BoundQuery, moments: Moments, begins: int, scale: float
+) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], GapStatistics]]:
+    """What `together` and `stretches` of a history are; nothing where an event may fill several components."""
+    count = len(bound.positives)
+    masks = moments.mask & ((1 << count) - 1)
+    if not 3 <= count <= MOST_COMPONENTS or bound.has_kleene or bool(np.any(masks & (masks - 1))):
+        return {}, {}
+    assert bound.window is not None
+    trips, day = passed(moments, count, bound.window.length, begins), day_length(bound)
+    hours = trips.middle % day * HOURS // day if day else np.full(len(trips.middle), NO_HOUR)
+    (hour, mask), number = np.unique(np.stack([hours, trips.seen]), axis=1, return_counts=True)
+    together = zip(hour.tolist(), mask.tolist(), number.astype(float).tolist(), strict=True)
+    found: dict[tuple[int, int], GapStatistics] = {}
+    for source, target in sorted(set(zip(trips.source.tolist(), trips.target.tolist(), strict=True))):
+        own = (trips.source == source) & (trips.target == target)
+        found[source, target] = GapStatistics.from_samples(trips.length[own] * scale)
+    return {(hour, mask): number for hour, mask, number in together}, found
+
+
+def _by_hour(times: Int64s, day: int | None, inside: tuple[int, int]) -> tuple[float, ...]:
+    """How many middles of trips lie in each hour. Near the ends of the history only short trips have theirs there.
+
+    Short trips show fewer of the events in between, so that only middles count around which a long trip has room, too.
+    """
     if not day:
         return ()
+    times = times[(times >= inside[0]) & (times <= inside[1])]
     return tuple(np.bincount(times % day * HOURS // day, minlength=HOURS).astype(float).tolist())
 
 

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from cepheid.engine.fitting.components import Known, Learned, between, from_counts, waited_for
+from cepheid.engine.fitting.components import Known, Learned, between, from_counts, pooled_loss, waited_for
 from cepheid.engine.fitting.history import ComponentHistory, History
 from cepheid.engine.fitting.hours import with_losses_by_hour
 from cepheid.engine.worth.losses import fixed_attributes, leading_components
-from cepheid.errors import ModelError, closest
+from cepheid.errors import ModelError, ModelWarning, closest
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.model import (
@@ -27,6 +27,7 @@ from cepheid.model import (
     fit_trips,
 )
 from cepheid.model.chain import quantiles
+from cepheid.model.check import compare_shares
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.model.gap_statistics import bin_edges
 from cepheid.model.loss_kinds import ByAttribute
@@ -107,9 +108,17 @@ def _with_loss_by(bound: BoundQuery, model: Model, found: Mapping[str, Learned],
         for value, counts in by_value.items()
     }
     pool = _pooled(found)
-    return replace(
-        model, loss=ByAttribute(attribute, losses, pool.loss if pool is not None else None), loss_intervals={}
-    )
+    shared = ByAttribute(attribute, losses, pool.loss if pool is not None else None)
+    own = {}
+    for component in bound.components:
+        learned = found.get(component.variable)
+        value = fixed_attributes(bound, component).get(attribute)
+        if learned is not None and learned.counts is not None and learned.share and value in losses:
+            seen, lost = learned.counts
+            share = 1.0 - losses[value]
+            if any(each.deviates for each in compare_shares(component.variable, share, seen, lost)):
+                own[component.variable] = learned.loss  # its own trips say otherwise
+    return replace(model, loss={**own, EVERY_OTHER: shared} if own else shared, loss_intervals={})
 
 
 def _check_seen(components: Sequence[s.Component], history: History) -> None:
@@ -132,11 +141,12 @@ def _first(bound: BoundQuery, history: History, known: Known, window: float) -> 
     if sum(counts) == 0.0 and not (name in known.loss or name in known.happens):
         return {}
     if name not in known.loss and name not in known.happens and counts[1] > 0.0:
-        warnings.warn(
+        note = (
             f"the history cannot tell whether {name!r} was lost or never happened where it was not seen, since nothing "
-            f"comes before it: taken as lost. State loss={{{name!r}: ...}} or happens={{{name!r}: ...}} if you know it",
-            stacklevel=5,
+            f"comes before it: taken as lost. State loss={{{name!r}: ...}} or happens={{{name!r}: ...}} if you know it"
         )
+        warnings.warn(note, ModelWarning, stacklevel=5)
+        return {name: replace(from_counts(name, counts, known), note=note)}
     return {name: from_counts(name, counts, known)}
 
 
@@ -144,26 +154,29 @@ def _pooled_component(
     component: s.Component, seen: ComponentHistory, known: Known, pool: LossEstimate | None, leading: bool
 ) -> dict[str, Learned]:
     """The last component or a negated one: nothing behind it proves a loss."""
-    name = component.variable
-    if name in known.loss:
-        loss, interval = known.loss[name], None
+    name, trips = component.variable, seen.trips
+    stated = known.loss.get(name)
+    if stated is not None:
+        pool = LossEstimate(stated, stated, stated, 0.0, 0.0)
     elif component.negative and known.negatives == "em" and not leading:
-        inferred = fit_trips(seen.trips, resolution=known.resolution, component=name)
-        loss, interval = inferred.loss, inferred.loss_interval
+        inferred = fit_trips(trips, resolution=known.resolution, component=name)
+        pool = LossEstimate(inferred.loss, *inferred.loss_interval, 0.0, 0.0)
     elif pool is None:
         raise _nothing_proven(component)
-    else:
-        loss, interval = pool.loss, (pool.low, pool.high)
+    interval = (pool.low, pool.high) if stated is None else None
     if leading:
         share = known.happens.get(name, None if component.negative else 1.0)
-        return {name: Learned(loss, interval, share, None, None)}
+        return {name: Learned(pool.loss, interval, share, None, None)}
     gap = fit_from_statistics(seen.gaps, resolution=known.resolution, component=name, defective=True)
-    if component.negative and seen.trips.after.count >= FEWEST_GAPS and seen.trips.unseen.count >= FEWEST_GAPS:
-        waits = waited_for(name, seen, gap, loss, known)
+    if component.negative and trips.after.count >= FEWEST_GAPS and trips.unseen.count >= FEWEST_GAPS:
+        number = trips.before.count + trips.unseen.count
+        loss, note = pooled_loss(name, pool, trips.before.count / number, number, known)
+        waits = waited_for(name, seen, gap, loss.loss, known)
         if waits is not None:
-            return {name: replace(waits, loss_interval=interval)}
-    share = known.happens.get(name, min(1.0, gap.happens / (1.0 - loss)))
-    return {name: Learned(loss, interval, share, None, gap)}
+            return {name: replace(waits, loss_interval=interval and (loss.low, loss.high), note=note)}
+    loss, note = pooled_loss(name, pool, gap.happens, seen.gaps.count + seen.gaps.never, known)
+    share = known.happens.get(name, min(1.0, gap.happens / (1.0 - loss.loss)))
+    return {name: Learned(loss.loss, interval and (loss.low, loss.high), share, None, gap, note=note)}
 
 
 def _model(
@@ -197,6 +210,7 @@ def _model(
         happens=shares,
         happens_intervals={name: i for name in order if (i := found[name].share_interval) is not None},
         goes_on=_going_on(bound, history, found),
+        notes=tuple(note for name in order if (note := found[name].note) is not None),
     )
 
 

@@ -58,6 +58,17 @@ class Observed(NamedTuple):
     unseen_middle: Int64s
 
 
+class Passed(NamedTuple):
+    """Trips that were seen to end, backwards from there."""
+
+    seen: Int64s  # a mask: the components before the last one that were seen on the trip
+    middle: Int64s  # when half of it was over
+    source: Int64s  # stretches of these trips with several components in them that were not seen: behind this one...
+    target: Int64s  # ... and before this one
+    length: Float64s
+
+
+PASSED = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, FLOAT64S), Passed)
 MOMENTS = types.NamedUniTuple(INT64S, 4, Moments)
 SOUGHT = types.NamedTuple((*(types.int64,) * 4, types.boolean, types.boolean, types.int64, types.int64), Sought)
 OBSERVED = types.NamedTuple(
@@ -230,3 +241,54 @@ def observe(moments: Moments, sought: Sought) -> Observed:
         seen_middle[:trips],
         unseen_middle[:lost],
     )
+
+
+@borrowing(types.int64(INT64S, types.int64))
+def place_of(masks: Int64s, event: int) -> int:
+    """The first component that an event could fill."""
+    place = 0
+    while masks[event] & (1 << place) == 0:
+        place += 1
+    return place
+
+
+@search_kernel(PASSED(MOMENTS, types.int64, types.int64, types.int64))
+def passed(moments: Moments, count: int, window: int, begins: int) -> Passed:
+    """The trips that end with the last of `count` positive components: what was seen of them before that.
+
+    A trip reaches back to the first event that is not of an earlier component than the one before it was. What was
+    seen of those that may have begun before the history did is not known; their stretches are.
+    """
+    time, instant, starts, last = moments.time, moments.instant, moments.starts, count - 1
+    masks = moments.mask & ((1 << count) - 1)
+    trips = 0
+    for event in range(len(masks)):
+        if masks[event] & (1 << last) != 0:
+            trips += 1
+    seen, middle = np.zeros(trips, np.int64), np.zeros(trips, np.int64)
+    size = len(masks)
+    source, target, length = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.float64)
+    trips = stretches = 0
+    for part in range(len(starts) - 1):
+        for event in range(starts[part], starts[part + 1]):
+            if stop_flag() != 0:
+                break
+            if masks[event] & (1 << last) == 0:
+                continue
+            current, at, earlier, found = last, event, event - 1, 0
+            while earlier >= starts[part] and time[event] - time[earlier] < window:
+                if masks[earlier] != 0 and instant[earlier] < instant[at]:
+                    place = place_of(masks, earlier)
+                    if place >= current:
+                        break
+                    found |= 1 << place
+                    if current - place > 2:
+                        source[stretches], target[stretches] = place, current
+                        length[stretches] = duration(moments, earlier, at)
+                        stretches += 1
+                    current, at = place, earlier
+                earlier -= 1
+            if time[event] >= begins + window:
+                seen[trips], middle[trips] = found, time[at] + (time[event] - time[at]) // 2
+                trips += 1
+    return Passed(seen[:trips], middle[:trips], source[:stretches], target[:stretches], length[:stretches])

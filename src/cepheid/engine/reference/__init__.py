@@ -78,6 +78,7 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
             probability=probability,
             may_miss=missing.missable(bound, model),
             missing_last=bool(options.get("missing_last", False)),
+            impossible=bound.schema.lower is not None,  # a match that scores 0 in one world may be one in another
         )
     if bound.schema.lower is None:
         found = list(judge(stream))
@@ -89,7 +90,7 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
     return [
         match
         for match in found
-        if (match.probability is None or match.probability >= least - missing.ROUNDING)
+        if (match.probability is None or (match.probability > 0.0 and match.probability >= least - missing.ROUNDING))
         and (match.confidence is None or match.confidence >= surest - missing.ROUNDING)
     ]
 

@@ -46,8 +46,12 @@ def find_all(
     probability: Probability,
     may_miss: frozenset[str],
     missing_last: bool = False,
+    impossible: bool = False,
 ) -> list[FoundMatch]:
-    """Every match that may have happened, with its probability; before the threshold is applied."""
+    """Every match that may have happened, with its probability; before the threshold is applied.
+
+    With `impossible`, those that score 0 are listed, too: this stream is one of several possible worlds.
+    """
     search = Search(bound, stream, missing_last)
 
     @cache
@@ -71,7 +75,7 @@ def find_all(
         if not search.survives(groups):
             continue
         likely = probability(groups, stream)
-        if likely > 0.0:
+        if likely > 0.0 or impossible:
             found.append(FoundMatch(search.completion(groups), groups, likely))
         if len(found) > MAX_MATCHES:
             raise LimitError(f"the reference engine enumerates at most {MAX_MATCHES} matches", hint="use a fast engine")

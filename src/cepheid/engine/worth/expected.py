@@ -17,7 +17,7 @@ from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace
 from cepheid.engine.worth.edges import CERTAIN
-from cepheid.engine.worth.spans import SPANS, Spans, always_possible, score_of
+from cepheid.engine.worth.spans import SPANS, Spans, score_of
 
 Int64s = npt.NDArray[np.int64]
 
@@ -102,20 +102,3 @@ def expected(
                 part *= score_of(spans, table[0], rest) * score_of(spans, table[length], rest)
             total += part
     return total
-
-
-@borrowing(types.boolean(SPANS, INT64S, INT64S, INT64S, types.int64))
-def possible_everywhere(spans: Spans, low: Int64s, high: Int64s, table: Int64s, window: int) -> bool:
-    """Is the score above 0 whatever the instants are?"""
-    final = len(low) - 1
-    for gap in range(1, final + 1):
-        longest = min(high[gap] - low[gap - 1], window - 1)
-        if not always_possible(spans, table[gap], max(1, low[gap] - high[gap - 1]), longest):
-            return False
-    nearest, farthest = 0, 0
-    if final > 0:
-        nearest, farthest = max(1, low[final] - high[0]), min(high[final] - low[0], window - 1)
-    for gap in (0, final + 1):
-        if not always_possible(spans, table[gap], window - farthest, window - nearest):
-            return False
-    return True

@@ -36,7 +36,7 @@ from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_
 from cepheid.engine.worth.confidence.rivals import RIVALS, Rivals, has_rivals, rivals
 from cepheid.engine.worth.confidence.shared_rivals import Weighing, unweighed
 from cepheid.engine.worth.confidence.undisturbed import WITHIN, Effort
-from cepheid.engine.worth.expected import expected, expected_cost, possible_everywhere
+from cepheid.engine.worth.expected import expected, expected_cost
 from cepheid.engine.worth.worth import WORTH, Worth
 
 Int64s = npt.NDArray[np.int64]
@@ -58,21 +58,25 @@ def score(
     ordered: float,
     room: Workspace,
 ) -> Judged:
-    """The expected score of a match and the probability of the worlds in which it is above 0."""
+    """The expected score of a match and the probability of the worlds that contain it, whatever it scores there.
+
+    One that scores 0 in every world is none: its confidence is 0.
+    """
     window, spans, length = worth.window, worth.spans, len(chosen)
-    everywhere = possible_everywhere(spans, low, high, table, window)
-    if everywhere and ordered > 0.0 and len(found.keys) == 0:
+    if ordered > 0.0 and len(found.keys) == 0:
         cost = expected_cost(low, high, table, window)
         if cost > worth.budget:
             return 0.0, 0.0, 0, 0, cost
         probability = expected(timed, spans, chosen, low, high, table, window, room)
-        return probability, min(ordered, 1.0), low[0], high[length - 1], 0.0
+        confidence = min(ordered, 1.0) if probability > 0.0 else 0.0
+        return probability, confidence, low[0], high[length - 1], 0.0
     scores, effort = Weighing(spans.score, spans.first, table), Effort(worth.budget, 0.0, 0.0, 1.0)
     probability, earliest, latest, cost = alternatives(timed, chosen, low, high, window, found, stand, scores, effort)
-    if cost > 0.0:
+    if cost > 0.0 or probability <= 0.0:
         return 0.0, 0.0, 0, 0, cost
-    possible = unweighed() if everywhere else Weighing(spans.indicator, spans.first, table)
-    confidence, earliest, latest, cost = alternatives(timed, chosen, low, high, window, found, stand, possible, effort)
+    confidence, earliest, latest, cost = alternatives(
+        timed, chosen, low, high, window, found, stand, unweighed(), effort
+    )
     return probability, confidence, earliest, latest, cost
 
 

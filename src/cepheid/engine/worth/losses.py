@@ -116,7 +116,27 @@ def ends_of(model: Model, unseen: Sequence[tuple[str, SegmentItem]], target: s.C
             "it was not seen it may have been lost or may never have happened",
             hint=f"state it with Model(..., happens={{{name!r}: 0.95}}), or fit the model",
         )
-    return Ends(None if target is None else model.gap_of(target.variable), leading)
+    if target is None:
+        return Ends(leading=leading)
+    known = _known_shares(model, missing, target.variable, leading) if len(missing) == len(unseen) else ()
+    return Ends(model.gap_of(target.variable), leading, known)
+
+
+def _known_shares(
+    model: Model, missing: Sequence[tuple[str, SegmentItem]], behind: str, leading: bool
+) -> tuple[float, ...]:
+    """How often which of a gap's components happened, where the model's `histories` say so.
+
+    They count from a component that was seen. The first one of all may be missing, too, independently of the others.
+    """
+    names = [name for name, _ in missing]
+    if not leading:
+        return model.shares_between(names, behind)
+    _, first = missing[0]
+    lost, absent = first.loss * first.gap.happens, 1.0 - first.gap.happens
+    happened = lost / max(lost + absent, 1e-300)
+    inner = model.shares_between(names[1:], behind)
+    return tuple(share * part for share in inner for part in (1.0 - happened, happened))
 
 
 def check_missing(bound: BoundQuery, model: Any) -> Model:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from itertools import pairwise
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -39,11 +38,9 @@ class Spans(NamedTuple):
     score: Float64s
     log: Float64s  # of the score
     highest: Float64s  # log of the best score of any span up to this one
-    possible: Int64s  # how many spans up to this one score above 0
-    indicator: Float64s  # 1 where the score is above 0, else 0
 
 
-SPANS = types.NamedTuple((INT64S, FLOAT64S, FLOAT64S, FLOAT64S, INT64S, FLOAT64S), Spans)
+SPANS = types.NamedTuple((INT64S, FLOAT64S, FLOAT64S, FLOAT64S), Spans)
 
 
 def edges_in_instants(plan: Plan, count: int, step: int) -> tuple[Edges, Spans]:
@@ -90,11 +87,9 @@ def _table(
 def spans_of(edges: Edges) -> Spans:
     """The tables of all edges."""
     tables = edges.tables
-    first, score = tables.first_knot, tables.values
-    possible = np.concatenate([np.cumsum(score[low:high] > 0.0) for low, high in pairwise(first)])
     with np.errstate(divide="ignore"):
         highest = np.log(tables.maxima)
-    return Spans(first, score, tables.logs, highest, possible.astype(np.int64), (score > 0.0).astype(np.float64))
+    return Spans(tables.first_knot, tables.values, tables.logs, highest)
 
 
 @borrowing(types.float64(SPANS, types.int64, types.int64), inline=True)
@@ -114,12 +109,3 @@ def best_of(spans: Spans, number: int, monotone: int, shortest: int, longest: in
     if monotone == RISES:
         return spans.log[first + longest]  # type: ignore[no-any-return]
     return spans.highest[first + longest]  # type: ignore[no-any-return]
-
-
-@borrowing(types.boolean(SPANS, types.int64, types.int64, types.int64))
-def always_possible(spans: Spans, number: int, shortest: int, longest: int) -> bool:
-    """Do all spans from `shortest` (at least 1) to `longest` score above 0?"""
-    if number == CERTAIN:
-        return True
-    first = spans.first[number]
-    return spans.possible[first + longest] - spans.possible[first + shortest - 1] == longest - shortest + 1  # type: ignore[no-any-return]

@@ -112,7 +112,7 @@ def worth_of(plan: Plan, step: int, compared: int) -> Worth:
 def no_spans() -> Spans:
     """No tables of scores."""
     whole, fraction = np.zeros(0, np.int64), np.zeros(0)
-    return Spans(whole, fraction, fraction, fraction, whole, fraction)
+    return Spans(whole, fraction, fraction, fraction)
 
 
 def best_ahead(highest: npt.NDArray[np.float64], count: int) -> Float64s:
