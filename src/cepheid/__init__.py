@@ -11,7 +11,16 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from cepheid.api import Query, fit, live, match, query, why
-from cepheid.errors import CepheidError, DataError, EngineError, LimitError, ModelError, QueryError, TimeoutReached
+from cepheid.errors import (
+    CepheidError,
+    DataError,
+    EngineError,
+    LimitError,
+    ModelError,
+    QueryError,
+    TiesWarning,
+    TimeoutReached,
+)
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
 
@@ -51,6 +60,7 @@ __all__ = [
     "Query",
     "QueryError",
     "RowQuery",
+    "TiesWarning",
     "TimeoutReached",
     "Uniform",
     "Weibull",

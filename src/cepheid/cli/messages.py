@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -77,6 +79,25 @@ def explaining_delay() -> Iterator[None]:
     finally:
         done.set()
         tell_with(None)
+
+
+@contextmanager
+def warnings_as_remarks() -> Iterator[None]:
+    """Prints warnings as one line each, in the words of the command line, without a place in the code."""
+    with warnings.catch_warnings():
+        usual, told = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, UserWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                line = Text("warning: ", style="bold yellow")
+                line.append(in_words_of_the_command_line(str(message)), style="not bold default")
+                err.print(line, soft_wrap=True)
+
+        warnings.showwarning = show
+        yield
 
 
 def note(text: str) -> None:

@@ -13,6 +13,8 @@ from cepheid.language.bind import bind
 from cepheid.language.check import problems, resolve
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.runners.options import Options
+from cepheid.runners.ties import in_row_order
 
 
 def errors_of(
@@ -40,8 +42,9 @@ def errors_of(
     yield from structural
     if structural or table is None or roles is None:
         return
+    options, columns = in_row_order(Options.from_keywords(roles), table.schema)
     try:
-        schema = Schema.from_arrow(table.schema, types=types_in(table, roles.get("type")), **roles)
+        schema = Schema.from_arrow(columns, types=types_in(table, options.type), **options.roles())
         bind(syntax, schema, parameters, text)
     except QueryError as error:
         yield error

@@ -31,6 +31,7 @@ class DataType(Enum):
 
 NUMBERS = frozenset({DataType.INT, DataType.FLOAT})
 PLAIN = frozenset({*NUMBERS, DataType.BOOL, DataType.STRING, DataType.TIME})  # values that conditions can compare
+ROW = "row"  # as tiebreak: the order of rows, where a table has one
 INDEX = b"cepheid.index"  # metadata of a table that was a pandas frame: the names of its index, "" for none
 
 
@@ -57,7 +58,7 @@ class Schema:
     ignore_case: bool = field(default=False, repr=False)  # are types the same whatever their case?
     nested: tuple[str, ...] = field(
         default=(), repr=False
-    )  # columns that were made of fields of structs, which a query names: `user.id`
+    )  # columns that were made: of fields of structs, which a query names (`user.id`), and for the order of rows
     elements: tuple[tuple[str, DataType], ...] = field(
         default=(), repr=False
     )  # of columns of lists and maps: the type of what is in them
@@ -116,8 +117,9 @@ class Schema:
         lacks: Mapping[str, Sequence[str]] | None = None,
         existence: str | None = None,
         ignore_case: bool = False,
+        row_column: str | None = None,
     ) -> Schema:
-        """The schema of an Arrow table, with its roles checked."""
+        """The schema of an Arrow table, with its roles checked; `row_column` was made for tiebreak="row"."""
         columns = tuple((column.name, data_type(column.type)) for column in schema)
         if len(set(schema.names)) < len(schema.names):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
@@ -130,6 +132,9 @@ class Schema:
                 _raise_missing(role, name, schema.names, texts if role == "type" else schema.names)
         for name in tiebreak:
             if name not in schema.names:
+                if name == ROW:
+                    told = f"tiebreak='{ROW}' is the order of rows, and these events come without one, as on Spark"
+                    raise DataError(told, hint="name a column that orders events of one time: tiebreak='...'")
                 _raise_missing("tiebreak", name, schema.names)
         clock = lower if lower is not None and time not in schema.names else time
         found = dict(columns)[clock]
@@ -166,7 +171,7 @@ class Schema:
         elements = tuple((column.name, of) for column in schema if (of := _element(column.type)) is not None)
         cased = ignore_case and type is not None
         known = (columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
-        nested = tuple(name for name in schema.names if field_of(schema, name) is not None)
+        nested = tuple(name for name in schema.names if name == row_column or field_of(schema, name) is not None)
         return cls(*known, cased, nested, elements)
 
 

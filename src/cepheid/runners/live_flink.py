@@ -79,7 +79,7 @@ def live_pattern(
     pattern: Pattern, schema: pa.Schema, delay: Any, state: bytes | None, keywords: Mapping[str, Any]
 ) -> FlinkLive:
     """A Flink pattern over events of a schema, as they come."""
-    options = FlinkOptions.from_keywords(keywords)
+    options = FlinkOptions.from_keywords(keywords).as_they_come(schema)
     automaton = automaton_for(pattern, schema, options)
     steps = whole_steps(delay, automaton.schema, "delay")
     stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial)

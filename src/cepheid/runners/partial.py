@@ -136,7 +136,7 @@ def _window(query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any])
     return schema.time, whole_steps(f"{length} {unit}" if unit else length, schema, "WITHIN")
 
 
-_ROLES = ("time", "type", "time_unit", "tiebreak", "lower", "upper", "lacks", "existence")
+_ROLES = ("time", "type", "time_unit", "lower", "upper", "lacks", "existence")
 
 
 def _later(start: pa.ChunkedArray, length: int, kind: pa.DataType, waited: bool) -> pa.Array:
