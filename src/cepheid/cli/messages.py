@@ -114,6 +114,7 @@ def in_words_of_the_command_line(message: str) -> str:
     "pass --time-unit ms (or what 'ts' counts); pass --untyped for an untyped stream"
     """
     message = message.replace(_MODEL_IN_PYTHON, "learn one with `cepheid fit` and pass it with --model")
+    message = message.replace("cepheid.sql.query(spark, statement)", "`cepheid sql`")
     message = message.replace("write models with Model.save", "`cepheid fit` writes models")
     message = re.sub(r"\btype=None\b", "--untyped", message)
     message = re.sub(r"\bparameters=\{'(\w+)': \.\.\.\}", r"--parameter \1=...", message)

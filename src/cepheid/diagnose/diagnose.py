@@ -60,7 +60,10 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
     records = read_records(query, local.arrow, given)
     given, columns = in_row_order(given, records.table.schema)
     arrow = with_rows(records.table, given, records.kept)
-    bound = query.bind(Schema.from_arrow(columns, **given.roles()))
+    schema = Schema.from_arrow(columns, **given.roles())
+    bound = query.bind(schema)
+    if bound.summary is not None:  # what is lost are matches, whatever is made of them
+        bound = CheckedQuery(replace(query.syntax, summary=None), None, query.parameters).bind(schema)
     if bound.pattern is not None:
         return _of_expression(query, bound, arrow, most_events, given)
     return _of_sequence(to_text(query.syntax), bound, arrow, most_events, given)

@@ -94,7 +94,7 @@ class Subject:
     def parts(self) -> tuple[Part, ...]:
         """The conditions of the top-level AND, equivalence tests one attribute at a time."""
         found: list[Part] = []
-        for expression in _top_level(self.bound.syntax.where):
+        for expression in top_level(self.bound.syntax.where):
             if isinstance(expression, s.Equivalence):
                 everywhere = frozenset(component.variable for component in self.bound.components)
                 found += [Part(replace(expression, tests=(test,)), everywhere) for test in expression.tests]
@@ -149,6 +149,7 @@ class Subject:
             threshold=None,
             confidence=None,
             returns=None,
+            summary=None,
             output=s.Output(),
         )
         return bind(changed, self.bound.schema)
@@ -183,9 +184,10 @@ class Subject:
         return shown.slice(int(index), 1).to_pylist()[0]  # type: ignore[no-any-return]
 
 
-def _top_level(where: s.Expression | None) -> list[s.Expression]:
+def top_level(where: s.Expression | None) -> list[s.Expression]:
+    """The conditions of the outermost AND."""
     if isinstance(where, s.And):
-        return [part for operand in where.operands for part in _top_level(operand)]
+        return [part for operand in where.operands for part in top_level(operand)]
     return [] if where is None else [where]
 
 

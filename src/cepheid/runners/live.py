@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.composition import check_sources, in_order, sources_of
-from cepheid.runners.live_face import LiveFace, steps_of
+from cepheid.runners.live_face import LiveFace, Numbers, steps_of
 from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields, with_paths
 from cepheid.runners.options import Options, refuse_output
@@ -31,19 +31,6 @@ from cepheid.runners.tables import as_local
 from cepheid.runners.ties import LiveTies, in_row_order, with_rows
 
 _ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What a live query has seen so far."""
-
-    events: int = 0
-    late: int = 0  # came after time had passed them, and were left out
-    matches: int = 0
-    retained: int = 0  # events in memory, those included that a later match turns out not to need
-    state_bytes: int = 0  # that they take
-    watermark: int | None = None  # all matches that complete by then are known; in steps of the time column
-    ties: int = 0  # events up to there that share time and key with another: these do not follow each other
 
 
 class Live(LiveFace):

@@ -12,7 +12,7 @@ from cepheid.errors import DataError, EngineError
 from cepheid.language.durations import whole_steps
 from cepheid.language.flink.pattern import Pattern
 from cepheid.runners.flink import FlinkOptions, automaton_for
-from cepheid.runners.live_face import LiveFace, steps_of
+from cepheid.runners.live_face import LiveFace, Numbers, steps_of
 from cepheid.runners.stream.flink import FlinkStream
 from cepheid.runners.tables import as_local
 
@@ -23,7 +23,10 @@ class FlinkLive(LiveFace):
     def __init__(self, stream: FlinkStream) -> None:
         self._stream = stream
         self._back: Callable[[pa.Table], Any] = lambda table: table
+        self._events = self._matches = 0
         self._finished = False
+        self.on_late: Callable[[pa.Table], object] | None = None  # gets events that came too late
+        stream.on_late = self._tell_late
 
     @property
     def schema(self) -> pa.Schema:
@@ -34,6 +37,14 @@ class FlinkLive(LiveFace):
     def late(self) -> int:
         """How many events came too late and were left out."""
         return self._stream.late
+
+    @property
+    def numbers(self) -> Numbers:
+        """How many events, late events and matches there were, and what is kept of them."""
+        stream = self._stream
+        kept = stream.state.events.nbytes + stream.waiting.nbytes
+        until = None if self._finished or stream.watermark is None else stream.watermark - 1
+        return Numbers(self._events, stream.late, self._matches, len(stream), kept, until)
 
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are known now, as a table of the same kind.
@@ -56,23 +67,33 @@ class FlinkLive(LiveFace):
                 raise DataError(f"{told}, not {type(events).__name__}")
             self._back = local.back
             arrow = fitted(local.arrow, self._stream.schema)
-        return self._back(_compiled(self._stream.send, arrow))
+        found = _compiled(self._stream.send, arrow)
+        self._events += arrow.num_rows
+        return self._told(found)
 
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
         self._check_open()
         until = steps_of(time, self._stream.schema, self._stream.automaton.schema.time)
-        return self._back(_compiled(self._stream.advance, until + 1))
+        return self._told(_compiled(self._stream.advance, until + 1))
 
     def finish(self) -> Any:
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
         self._check_open()
         self._finished = True
-        return self._back(_compiled(self._stream.finish))
+        return self._told(_compiled(self._stream.finish))
 
     def save(self) -> bytes:
         """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
         return self._stream.save()
+
+    def _told(self, found: pa.Table) -> Any:
+        self._matches += found.num_rows
+        return self._back(found)
+
+    def _tell_late(self, late: pa.Table) -> None:
+        if self.on_late is not None:
+            self.on_late(late)
 
 
 def live_pattern(
