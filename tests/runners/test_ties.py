@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 
 import cepheid
+from cepheid.engine.choose import make_plan
+from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError
 from cepheid.flink import Pattern
 from contract.steps import in_batches
@@ -188,3 +190,15 @@ def test_a_flink_pattern_takes_row_order_anyway() -> None:
 def test_fit_takes_row_order() -> None:
     with pytest.raises(cepheid.ModelError, match="2 of them"):  # gaps, where without an order there is one
         cepheid.fit(EVENTS, QUERY, tiebreak="row", loss=0.1)
+
+
+def test_a_worker_of_spark_says_it_once_and_proposes_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cepheid.language.schema import Schema
+    from cepheid.runners import ties
+    from cepheid.runners.pieces import Piece, found
+
+    monkeypatch.setattr(ties._Worker, "told", False)
+    plan, _ = make_plan(cepheid.query(QUERY).bind(Schema.from_arrow(EVENTS.schema)))
+    events = ordered(EVENTS, plan.bound.schema)
+    (message,) = told(lambda: [found(plan, events, Piece(EVENTS), None) for _ in range(3)])
+    assert message.endswith("pass tiebreak='...' with a column that orders them")

@@ -148,7 +148,7 @@ def _answers(workspace: Workspace, streams: Streams) -> dict[str, Answer]:
         if asked.get("table"):
             return {"query": answers.example_of(workspace.table(asked["table"]))}
         day = retail_visits(300, loss=0.0, theft=0.2, timestamps=True, seed=1).events
-        return {"opened": workspace.add("example: a day in a store", day).told()}
+        return {"opened": workspace.add("example: a store", day).told()}
 
     def roles(asked: dict[str, Any]) -> dict[str, Any]:
         return {"opened": workspace.with_roles(str(asked["table"]), asked).told()}

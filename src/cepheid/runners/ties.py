@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -35,15 +36,14 @@ class Ties:
     events: int
     among: int
     keys: tuple[str, ...] = ()
-    order: str = "row order"  # what tiebreak="row" stands for
+    order: str | None = "row order"  # what tiebreak="row" stands for; None: nothing
 
     def __str__(self) -> str:
         shared = " and ".join(["time", *(f"'{name}'" for name in self.keys)])
         told = f"{self.events:,} of {self.among:,} events share their {shared} with another event"
         what = "events of one time do not follow each other, so no match has one after the other"
-        return (
-            f"{told}: {what}; pass tiebreak='{ROW}' for {self.order}, or tiebreak='...' with a column that orders them"
-        )
+        rows = "" if self.order is None else f"tiebreak='{ROW}' for {self.order}, or "
+        return f"{told}: {what}; pass {rows}tiebreak='...' with a column that orders them"
 
 
 def ties_of(plan: Plan, events: EventTable) -> Ties | None:
@@ -67,6 +67,27 @@ def warn_of_ties(found: Sequence[Ties | None]) -> None:
     ties = [each for each in found if each is not None]
     if ties:
         warnings.warn(str(max(ties, key=lambda each: each.events)), TiesWarning, stacklevel=_levels())
+
+
+@contextmanager
+def looking_for_ties(plan: Plan, events: EventTable) -> Iterator[None]:
+    """In a worker of Spark: ties among the events of the searches in this block are said once in a process.
+
+    What a worker warns of is in its log, and on the terminal where Spark runs locally.
+    """
+    if _Worker.told or not may_tie(plan.bound, events):
+        yield
+        return
+    with sharing():
+        yield
+        found = ties_of(plan, events)
+    if found is not None:
+        _Worker.told = True
+        warn_of_ties([replace(found, order=None)])
+
+
+class _Worker:
+    told = False
 
 
 def _levels() -> int:

@@ -1,5 +1,5 @@
 // The page: tables above, the query on the left, what it finds on the right.
-import {ask, byId, counted, element, errorText} from "./page.js";
+import {ask, byId, counted, element, errorText, later} from "./page.js";
 import {Editor} from "./editor.js";
 import {Live, Matches, clear, failure, select, showWhy} from "./results.js";
 
@@ -18,7 +18,8 @@ const editor = new Editor({
     byId("errors").replaceChildren(...(shown.length ? shown : [element("p", {class: "clean"}, empty ? "Write a query; it begins with PATTERN." : "No errors.")]));
     byId("start-here").hidden = !empty;
     if (told.svg) draw(told.svg);
-    else if (empty) byId("automaton").replaceChildren();
+    else if (empty || !told.errors.length || /^\s*match_recognize/i.test(editor.value)) byId("automaton").replaceChildren();
+    byId("drawing").hidden = !byId("automaton").children.length;
     byId("run").disabled = byId("why").disabled = byId("explain").disabled = byId("start").disabled = told.errors.length > 0 || empty || !current();
   },
 });
@@ -46,6 +47,7 @@ function forget() {
   live.stop();
   matches.run = null;
   clear();
+  select("timeline");
 }
 
 // For who has written nothing yet: a query to begin with, or events to try it on.
@@ -164,6 +166,7 @@ byId("open").addEventListener("submit", async event => {
     byId("how").open = true;
   }
 });
+window.addEventListener("resize", later(200, () => matches.redraw()));  // letters keep their size
 document.addEventListener("keydown", event => {
   if (event.ctrlKey && event.key === "Enter" && !byId("run").disabled) { event.preventDefault(); run(); }
 });
@@ -192,6 +195,7 @@ light.addEventListener("click", () => {
   setLight(dark);
 });
 
+clear();
 const there = await ask("tables").catch(error => { failed(error); return {tables: [], streams: []}; });
 for (const table of there.tables) tables.set(table.name, table);
 choices(byId("table"), [...tables.keys()], tables.keys().next().value);

@@ -30,7 +30,8 @@ export function clear() {
   for (const name of ["numbers", "rates", "legend", "timeline", "panel-matches", "panel-why", "panel-plan"]) byId(name).replaceChildren();
   for (const name of ["remark", "pages", "zoom"]) byId(name).hidden = true;
   byId("tab-matches").textContent = "Matches";
-  byId("timeline").replaceChildren(element("p", {class: "muted"}, "Nothing was run over these events yet."));
+  for (const name of ["timeline", "panel-matches", "panel-why", "panel-plan"])
+    byId(name).replaceChildren(element("p", {class: "muted"}, "Nothing was run over these events yet."));
 }
 
 function matchTable(names, rows) {
@@ -90,17 +91,28 @@ export class Matches {
       ["engine", run.engine],
     ]);
     byId("rates-title").textContent = "Matches over time";
-    byId("rates").replaceChildren(columns(run.over_time, run.timestamps, "Matches over time"));
     this.noun = noun;
     this.page(run);
+    this.redraw();
+  }
+
+  redraw() {
+    if (!this.run?.timed) return;
+    byId("rates").replaceChildren(columns(this.run.over_time, this.run.timestamps, "Matches over time"));
+    this.draw();
   }
 
   page(page) {
     this.shown = page;
     byId("legend").replaceChildren(...legend(variablesOf(page.marks), page.marks));
-    this.look(null);
+    this.range = null;
+    if (this.run.timed) this.draw();
     byId("panel-matches").replaceChildren(page.rows.length ? matchTable(page.columns, page.rows) : element("p", {class: "muted"}, `No ${this.noun}.`));
-    if (!this.run.timed) byId("timeline").replaceChildren(element("p", {class: "muted"}, "These have no beginning and no end in time; they are in the table beside."));
+    if (!this.run.timed) {
+      byId("rates").replaceChildren();
+      byId("zoom").hidden = true;
+      byId("timeline").replaceChildren(element("p", {class: "muted"}, "These have no beginning and no end in time; they are in the table beside."));
+    }
     const last = page.first + page.rows.length;
     byId("pages").hidden = this.run.matches <= PAGE;
     byId("place").textContent = `${counted(page.first + 1)} to ${counted(last)} of ${counted(this.run.matches)}`;
