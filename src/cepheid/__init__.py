@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cepheid.api import Query, fit, forecast, live, match, query, why
 from cepheid.errors import (
@@ -19,12 +19,20 @@ from cepheid.errors import (
     ModelError,
     ModelWarning,
     QueryError,
+    TiesWarning,
     TimeoutReached,
 )
 from cepheid.language.functions import function
 from cepheid.row_query import RowQuery
 
 if TYPE_CHECKING:
+    from cepheid import build as build
+    from cepheid import examples as examples
+    from cepheid import flink as flink
+    from cepheid import metrics as metrics
+    from cepheid import plot as plot
+    from cepheid import sql as sql
+    from cepheid.funnels import funnel
     from cepheid.language.build import any_of, event, seq
     from cepheid.language.expressions import attr, call, equivalent, var
     from cepheid.model import (
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
         register_distribution,
     )
     from cepheid.report.show import show
+    from cepheid.runners.live_face import LiveFace as Live
     from cepheid.runners.spark.moving import read_checkpoint
 
 __version__ = "0.1.0"
@@ -54,6 +63,7 @@ __all__ = [
     "Exponential",
     "Gamma",
     "LimitError",
+    "Live",
     "LogNormal",
     "Model",
     "ModelError",
@@ -61,6 +71,7 @@ __all__ = [
     "Query",
     "QueryError",
     "RowQuery",
+    "TiesWarning",
     "TimeoutReached",
     "Uniform",
     "Weibull",
@@ -72,6 +83,7 @@ __all__ = [
     "fit",
     "forecast",
     "function",
+    "funnel",
     "live",
     "load_model",
     "match",
@@ -103,19 +115,24 @@ _LATER |= dict.fromkeys(
     "cepheid.model",
 )
 _LATER["read_checkpoint"] = "cepheid.runners.spark.moving"
+_LATER["funnel"] = "cepheid.funnels"
 _LATER["show"] = "cepheid.report.show"
-_SUBMODULES = frozenset({"build", "flink", "metrics", "plot", "sql"})
+_LATER["Live"] = "cepheid.runners.live_face"
+_RENAMED = {"Live": "LiveFace"}
+_SUBMODULES = frozenset({"build", "examples", "flink", "metrics", "plot", "sql"})
 
 # A library says nothing by itself: who wants to hear what runs adds a handler to the logger `cepheid`.
 logging.getLogger("cepheid").addHandler(logging.NullHandler())
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    if name in _SUBMODULES:
-        return importlib.import_module(f"cepheid.{name}")
-    raise AttributeError(f"module 'cepheid' has no attribute '{name}'")
+if not TYPE_CHECKING:  # a type checker sees the names above, and that there are no others
+
+    def __getattr__(name: str) -> object:
+        if name in _LATER:
+            return getattr(importlib.import_module(_LATER[name]), _RENAMED.get(name, name))
+        if name in _SUBMODULES:
+            return importlib.import_module(f"cepheid.{name}")
+        raise AttributeError(f"module 'cepheid' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cepheid.model.check import Check
     from cepheid.runners.compressed import CompressedResult
     from cepheid.runners.flink import FlinkKeywords
-    from cepheid.runners.live import Live
+    from cepheid.runners.live_face import LiveFace as Live
 
 _log = logging.getLogger("cepheid")
 
@@ -396,7 +396,7 @@ def live(
         from cepheid.runners.live import as_schema
         from cepheid.runners.live_flink import live_pattern
 
-        return live_pattern(query, as_schema(schema), delay, state, keywords)  # type: ignore[return-value]
+        return live_pattern(query, as_schema(schema), delay, state, keywords)
     parameters = keywords.pop("parameters", None)
     chosen: Any
     if isinstance(query, Mapping):
@@ -408,7 +408,7 @@ def live(
             from cepheid.runners.partial import PartialLive
 
             inner = live_query(parts_of(chosen), schema, delay=delay, state=state, keywords=keywords)
-            return PartialLive(inner, with_length(chosen.syntax, chosen.parameters), as_schema(schema), keywords)  # type: ignore[return-value]
+            return PartialLive(inner, with_length(chosen.syntax, chosen.parameters), as_schema(schema), keywords)
     return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
 
 

@@ -120,6 +120,10 @@ class EngineError(CepheidError):
     """An engine was asked for by name that cannot run the query."""
 
 
+class TiesWarning(UserWarning):
+    """Events share time and key with others: they do not follow each other, which may cost matches."""
+
+
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate a writer of `name` most likely meant, or None when nothing is near.
 

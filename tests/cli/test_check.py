@@ -53,3 +53,42 @@ def test_nesting_without_end(cepheid_command: Cepheid) -> None:
     ran = cepheid_command("check", f"PATTERN A a WHERE {'NOT (' * 5000}a.x = 1{')' * 5000}")
     assert ran.code == 1
     assert "Traceback" not in ran.out + ran.err
+
+
+def test_all_errors_against_data_are_listed(cepheid_command: Cepheid, shop: Path) -> None:
+    text = (
+        "PATTERN SEQ(Shelv x, Exitt z) WHERE [tag, shop] AND x.a > 1 AND x.id > 2 AND z.b = 3 "
+        "WITHIN 5 hours RETURN x.id, z.c"
+    )
+    ran = cepheid_command("check", text, "-i", shop, "--json")
+    assert [e["message"] for e in json.loads(ran.out)] == [
+        "no event type 'Shelv'",
+        "no event type 'Exitt'",
+        "no attribute 'tag'",
+        "no attribute 'shop'",
+        "no attribute 'a'",
+        "a string cannot be compared with a whole number",
+        "no attribute 'b'",
+        "no attribute 'c'",
+        "the window is in hours, but it is not known what one step of column 'ts' is",
+    ]
+
+
+def test_a_directory_of_queries(cepheid_command: Cepheid, tmp_path: Path, shop: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    assert "holds no queries" in cepheid_command("check", rules).err
+    (rules / "good.cepheid").write_text(THEFT)
+    (rules / "wrong.cepheid").write_text("PATTERN SEQ(A a")
+    ran = cepheid_command("check", rules)
+    assert ran.code == 1
+    assert "good.cepheid: clean" in ran.out
+    assert "wrong.cepheid: line 1" in ran.out
+    assert "is a directory; name one of its queries, such as" in cepheid_command("why", rules, "-i", shop).err
+
+
+def test_a_clause(cepheid_command: Cepheid, shop: Path) -> None:
+    clause = "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts PATTERN (A B) DEFINE A AS type = 'Shelf')"
+    assert cepheid_command("check", clause, "-i", shop).out == "query: clean\n"
+    wrong = cepheid_command("check", clause.replace("type", "kind"), "-i", shop, "--json")
+    assert [e["code"] for e in json.loads(wrong.out)] == ["unknown-column"]

@@ -86,10 +86,13 @@ def test_completion_and_errors_while_one_writes(page: Browser) -> None:
     page.type("#text", "PATTERN SEQ(Shelf x, !(Regi")
     page.until("return document.querySelector('#offers li')?.innerText.startsWith('Register')")
     page.type("#text", KEYS["Tab"] + " y), Exit z) WHERE x.categry = 'a' WITHIN 2 hours")
-    page.until("return document.querySelector('#errors pre')?.innerText.includes('categry')")
+    page.until("return document.querySelector('#errors .error')?.innerText.includes('categry')")
     assert "!(Register y)" in page.run("return document.querySelector('#text').value")
     assert "did you mean 'category'?" in page.text("#errors")
-    assert "^" in page.text("#errors")
+    page.click("#errors .place")  # goes to the place
+    assert page.run(
+        "const t = document.querySelector('#text'); return t.value.slice(t.selectionStart, t.selectionEnd)"
+    ) == ("x.categry")
     assert page.text("#painted .wrong").startswith("x")  # the squiggle stands where the error is
     assert page.run("return document.querySelector('#run').disabled")
     assert page.messages() == []
@@ -192,5 +195,96 @@ def test_it_fits_a_phone_and_the_dark(page: Browser) -> None:
     try:
         needed, there = page.run("const r = document.documentElement; return [r.scrollWidth, r.clientWidth]")
         assert needed <= there <= 390
+        page.click("#tab-matches")  # every column of a match can be read without scrolling sideways
+        edges = page.run(
+            "return [...document.querySelectorAll('.cards td')].map(cell => cell.getBoundingClientRect().right)"
+        )
+        assert len(edges) > 4
+        assert max(edges) <= there
     finally:
         page.resize(0, 0)
+
+
+def test_another_table_clears_what_was_found(page: Browser) -> None:
+    write(page, THEFT)
+    clean(page)
+    page.click("#run")
+    page.until("return document.querySelector('#timeline circle')")
+    choose(page, "hostile")
+    page.until("return !document.querySelector('#timeline circle')")
+    assert page.text("#numbers") == ""
+    assert "Nothing was run" in page.text("#timeline")
+
+
+def test_who_begins_gets_an_example_columns_and_help(page: Browser, tmp_path: Path) -> None:
+    write(page, "")
+    page.until("return !document.querySelector('#start-here').hidden && document.querySelector('#example-query')")
+    assert "tag_id" in page.text("#column-list")
+    assert "SUMMARISE" in page.run("return document.querySelector('#help').textContent")
+    page.click("#example-query")
+    clean(page)
+    page.click("#run")
+    page.until("return document.querySelector('#timeline circle')")
+    running = Server(Workspace()).start()
+    page.open(running.address)
+    page.until("return document.querySelector('#example-data')")
+    page.click("#example-data")
+    page.until("return document.querySelector('#table').value.startsWith('example')")
+    running.stop()
+    page.messages()
+
+
+def test_the_timeline_zooms(page: Browser) -> None:
+    write(page, THEFT)
+    clean(page)
+    page.click("#run")
+    page.until("return document.querySelector('#timeline circle')")
+    place = "return document.querySelector('#timeline rect.span').getAttribute('width')"
+    whole = float(page.run(place))
+    page.click("#closer")
+    assert float(page.run(place)) > 1.5 * whole
+    page.click("#whole")
+    assert float(page.run(place)) == whole
+    page.run("""const chart = document.querySelector('#timeline svg'), box = chart.getBoundingClientRect();
+      const at = (kind, x) => chart.dispatchEvent(new PointerEvent(kind, {clientX: x, clientY: box.top + 20}));
+      chart.setPointerCapture = () => null;
+      at('pointerdown', box.left + box.width * 0.4); at('pointermove', box.left + box.width * 0.5);
+      at('pointerup', box.left + box.width * 0.5);""")
+    assert float(page.run(place)) > 5 * whole
+    assert page.messages() == []
+
+
+def test_ties_totals_and_row_patterns(window: Browser) -> None:
+    workspace = Workspace()
+    workspace.add("log", pa.table({"ts": [1, 1, 2], "type": ["A", "B", "C"], "id": [7, 7, 7]}))
+    running = Server(workspace).start()
+    window.open(running.address)
+    window.until("return document.documentElement.dataset.ready")
+    write(window, "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5")
+    clean(window)
+    window.click("#run")
+    window.until("return !document.querySelector('#remark').hidden")
+    window.click("#row-order")
+    window.until("return document.querySelectorAll('#timeline circle').length === 2")
+    assert window.run("return document.querySelector('#ties').value") == "row"
+    write(window, "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n BY id")
+    clean(window)
+    window.click("#run")
+    window.until("return document.querySelector('#tab-matches').textContent === 'Totals'")
+    window.until("return document.querySelector('#panel-matches td')")
+    write(window, "MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS t PATTERN (A) DEFINE A AS type = 'C')")
+    clean(window)
+    window.click("#run")
+    window.until("return document.querySelector('#panel-matches th')?.innerText === 't'")
+    assert window.messages() == []
+    running.stop()
+
+
+def test_without_its_token_the_page_says_where_it_is(window: Browser, server: Server, tmp_path: Path) -> None:
+    other = Server(Workspace()).start()
+    window.open(f"http://127.0.0.1:{other.port}/")
+    assert "token" in window.text("body")
+    window.type("input[name=token]", other.token + KEYS["Enter"])
+    window.until("return document.documentElement.dataset.ready")
+    other.stop()
+    window.messages()

@@ -81,7 +81,7 @@ def test_errors_have_places(server: Server) -> None:
     told = ask(server, "check", text="PATTERN SEQ(A a, B b) WHERE a.idd = 1", table="events")
     (error,) = told["errors"]
     assert (error["start"], error["end"], error["line"]) == (28, 33, 1)
-    assert "did you mean 'id'?" in error["shown"]
+    assert (error["message"], error["hint"]) == ("no attribute 'idd'", "did you mean 'id'?")
     assert "<svg" in told["svg"]
     assert ask(server, "check", text="", table="events") == {"errors": [], "svg": None}
     assert ask(server, "check", text="PATTERN SEQ(A", table=None)["errors"]
@@ -98,18 +98,15 @@ def test_run_more_why_and_explain(server: Server) -> None:
     assert why["verdict"] == ["0 matches", "in 5 events"]
     assert any("b.id = 9 holds for none" in hint["text"] for hint in why["hints"])
     assert "sequence" in ask(server, "explain", text=QUERY, table="events")["plan"]
-    assert (
-        "did you mean"
-        in ask(server, "run", text="PATTERN SEQ(A a, B b) WHERE a.idd = 1", table="events")["error"]["shown"]
-    )
+    wrong = ask(server, "run", text="PATTERN SEQ(A a, B b) WHERE a.idd = 1", table="events")["error"]
+    assert "did you mean" in wrong["hint"]
     assert "open a file first" in ask(server, "run", text=QUERY, table="nope")["error"]["shown"]
 
 
 def test_files_are_opened_and_roles_changed(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "day.csv"
     path.write_text("when,kind,id\n2024-05-04 09:00:00,A,1\n2024-05-04 09:00:05,B,1\n")
-    opened = ask(server, "open", path=str(path))["error"]["message"]
-    assert "no column 'ts'" in opened
+    assert ask(server, "open", path=str(path))["opened"]["roles"]["time"] == "when"  # the only one that can be
     path.write_text("ts,kind,id\n2024-05-04 09:00:00,A,1\n2024-05-04 09:00:05,B,1\n")
     table = ask(server, "open", path=str(path))["opened"]
     assert (table["rows"], table["roles"]["type"]) == (2, None)
@@ -146,3 +143,74 @@ def test_a_stream_on_spark_is_told_of() -> None:
     assert len(news[0]["bars"]) == 2
     assert news[1]["numbers"]["watermark"] == "2024-05-04T09:00:05.000Z"
     watch.end()
+
+
+def test_totals_and_rows(server: Server) -> None:
+    run = ask(server, "run", text=f"{QUERY} SUMMARISE count(*) AS n BY id", table="events")
+    assert (run["found"], run["timed"], run["bars"], run["rows"]) == ("2 totals", False, [], [["7", "1"], ["8", "1"]])
+    assert ask(server, "more", result=run["result"], first=1)["rows"] == [["8", "1"]]
+    why = ask(server, "why", text=f"{QUERY} SUMMARISE count(*) AS n BY id", table="events")
+    assert why["verdict"] == ["2 matches", "in 5 events"]
+    clause = "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.ts AS t PATTERN (A B) DEFINE A AS type = 'A')"
+    run = ask(server, "run", text=clause, table="events")
+    assert (run["found"], run["columns"], run["rows"]) == ("2 matches", ["id", "t"], [["7", "1"], ["8", "3"]])
+    assert ask(server, "check", text=clause, table="events") == {"errors": [], "svg": None}
+    assert ask(server, "check", text=clause.replace("type", "kind"), table="events")["errors"][0]["start"] is not None
+    assert "Row pattern" in ask(server, "explain", text=clause, table="events")["plan"]
+    statement = ask(server, "check", text="SELECT * FROM events", table="events")["errors"][0]
+    assert "goes to `cepheid sql`" in statement["hint"]
+
+
+def test_totals_of_a_stream(server: Server) -> None:
+    text = f"{QUERY} SUMMARISE count(*) AS n EVERY 2"
+    number = ask(server, "stream", text=text, table="events", per_second=20, delay="0")["stream"]
+    _, text, _ = request(server, "GET", f"/api/stream/{number}")
+    news = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+    assert [item["kind"] for item in news] == ["step", "step", "end"]
+    assert sum(item.get("found", 0) for item in news) == 2
+
+
+def test_ties_are_told_and_can_be_ordered() -> None:
+    workspace = Workspace()
+    workspace.add("log", pa.table({"ts": [1, 1, 2], "type": ["A", "B", "C"], "id": [7, 7, 7]}))
+    running = Server(workspace).start()
+    try:
+        run = ask(running, "run", text=QUERY, table="log")
+        assert (run["matches"], "choose 'row order' under Ties for row order" in run["ties"]) == (0, True)
+        assert any("under Ties" in hint["text"] for hint in ask(running, "why", text=QUERY, table="log")["hints"])
+        roles = ask(running, "roles", table="log", time="ts", type="type", tiebreak="row")["opened"]["roles"]
+        assert roles["tiebreak"] == "row"
+        run = ask(running, "run", text=QUERY, table="log")
+        assert (run["matches"], run["ties"]) == (1, None)
+    finally:
+        running.stop()
+
+
+def test_an_example_to_begin_with(server: Server) -> None:
+    query = ask(server, "example", table="events")["query"]
+    assert query == "PATTERN SEQ(A a, B b)\nWHERE [id]\nWITHIN 100"
+    assert ask(server, "check", text=query, table="events")["errors"] == []
+    opened = ask(server, "example")["opened"]
+    query = ask(server, "example", table=opened["name"])["query"]
+    assert ask(server, "run", text=query, table=opened["name"])["matches"] > 0
+
+
+def test_who_has_no_token_is_told_where_it_is(server: Server) -> None:
+    status, text, headers = request(server, "GET", "/", Cookie="")
+    assert (status, headers["content-type"].partition(";")[0]) == (403, "text/html")
+    assert "the address that <code>cepheid console</code> printed" in text
+    assert 'name="token"' in text
+    assert "form-action 'self'" in headers["content-security-policy"]
+    assert "<script>" not in request(server, "GET", "/", Host="<script>.example", Cookie="")[1]
+
+
+def test_errors_are_in_the_words_of_the_page(server: Server, tmp_path: Path) -> None:
+    told = ask(server, "open", path=str(tmp_path / "nothing.csv"))["error"]
+    assert "--" not in told["shown"]
+    path = tmp_path / "day.csv"
+    path.write_text("ts,type\n31/12/2024 09:00,A\n")
+    assert "under 'Times written as'" in ask(server, "open", path=str(path))["error"]["shown"]
+    opened = ask(server, "open", path=str(path), time_format="%d/%m/%Y %H:%M")["opened"]
+    assert opened["columns"][0]["type"].startswith("timestamp")
+    (error,) = ask(server, "check", text="PATTERN SEQ(A a, B b) WITHIN 5 hours", table="events")["errors"]
+    assert error["hint"] == "choose 'ms' under Unit (or what 'ts' counts), or write a plain number"

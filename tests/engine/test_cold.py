@@ -22,6 +22,7 @@ import cepheid
 from cepheid.engine import cold, warm
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.engines import ENGINES
+from cepheid.engine.kernels import progress
 from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
 from cepheid.engine.kernels.progress import tell_with
 from cepheid.engine.search import stacks
@@ -250,3 +251,19 @@ def test_interpreted_ends_with_its_block() -> None:
     with interpreted():
         assert is_interpreted()
     assert not is_interpreted()
+
+
+def test_a_notebook_gets_one_line_in_all(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    class Slow:
+        __name__, __module__ = "walk", "cepheid.engine.search"
+
+        def is_ready(self) -> bool:
+            return False
+
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    monkeypatch.setattr(progress._Told, "noted", False)
+    for _ in range(60):
+        with progress.compiling(Slow()):
+            pass
+    assert capfd.readouterr().err.count("\n") == 1

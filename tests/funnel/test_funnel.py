@@ -9,8 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidError, examples
-from cepheid.funnel import funnel
+from cepheid import CepheidError, examples, funnel
 
 STEPS = ["View", "Cart", "Ordered", "Paid", "Shipped"]
 

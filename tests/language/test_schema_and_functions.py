@@ -8,9 +8,12 @@ import numba
 import pyarrow as pa
 import pytest
 
-from cepheid.errors import CepheidError, DataError
+from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.language import functions
+from cepheid.language.bind import bind
+from cepheid.language.check import check
 from cepheid.language.functions import BUILT_IN, find_function, function, function_names
+from cepheid.language.sase.parse import parse
 from cepheid.language.schema import DataType, Schema, data_type
 from cepheid.language.units import UNITS, convert, unit_named
 
@@ -169,3 +172,37 @@ def test_functions_that_cannot_be_registered(call: Callable[..., object], name: 
     with pytest.raises(CepheidError) as raised:
         function(name=name)(call)
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [(pa.duration("us"), "a length of time says not when: add it to a date"), (pa.time64("us"), "a time of day says")],
+)
+def test_times_that_say_not_when_get_a_hint_that_can_be_followed(kind: pa.DataType, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        Schema.from_arrow(pa.schema([("ts", kind), ("type", pa.string())]))
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("a.wait > 3", "a length of time cannot be compared with a whole number"),
+        ("a.at < b.at", "a time of day cannot be compared with a time of day"),
+        ("[at]", "'at' is a time of day; it cannot be equal"),
+        ("a.user = 3", "a struct cannot be compared with a whole number"),
+    ],
+)
+def test_columns_of_no_use_are_named(condition: str, told: str) -> None:
+    columns = pa.schema(
+        [
+            ("ts", pa.int64()),
+            ("type", pa.string()),
+            ("wait", pa.duration("us")),
+            ("at", pa.time64("us")),
+            ("user", pa.struct([("id", pa.int64())])),
+        ]
+    )
+    with pytest.raises(QueryError) as caught:
+        bind(check(parse(f"PATTERN SEQ(A a, B b) WHERE {condition}")), Schema.from_arrow(columns))
+    assert caught.value.message == told
+    assert "before" in str(caught.value.hint) or "such as a.user.id" in str(caught.value.hint)

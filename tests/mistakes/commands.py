@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 Q = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5"
+CLAUSE = "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE A AS typ = 'A')"
 FILES = {
     "e.csv": b"ts,type,id,x\n1,A,1,5\n2,B,1,6\n3,A,2,7\n",
     "bad.csv": b"ts,type,id,x\n1,A,1,5\nsoon,B,1,6\n3,A,2,7\n",
@@ -73,4 +74,12 @@ CASES = [
     ["run", Q, "-i", "kafka:"],
     ["run", Q, "-i", "e.csv", "--kafka", "x"],
     ["completion", "tcsh"],
+    ["check", "d"],
+    ["why", "d", "-i", "e.csv"],
+    ["run", CLAUSE, "-i", "e.csv"],
+    ["run", CLAUSE, "-i", "e.csv", "--time-unit", "ms"],
+    ["why", CLAUSE, "-i", "e.csv"],
+    ["run", "SELECT * FROM e MATCH_RECOGNIZE (PATTERN (A))", "-i", "e.csv"],
+    ["run", Q, "-i", "e.csv", "--tiebreak", "rows"],
+    ["check", "PATTERN SEQ(A a, D b) WHERE [idd] AND a.y > 1 WITHIN 5 hours", "-i", "e.csv"],
 ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from cepheid import examples
-from cepheid.funnel import funnel
+from cepheid import examples, funnel
 
 STEPS = ["View", "Cart", "Ordered", "Paid", "Shipped"]
 

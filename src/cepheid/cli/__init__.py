@@ -20,11 +20,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def exit_code(arguments: Sequence[str]) -> int:
     """Runs a command; every way it can end becomes one of the exit codes, and every error a message on stderr."""
     from cepheid.cli.app import app
-    from cepheid.cli.messages import print_internal_error, print_user_error
+    from cepheid.cli.messages import print_internal_error, print_user_error, warnings_as_remarks
     from cepheid.errors import CepheidError
 
     try:
-        app(args=list(arguments), prog_name="cepheid")
+        with warnings_as_remarks():
+            app(args=list(arguments), prog_name="cepheid")
     except SystemExit as end:
         # The only 2 that comes from here is a command line that cannot be understood, which the user can mend.
         return USER_ERROR if end.code == 2 else int(end.code or FINE)

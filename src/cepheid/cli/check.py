@@ -10,14 +10,14 @@ from rich.text import Text
 
 from cepheid.cli import options as o
 from cepheid.cli.messages import in_words_of_the_command_line, out
-from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_text
+from cepheid.cli.query_argument import existing_file, load_functions, parse_parameters, query_arguments, query_text
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.errors import errors_of
 from cepheid.errors import QueryError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 
-Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts or files of queries.")]
+Queries = Annotated[list[str], typer.Argument(metavar="QUERY...", help="Texts, files or directories of queries.")]
 
 
 def check(
@@ -51,7 +51,7 @@ def check(
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     roles = replace(roles, ignore_case=ignore_case)
     found: list[dict[str, Any]] = []
-    for argument in queries:
+    for argument in [each for given in queries for each in query_arguments(given)]:
         name = argument if existing_file(argument) else "query"
         errors = list(errors_of(query_text(argument), table, roles.arguments(), parse_parameters(parameter or ())))
         found += [_record(name, error) for error in errors]

@@ -10,10 +10,11 @@ import typer
 import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.messages import explaining_delay
-from cepheid.cli.query_argument import load_functions, parse_parameters, read_query
+from cepheid.cli.query_argument import arguments_of, load_functions, parse_parameters, read_any_query, time_column
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
+from cepheid.runners.rows import check_clause_options
 
 _Analyze = Annotated[bool, typer.Option("--analyze", help="Run it, too, and count what each step saw.")]
 
@@ -51,12 +52,19 @@ def explain(
     if analyze and not input:
         raise CepheidError("--analyze runs the query, so it needs events", hint="add --input PATH")
     load_functions(functions)
-    parsed = read_query(query, parameter or ())
-    events = read_events(find_files(input, format), time=lower or time, time_format=time_format) if input else None
+    parsed = read_any_query(query, parameter or ())
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     roles = replace(roles, ignore_case=ignore_case)
+    clock = time_column(parsed, roles)
+    events = read_events(find_files(input, format), time=clock, time_format=time_format) if input else None
     with explaining_delay():
         loaded = cepheid.load_model(model) if model is not None else None
         given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
-        text = parsed.explain(events, **roles.arguments(), **given, analyze=analyze)
+        if isinstance(parsed, cepheid.RowQuery):
+            if analyze:
+                raise CepheidError("--analyze counts the steps of a query with PATTERN", hint="leave it out")
+            check_clause_options(arguments_of(parsed, roles, given))
+            text = parsed.explain(events)
+        else:
+            text = parsed.explain(events, **arguments_of(parsed, roles, given), analyze=analyze)
     print(text)

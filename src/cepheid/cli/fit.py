@@ -80,7 +80,7 @@ def fit(
         cepheid fit shoplifting.cepheid -i last-month.parquet -o store.json
     """
     load_functions(functions)
-    parsed = read_query(query, parameter or ())
+    parsed = read_query(query, parameter or (), "fit")
     files = find_files(input, format)
     check_outputs({"--output": output}, [*files.addresses, *query_files(query), functions])
     events = read_events(files, time=time, time_format=time_format)

@@ -52,7 +52,7 @@ def forecast(
     if model is None:
         raise CepheidError("a forecast needs a loss and gap model", hint="pass --model PATH; `cepheid fit` makes one")
     load_functions(functions)
-    parsed: Any = read_query(query, parameter or ())
+    parsed = read_query(query, parameter or (), "forecast")
     events = read_events(find_files(input, format), time=time, time_format=time_format, parse_times=True)
     roles = replace(o.roles(time, type, untyped, time_unit, tiebreak, None, None, None), ignore_case=ignore_case)
     moment = int(at) if at is not None and at.lstrip("-").isdigit() else at

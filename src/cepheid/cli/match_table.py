@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text, zone_text
 
 _LONGEST_GROUP = 3  # events of a Kleene group that are shown before it is cut in the middle
 
@@ -25,13 +25,14 @@ def match_table(
     shared = shared_attributes([events_of(row, variables) for row in rows], {time, type})
     fields = [field for field in result.schema if not variables or field.name not in ("match_start", "match_end")]
     day = _only_day(rows)
-    caption = None if day is None else f"times of {day.date().isoformat()}"
+    caption = None if day is None else f"times of {day.date().isoformat()}{zone_text(day)}"
     shown = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     shown.caption, shown.caption_justify = caption, "left"
     for name in shared:
         shown.add_column(name, overflow="fold", style="cyan")
     for field in fields:
-        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        number = any(kind(field.type) for kind in kinds)
         shown.add_column(field.name, overflow="fold", justify="right" if number else "left")
     for row in rows:
         events = events_of(row, variables)
@@ -42,7 +43,7 @@ def match_table(
 
 def _only_day(rows: list[dict[str, Any]]) -> datetime | None:
     """The day of all matches, if it is one: then it need not be said in every cell."""
-    edges = [row[name] for row in rows for name in ("match_start", "match_end")]
+    edges = [row.get(name) for row in rows for name in ("match_start", "match_end")]
     days = {edge.date() if isinstance(edge, datetime) else None for edge in edges}
     return edges[0] if len(days) == 1 and isinstance(edges[0], datetime) else None
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -79,6 +81,25 @@ def explaining_delay() -> Iterator[None]:
         tell_with(None)
 
 
+@contextmanager
+def warnings_as_remarks() -> Iterator[None]:
+    """Prints warnings as one line each, in the words of the command line, without a place in the code."""
+    with warnings.catch_warnings():
+        usual, told = warnings.showwarning, set[str]()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, UserWarning):
+                usual(message, category, *place, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                line = Text("warning: ", style="bold yellow")
+                line.append(in_words_of_the_command_line(str(message)), style="not bold default")
+                err.print(line, soft_wrap=True)
+
+        warnings.showwarning = show
+        yield
+
+
 def note(text: str) -> None:
     """A remark that is no result."""
     err.print(Text(text, style="dim"), soft_wrap=True)
@@ -99,6 +120,7 @@ def in_words_of_the_command_line(message: str) -> str:
     "pass --time-unit ms (or what 'ts' counts); pass --untyped for an untyped stream"
     """
     message = message.replace(_MODEL_IN_PYTHON, "learn one with `cepheid fit` and pass it with --model")
+    message = message.replace("cepheid.sql.query(spark, statement)", "`cepheid sql`")
     message = message.replace("write models with Model.save", "`cepheid fit` writes models")
     message = re.sub(r"\btype=None\b", "--untyped", message)
     message = re.sub(r"\bparameters=\{'(\w+)': \.\.\.\}", r"--parameter \1=...", message)

@@ -82,7 +82,10 @@ TimeUnit: TypeAlias = Annotated[
     str | None, typer.Option(metavar="UNIT", help="What a whole-number time counts: us, ms, s, minutes, ...")
 ]
 Tiebreak: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="Orders events of the same time. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN", help="Orders events of the same time; row: the order of rows in the files. May be repeated."
+    ),
 ]
 Lower: TypeAlias = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Imprecise time: the earliest instant of each event.")

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -16,30 +16,61 @@ import cepheid
 from cepheid.api import sase_query
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.files.input_files import SUFFIXES
+from cepheid.files.roles import Roles
 
 _SUFFIX = ".cepheid"
 STANDARD_INPUT_READ = ContextVar("STANDARD_INPUT_READ", default=False)  # by a command, as events
 READ_ONCE = "standard input can be read once"
 
 
-def read_query(argument: str, parameters: Iterable[str] = ()) -> cepheid.Query:
-    """The checked query."""
-    refusal = "a MATCH_RECOGNIZE clause is a part of a SELECT: run it with `cepheid sql`"
+def read_query(argument: str, parameters: Iterable[str], what: str) -> cepheid.Query:
+    """The checked query, for what takes no MATCH_RECOGNIZE clause."""
+    refusal = f"{what} takes a query with PATTERN, not a MATCH_RECOGNIZE clause"
     return sase_query(query_text(argument), parse_parameters(parameters), refusal)
+
+
+def read_any_query(argument: str, parameters: Iterable[str] = ()) -> cepheid.Query | cepheid.RowQuery:
+    """The checked query, or MATCH_RECOGNIZE clause."""
+    values = parse_parameters(parameters)
+    found: cepheid.Query | cepheid.RowQuery = cepheid.query(query_text(argument), values)
+    if isinstance(found, cepheid.RowQuery) and values:
+        raise CepheidError("a MATCH_RECOGNIZE clause has no parameters", hint="write the values into it")
+    return found
+
+
+def arguments_of(
+    query: cepheid.Query | cepheid.RowQuery | Mapping[str, cepheid.Query], roles: Roles, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The roles and options that `match` takes of a query; a clause says itself which columns mean what.
+
+    What was not asked for is left out of a clause's, so that the rest is read, or refused by name.
+    """
+    if not isinstance(query, cepheid.RowQuery):
+        return {**roles.arguments(), **given}
+    usual = {"engine": "auto", "scoring": "exact", "model": None}
+    asked = {name: value for name, value in given.items() if name not in usual or value != usual[name]}
+    other = {name: value for name, value in roles.arguments().items() if value != getattr(Roles(), name)}
+    other.pop("time", None)  # it also says which column of a file is read as times
+    return {**other, **asked}
+
+
+def time_column(query: cepheid.Query | cepheid.RowQuery | Mapping[str, cepheid.Query], roles: Roles) -> str:
+    """The column that holds the time, as files are read: of a clause, where nothing else is said, what it orders by."""
+    named = roles.lower or roles.time
+    if isinstance(query, cepheid.RowQuery) and query.clause.order_by and named == Roles().time:
+        return query.clause.order_by[0].column.name
+    return named
 
 
 def read_queries(
     argument: str | None, named: Sequence[str] = (), parameters: Iterable[str] = ()
-) -> cepheid.Query | dict[str, cepheid.Query]:
+) -> cepheid.Query | cepheid.RowQuery | dict[str, cepheid.Query]:
     """One query, or several by name: NAME=QUERY as often as one likes, or a directory of .cepheid files."""
     values = parse_parameters(parameters)
     if argument is not None and not named:
-        folder = Path(argument) if "(" not in argument else None
-        if folder is None or not folder.is_dir():
-            return read_query(argument, parameters)
-        files = sorted(folder.glob(f"*{_SUFFIX}"))
-        if not files:
-            raise CepheidError(f"the directory {folder} holds no queries", hint=f"their names end in {_SUFFIX}")
+        if not _is_folder(argument):
+            return read_any_query(argument, parameters)
+        files = [Path(each) for each in query_arguments(argument)]
         return {path.stem: _named(path.stem, _contents(path), values) for path in files}
     if argument is not None:
         hint = f"name it, too: --query NAME={argument if existing_file(argument) else '...'}"
@@ -55,6 +86,23 @@ def read_queries(
     return queries
 
 
+def query_arguments(argument: str) -> list[str]:
+    """The argument itself, or all queries of a directory."""
+    if not _is_folder(argument):
+        return [argument]
+    files = sorted(Path(argument).glob(f"*{_SUFFIX}"))
+    if not files:
+        raise CepheidError(f"the directory {argument} holds no queries", hint=f"their names end in {_SUFFIX}")
+    return list(map(str, files))
+
+
+def _is_folder(argument: str) -> bool:
+    try:
+        return "(" not in argument and Path(argument).is_dir()
+    except OSError:  # too long for a name
+        return False
+
+
 def _split_name(item: str) -> tuple[str, str]:
     found = re.match(r"([\w.-]+)=(.*)", item, re.DOTALL)
     if found is not None:
@@ -68,7 +116,7 @@ def _split_name(item: str) -> tuple[str, str]:
 def _named(name: str, text: str, parameters: dict[str, Any]) -> cepheid.Query:
     """A query whose errors say which one it is."""
     try:
-        return sase_query(text, parameters)
+        return sase_query(text, parameters, "a MATCH_RECOGNIZE clause is run by itself, not with other queries")
     except QueryError as error:
         message = f"query '{name}': {error.message}"
         raise QueryError(
@@ -117,14 +165,16 @@ def query_text(argument: str) -> str:
         path = existing_file(argument)
         return argument if path is None else _contents(path)
     path = Path(argument)
+    if path.is_dir():
+        hint = f"name one of its queries, such as {query_arguments(argument)[0]}"
+        raise CepheidError(f"the query '{argument}' is a directory", hint=hint)
     if not path.is_file():
         where = path.parent
         near = closest(path.name, [other.name for other in where.iterdir()]) if where.is_dir() else None
         hint = (
             f"did you mean {where / near}?" if near else 'give a file, or the text in quotes: "PATTERN SEQ(A a, B b)"'
         )
-        what = "is a directory" if path.is_dir() else "there is no such file"
-        raise CepheidError(f"the query '{argument}': {what}", hint=hint)
+        raise CepheidError(f"the query '{argument}': there is no such file", hint=hint)
     return _contents(path)
 
 

@@ -14,7 +14,14 @@ import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.messages import explaining_delay, out
 from cepheid.cli.outputs import check_outputs, replacing
-from cepheid.cli.query_argument import load_functions, parse_parameters, query_files, read_query
+from cepheid.cli.query_argument import (
+    arguments_of,
+    load_functions,
+    parse_parameters,
+    query_files,
+    read_any_query,
+    time_column,
+)
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
@@ -85,21 +92,50 @@ def report(
             f"--output {output}: a report is a page of HTML", hint=f"write {output.with_suffix('.html')}"
         )
     load_functions(functions)
-    parsed = read_query(query, parameter or ())
+    parsed = read_any_query(query, parameter or ())
+    if truth is not None and (isinstance(parsed, cepheid.RowQuery) or parsed.syntax.summary is not None):
+        raise CepheidError("--truth says which matches are real", hint="leave out --truth, or SUMMARISE")
     stages = Stages()
+    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
+    roles = replace(roles, ignore_case=ignore_case)
     with stages.timed("read"):
         records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
         parse = o.parses_times(records)
-        events = read_events(files, time=lower or time, time_format=time_format, parse_times=parse)
-    roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
-    roles = replace(roles, ignore_case=ignore_case)
+        events = read_events(files, time=time_column(parsed, roles), time_format=time_format, parse_times=parse)
     loaded = cepheid.load_model(model) if model is not None else None
     given = {"model": loaded, "scoring": scoring, "engine": engine, **records, **parse_parameters(option or ())}
     known = None
     if truth is not None and truth_key is not None and truth_column is not None:
         known = read_truth(truth, truth_key, truth_column)
-    write_page(output, parsed, events, roles, given, stages, title or f"Matches of {_name(query)}", truth_key, known)
+    if isinstance(parsed, cepheid.RowQuery):
+        write_rows_page(output, parsed, events, arguments_of(parsed, roles, given), stages, title)
+    else:
+        write_page(
+            output, parsed, events, roles, given, stages, title or f"Matches of {_name(query)}", truth_key, known
+        )
     out.print(f"the report is in {output}", soft_wrap=True)
+
+
+def write_rows_page(
+    output: Path, query: cepheid.RowQuery, events: pa.Table, given: dict[str, Any], stages: Stages, title: str | None
+) -> None:
+    """The page of a MATCH_RECOGNIZE clause: its text, its rows and how it was run."""
+    from cepheid.report.facts import unit_of
+    from cepheid.report.matches import Shown
+    from cepheid.report.report import Run, write_report
+
+    with stages.timed("match"), explaining_delay():
+        result = query.match(events, **given)
+    run = Run(
+        str(query),
+        Shown(result, unit=unit_of(query)),
+        title or "Rows of the clause",
+        events.num_rows,
+        seconds=dict(stages.seconds),
+        explained=query.explain(events),
+    )
+    with replacing(output) as beside:
+        write_report(beside, run)
 
 
 def _name(query: str) -> str:
@@ -109,7 +145,7 @@ def _name(query: str) -> str:
 
 def read_truth(path: str, key: str, column: str) -> dict[Any, bool]:
     """Which keys are real."""
-    return truth_of(read_events(find_files([path]), time=""), key, column)
+    return truth_of(read_events(find_files([path]), parse_times=False), key, column)
 
 
 def check_of(query: cepheid.Query, events: pa.Table, roles: Roles, given: dict[str, Any]) -> Check | None:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -108,6 +109,9 @@ def to_json(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, date):  # datetime included
         return value.isoformat()
+    if isinstance(value, Decimal) and value.is_finite():  # a number, unless it would come back as another one
+        near = int(value) if value == value.to_integral_value() else float(value)
+        return near if isinstance(near, int) or Decimal(repr(near)) == value else str(value)
     if isinstance(value, bytes):
         return value.hex()
     return str(value)

@@ -29,7 +29,7 @@ from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
-from cepheid.report.facts import facts
+from cepheid.report.facts import facts, unit_of
 from cepheid.runners.many import QUERY, SHARED
 
 
@@ -253,13 +253,15 @@ def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
             deliver(ran.result, task.output, asked.show, task.roles, asked.limit, task.partition_by)
     if not asked.quiet:
         late = {"late": ran.late} if ran.late else {}
-        stages.print_summary(events=ran.events, matches=ran.matches, output=task.output, **late)
+        stages.print_summary(
+            events=ran.events, matches=ran.matches, output=task.output, unit=unit_of(task.query), **late
+        )
         if ran.result is not None and facts(ran.result).get("truncated"):
             number = facts(ran.result).get("counters", {}).get("matches_in_all")
             many = "more" if number is None else f"{number:,}"
             note(f"the result was cut short at a limit: there are {many} matches")
         if ran.matches == 0 and not asked.stream:
-            say_why(ran)
+            say_why(ran, isinstance(task.query, cepheid.RowQuery))
 
 
 def _check_places(task: Task, options: SparkOptions, asked: Asked) -> None:
@@ -269,6 +271,9 @@ def _check_places(task: Task, options: SparkOptions, asked: Asked) -> None:
     if task.partition_by and (task.output is None or not is_folder(task.output)):
         raise CepheidError("--partition-by needs a directory to write to", hint="for example --output found")
     if asked.stream:
+        if isinstance(task.query, cepheid.RowQuery):
+            hint = "in Python: cepheid.match(stream, clause, delay=...)"
+            raise CepheidError("a MATCH_RECOGNIZE clause runs over tables here, not over streams", hint=hint)
         return
     if asked.console:
         raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
@@ -301,6 +306,7 @@ def _streamed(
         return run_stream(task, options, show, stages)
     from cepheid.cli.stream_console import console_watch
 
+    assert not isinstance(task.query, cepheid.RowQuery)  # refused before
     queries = [task.query] if isinstance(task.query, cepheid.Query) else task.query.values()
     watch = console_watch(task.roles, "\n\n".join(query.text or str(query) for query in queries))
     note(f"the stream can be watched at {watch.server.address}")
@@ -315,14 +321,15 @@ def _streamed(
         watch.end()
 
 
-def say_why(ran: Ran) -> None:
+def say_why(ran: Ran, rows: bool = False) -> None:
     """A way on for who found nothing."""
     if ran.events == 0:
         note("no matches: the input holds no events")
         return
     if ran.unknown is not None:
         note(ran.unknown)
-    note("no matches: `cepheid why` with the same arguments says where they were lost")
+    if not rows:
+        note("no matches: `cepheid why` with the same arguments says where they were lost")
 
 
 def _is_large(inputs: list[str], format: str | None) -> bool:
@@ -343,16 +350,15 @@ def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     files = find_files(task.inputs, options.format)
     if task.output is not None:
         check_outputs({"--output": task.output}, [*files.addresses, *task.reads])
-    roles = task.roles
     with stages.timed("read"):
         events = read_events(
             files,
-            time=roles.lower or roles.time,
+            time=task.time,
             time_format=options.time_format,
             parse_times=task.parse_times,
         )
     with stages.timed("match"), explaining_delay():
-        result = cepheid.match(events, task.query, **roles.arguments(), **task.given)
+        result = cepheid.match(events, task.query, **task.arguments)
     if isinstance(result, int):
         out.print(f"{result}")
         return Ran(None, result, events.num_rows)

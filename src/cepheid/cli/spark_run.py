@@ -16,6 +16,7 @@ import pyarrow as pa
 import cepheid
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.progress import StreamNumbers, StreamWatch, batch_progress
+from cepheid.cli.query_argument import arguments_of, time_column
 from cepheid.cli.spark_session import LOCAL, spark_session
 from cepheid.cli.spark_tables import (
     flat_columns,
@@ -56,13 +57,23 @@ class SparkOptions:
 class Task:
     """What is to be found where."""
 
-    query: cepheid.Query | dict[str, cepheid.Query]
+    query: cepheid.Query | cepheid.RowQuery | dict[str, cepheid.Query]
     inputs: list[str]
     roles: Roles
     given: dict[str, Any]  # model, engine and other options of `match`
     output: Path | None = None
     partition_by: tuple[str, ...] = ()
     reads: tuple[Path | None, ...] = ()  # other files that are read: the query's, the model, functions
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What `match` takes besides the events and the query."""
+        return arguments_of(self.query, self.roles, self.given)
+
+    @property
+    def time(self) -> str:
+        """The column that holds the time."""
+        return time_column(self.query, self.roles)
 
     @property
     def parse_times(self) -> bool:
@@ -96,10 +107,9 @@ def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
-        roles = task.roles
-        events = read_table(session, files, roles.lower or roles.time, options.time_format, task.parse_times)
+        events = read_table(session, files, task.time, options.time_format, task.parse_times)
         counted = Observation()
-        matches = cepheid.match(events, task.query, **roles.arguments(), **task.given)
+        matches = cepheid.match(events, task.query, **task.arguments)
         matches = matches.observe(counted, F.count(F.lit(1)).alias("matches"))
         with stages.timed("match"), batch_progress(session):
             if task.output is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from cepheid.cli.messages import err
+from cepheid.draw.text import counted
 
 
 class Stages:
@@ -27,21 +28,14 @@ class Stages:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
-    def print_summary(self, *, events: int | None, matches: int, output: Path | None = None, **others: int) -> None:
+    def print_summary(
+        self, *, events: int | None, matches: int, output: Path | None = None, unit: str = "match", **others: int
+    ) -> None:
         """One line on stderr: what went in, what came out, and where the time went."""
         text = Text()
-        text.append(counted(matches, "match", "matches"), style="bold green" if matches else "bold yellow")
-        text.append(f" in {counted(events, 'event', 'events')}" if events is not None else "")
+        text.append(counted(matches, unit), style="bold green" if matches else "bold yellow")
+        text.append(f" in {counted(events, 'event')}" if events is not None else "")
         text.append("".join(f", {number:,} {name}" for name, number in others.items()))
         text.append(f" -> {output}" if output is not None else "")
         spent = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())
         err.print(text.append(f" ({spent})", style="dim"), soft_wrap=True)
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "match", "matches"), counted(2500, "match", "matches")
-    ('1 match', '2,500 matches')
-    """
-    return f"{number:,} {one if number == 1 else many}"

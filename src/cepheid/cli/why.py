@@ -63,7 +63,7 @@ def why(
         cepheid why shoplifting.cepheid --input events.parquet
     """
     load_functions(functions)
-    parsed = read_query(query, parameter or ())
+    parsed = read_query(query, parameter or (), "why")
     records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
     parse = o.parses_times(records)
     events = read_events(find_files(input, format), time=lower or time, time_format=time_format, parse_times=parse)

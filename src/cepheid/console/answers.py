@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import cepheid
 from cepheid.api import sase_query
 from cepheid.console.completion import Names, complete
+from cepheid.console.words import in_words_of_the_page
 from cepheid.console.workspace import OpenTable, Workspace
 from cepheid.diagnose.errors import errors_of
 from cepheid.diagnose.story import closest_lines, sections, verdict
 from cepheid.draw.automaton import conditions_of
-from cepheid.draw.text import event_parts, events_of, is_event, value_text
+from cepheid.draw.text import counted, event_parts, events_of, is_event, value_text
 from cepheid.errors import CepheidError, QueryError
 from cepheid.language import syntax as s
-from cepheid.report.facts import facts
+from cepheid.report.facts import facts, unit_of
 from cepheid.report.matches import Shown, counts_over_time, timeline_rows
 
 PAGE = 40  # matches that the timeline draws at a time
 MOST_MATCHES = 1_000_000  # a page is no place for more
+_SAMPLE = 10_000  # events by which an example is chosen
 
 
 def check(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
@@ -47,12 +51,51 @@ def _drawing(text: str) -> str | None:
 
 
 def error_of(error: CepheidError) -> dict[str, Any]:
-    """An error with its place in the text, where it has one, and as the lines with carets that a terminal shows."""
-    found: dict[str, Any] = {"message": error.message, "hint": error.hint, "shown": str(error)}
+    """An error in the words of the page, with its place in the text, where it has one."""
+    message, hint = in_words_of_the_page(error.message), error.hint and in_words_of_the_page(error.hint)
+    shown = message if isinstance(error, QueryError) else in_words_of_the_page(str(error))
+    found: dict[str, Any] = {"message": message, "hint": hint, "shown": shown}
     if isinstance(error, QueryError):
         end = error.end if error.end is not None else None if error.start is None else error.start + 1
         found |= {"code": error.code, "start": error.start, "end": end, "line": error.line, "column": error.column}
     return found
+
+
+def example_of(table: OpenTable) -> str:
+    """A query that runs over a table, to begin with: two of its types, and a key if one is likely.
+
+    Where columns do not tell, it is a pattern of any two events.
+    """
+    names, roles = table.names(), table.roles
+    common = _most_common(table)
+    first, second = (common * 2)[:2] if common else ("", "")
+    pattern = f"SEQ({_quoted(first)} a, {_quoted(second)} b)" if common else "SEQ(a, b)"
+    keys = [name for name in names.columns if name not in (roles.time, roles.type) and _may_be_key(table, name)]
+    where = f"\nWHERE [{_quoted(keys[0])}]" if keys else ""
+    clock = table.events.schema.field(roles.time).type if roles.time in table.events.column_names else pa.int64()
+    known = pa.types.is_temporal(clock) or roles.time_unit is not None
+    return f"PATTERN {pattern}{where}\nWITHIN {'1 hour' if known else '100'}"
+
+
+def _most_common(table: OpenTable) -> list[str]:
+    if table.roles.type is None:
+        return []
+    counts = pc.value_counts(table.events.column(table.roles.type).slice(0, _SAMPLE)).to_pylist()
+    known = [each for each in counts if isinstance(each["values"], str)]
+    return [str(each["values"]) for each in sorted(known, key=lambda each: -int(each["counts"]))]
+
+
+def _may_be_key(table: OpenTable, name: str) -> bool:
+    """Does it hold a few events for each of several values?"""
+    column = table.events.column(name).slice(0, _SAMPLE)
+    if not (pa.types.is_integer(column.type) or pa.types.is_string(column.type)) or not len(column):
+        return False
+    different = int(pc.count_distinct(column).as_py())
+    return 1 < different <= len(column) / 2
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name}`"
 
 
 def completions(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
@@ -65,10 +108,13 @@ def completions(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 def run(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """Runs a query on a table: how many matches, the first of them, and how they spread over time."""
     table = workspace.table(asked.get("table"))
-    query = sase_query(str(asked.get("text") or ""))
+    query: cepheid.Query | cepheid.RowQuery = cepheid.query(str(asked.get("text") or ""))
     begin = time.perf_counter()
-    given = {**table.roles.arguments(), **workspace.given}
-    result = query.match(table.events, max_matches=MOST_MATCHES, truncate=True, **given)
+    if isinstance(query, cepheid.RowQuery):
+        result = query.match(table.events)
+    else:
+        given = {**table.roles.arguments(), **workspace.given}
+        result = query.match(table.events, max_matches=MOST_MATCHES, truncate=True, **given)
     seconds = time.perf_counter() - begin
     shown = shown_of(query, result, table)
     number = workspace.keep(shown)
@@ -76,26 +122,31 @@ def run(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "result": number,
         "matches": result.num_rows,
+        "found": counted(result.num_rows, shown.noun),
+        "ties": known.get("ties") and in_words_of_the_page(known["ties"]),
+        "timed": shown.is_timed,
         "truncated": bool(known.get("truncated")),
         "engine": known.get("engine"),
         "events": table.events.num_rows,
         "seconds": seconds,
         "timestamps": shown.is_timestamp,
-        "over_time": counts_over_time(shown) if result.num_rows else [],
+        "over_time": counts_over_time(shown) if result.num_rows and shown.is_timed else [],
         **matches_page(shown, 0),
     }
 
 
-def shown_of(query: cepheid.Query, result: pa.Table, table: OpenTable) -> Shown:
+def shown_of(query: cepheid.Query | cepheid.RowQuery, result: pa.Table, table: OpenTable) -> Shown:
     """A result with what its columns mean."""
     roles = table.roles
+    if isinstance(query, cepheid.RowQuery):
+        return Shown(result, roles.time, roles.type, unit=unit_of(query))
     keys = tuple(
         name
         for part in _equivalences(query)
         for name, _ in part.tests
         if name in table.events.column_names and name not in (roles.time, roles.type)
     )
-    return Shown(result, roles.time, roles.type, roles.lower, roles.upper, tuple(dict.fromkeys(keys)))
+    return Shown(result, roles.time, roles.type, roles.lower, roles.upper, tuple(dict.fromkeys(keys)), unit_of(query))
 
 
 def _equivalences(query: cepheid.Query) -> list[s.Equivalence]:
@@ -110,11 +161,11 @@ def more(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 def matches_page(shown: Shown, first: int) -> dict[str, Any]:
     """Some matches from the `first` on, as bars and dots of a timeline and as lines of a table."""
     part = shown.result.slice(first, PAGE)
-    some = Shown(part, shown.time, shown.type, shown.lower, shown.upper, shown.keys)
-    bars, marks = timeline_rows(some) if part.num_rows else ([], [])
+    drawn = part.num_rows > 0 and shown.is_timed
+    bars, marks = timeline_rows(replace(shown, result=part)) if drawn else ([], [])
     columns = [field.name for field in part.schema]
     rows = [[_cell(row[field.name], field, shown) for field in part.schema] for row in part.to_pylist()]
-    labels = [value_text(row) for row in part.column("match_start").to_pylist()] if part.num_rows else []
+    labels = [value_text(row) for row in part.column("match_start").to_pylist()] if drawn else []
     return {"first": first, "bars": bars, "marks": marks, "columns": columns, "rows": rows, "starts": labels}
 
 
@@ -134,7 +185,9 @@ def _cell(value: Any, column: pa.Field, shown: Shown) -> str:
 def explain(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """The plan of a query over a table, as text."""
     table = workspace.table(asked.get("table"))
-    query = sase_query(str(asked.get("text") or ""))
+    query: cepheid.Query | cepheid.RowQuery = cepheid.query(str(asked.get("text") or ""))
+    if isinstance(query, cepheid.RowQuery):
+        return {"plan": query.explain(table.events)}
     return {"plan": str(query.explain(table.events, **table.roles.arguments(), **workspace.given))}
 
 
@@ -146,7 +199,7 @@ def why(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     closest = found.closest
     return {
         "verdict": verdict(found),
-        "hints": [asdict(hint) for hint in found.hints],
+        "hints": [{**asdict(hint), "text": in_words_of_the_page(hint.text)} for hint in found.hints],
         "closest": None
         if closest is None
         else {"events": closest_lines(closest), "stopped_by": closest.stopped_by, "detail": closest.detail},

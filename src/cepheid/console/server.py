@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from cepheid.console import answers
 from cepheid.console.streams import Streams
 from cepheid.console.workspace import Workspace
 from cepheid.errors import CepheidError
+from cepheid.simulate import retail_visits
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -31,6 +33,20 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+# Whoever comes without the token is told where it is, and can give it.
+_REFUSED_HEADERS = {
+    **_HEADERS,
+    "Content-Security-Policy": _HEADERS["Content-Security-Policy"].replace("form-action 'none'", "form-action 'self'"),
+}
+_REFUSED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Cepheid console</title></head>
+<body><h1>Cepheid console</h1><p>{}.</p>
+<p>It is in the address that <code>cepheid console</code> printed in its terminal, after <code>token=</code>; a console
+that was started again has a new one.</p>
+<form action="/" method="get"><label>Token <input name="token" autocomplete="off" autofocus></label>
+<button type="submit">Open</button></form></body></html>
+"""
 _LARGEST = 1 << 20  # bytes of a request
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -125,7 +141,14 @@ def _answers(workspace: Workspace, streams: Streams) -> dict[str, Answer]:
         return {"tables": [table.told() for table in workspace.tables.values()], "streams": watched}
 
     def opened(asked: dict[str, Any]) -> dict[str, Any]:
-        return {"opened": workspace.open(str(asked["path"])).told()}
+        how = [str(asked[name]).strip() or None if asked.get(name) else None for name in ("time_format", "format")]
+        return {"opened": workspace.open(str(asked["path"]).strip(), None, *how).told()}
+
+    def example(asked: dict[str, Any]) -> dict[str, Any]:
+        if asked.get("table"):
+            return {"query": answers.example_of(workspace.table(asked["table"]))}
+        day = retail_visits(300, loss=0.0, theft=0.2, timestamps=True, seed=1).events
+        return {"opened": workspace.add("example: a store", day).told()}
 
     def roles(asked: dict[str, Any]) -> dict[str, Any]:
         return {"opened": workspace.with_roles(str(asked["table"]), asked).told()}
@@ -144,6 +167,7 @@ def _answers(workspace: Workspace, streams: Streams) -> dict[str, Answer]:
         "tables": tables,
         "open": opened,
         "roles": roles,
+        "example": example,
         "check": lambda asked: answers.check(workspace, asked),
         "complete": lambda asked: answers.completions(workspace, asked),
         "run": lambda asked: answers.run(workspace, asked),
@@ -167,17 +191,20 @@ class Guard:
             await self.app(scope, receive, send)
             return
         from starlette.requests import Request
-        from starlette.responses import PlainTextResponse, RedirectResponse
+        from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
         request = Request(scope)
         refusal = self.refusal(request)
         if refusal is not None:
-            await PlainTextResponse(refusal, 403, headers=_HEADERS)(scope, receive, send)
+            response: Response = PlainTextResponse(refusal, 403, headers=_HEADERS)
+            if request.url.path == "/":
+                response = HTMLResponse(_REFUSED.format(escape(refusal)), 403, headers=_REFUSED_HEADERS)
+            await response(scope, receive, send)
             return
         if request.url.path == "/" and "token" in request.query_params:
-            response = RedirectResponse("/", 303, headers=_HEADERS)
-            response.set_cookie(self.cookie(request), self.token, httponly=True, samesite="strict")
-            await response(scope, receive, send)
+            entered = RedirectResponse("/", 303, headers=_HEADERS)
+            entered.set_cookie(self.cookie(request), self.token, httponly=True, samesite="strict")
+            await entered(scope, receive, send)
             return
 
         async def with_headers(message: Any) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from cepheid.console.completion import Names
 from cepheid.diagnose.errors import types_in
-from cepheid.errors import CepheidError
+from cepheid.errors import CepheidError, DataError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
@@ -44,7 +44,8 @@ class OpenTable:
         """For the page."""
         names = self.names()
         columns = [{"name": name, "type": kind} for name, kind in names.columns.items()]
-        roles = {"time": self.roles.time, "type": self.roles.type, "time_unit": self.roles.time_unit}
+        roles: dict[str, Any] = {"time": self.roles.time, "type": self.roles.type, "time_unit": self.roles.time_unit}
+        roles["tiebreak"] = self.roles.tiebreak[0] if self.roles.tiebreak else None
         told = {"name": self.name, "rows": self.events.num_rows, "columns": columns, "types": list(names.types)}
         return {**told, "roles": roles, "folder": self.folder is not None}
 
@@ -69,10 +70,18 @@ class Workspace:
             self.tables[name] = table
         return table
 
-    def open(self, path: str, roles: Roles | None = None, time_format: str | None = None) -> OpenTable:
+    def open(
+        self, path: str, roles: Roles | None = None, time_format: str | None = None, format: str | None = None
+    ) -> OpenTable:
         """Reads files of events, as `--input` takes them; they are called like the path."""
         roles = roles or Roles()
-        events = read_events(find_files([path]), time=roles.time, time_format=time_format)
+        files = find_files([path], format)
+        try:
+            events = read_events(files, time=roles.time, time_format=time_format)
+        except DataError:
+            events = read_events(files, parse_times=False)
+            if roles.time in events.column_names:
+                raise
         folder = Path(path) if Path(path).is_dir() else None
         return self.add(path, events, roles, folder)
 
@@ -92,6 +101,7 @@ class Workspace:
             time=str(given.get("time") or table.roles.time),
             type=str(given["type"]) if given.get("type") else None,
             time_unit=str(given["time_unit"]) if given.get("time_unit") else None,
+            tiebreak=(str(given["tiebreak"]),) if given.get("tiebreak") else (),
         )
         table = replace(table, roles=roles)
         with self.lock:

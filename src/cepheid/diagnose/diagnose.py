@@ -35,11 +35,12 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.checked import CheckedQuery
 from cepheid.language.printing import component_text, expression_text, to_text
-from cepheid.language.schema import Schema
+from cepheid.language.schema import ROW, Schema
 from cepheid.plan.options import PlanOptions
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records
 from cepheid.runners.tables import as_local, no_table
+from cepheid.runners.ties import in_row_order, with_rows
 
 MOST_EVENTS = 2_000_000
 _MOST_TYPES = 12  # shown of the types that occur
@@ -56,8 +57,13 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
             hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
             raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
         raise no_table(events, "pyarrow, pandas or polars")
-    arrow = read_records(query, local.arrow, given).table
-    bound = query.bind(Schema.from_arrow(arrow.schema, **given.roles()))
+    records = read_records(query, local.arrow, given)
+    given, columns = in_row_order(given, records.table.schema)
+    arrow = with_rows(records.table, given, records.kept)
+    schema = Schema.from_arrow(columns, **given.roles())
+    bound = query.bind(schema)
+    if bound.summary is not None:  # what is lost are matches, whatever is made of them
+        bound = CheckedQuery(replace(query.syntax, summary=None), None, query.parameters).bind(schema)
     if bound.pattern is not None:
         return _of_expression(query, bound, arrow, most_events, given)
     return _of_sequence(to_text(query.syntax), bound, arrow, most_events, given)
@@ -245,11 +251,11 @@ def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Wit
     """How many matches there would be without each condition, key, negation, and the strategy."""
     found: list[Without] = []
 
-    def counted(kind: str, text: str, query: BoundQuery) -> None:
+    def counted(kind: str, text: str, query: BoundQuery, among: Subject = subject) -> None:
         if cost(query) <= 1.0:
-            found.append(Without(kind, text, count(subject.matches(query))))
+            found.append(Without(kind, text, count(among.matches(query))))
         else:  # a lower bound, from fewer events
-            some = len(subject.first(1.0 / cost(query)).matches(query))
+            some = len(among.first(1.0 / cost(query)).matches(query))
             found.append(Without(kind, text, Count(some, at_least=True) if some else None))
 
     for part in subject.parts:
@@ -266,4 +272,6 @@ def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Wit
     output = subject.bound.syntax.output
     if output.mode is not s.OutputMode.ALL:
         counted("output", f"OUTPUT {output.mode.value}", subject.relaxed())
+    if subject.ties is not None:
+        counted("ties", f"ties: with tiebreak='{ROW}'", subject.relaxed(), subject.in_row_order())
     return tuple(found)

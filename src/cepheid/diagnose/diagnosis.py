@@ -57,7 +57,7 @@ class Step:
 class Without:
     """How many matches there would be if one thing were not asked; None: too many combinations to tell."""
 
-    kind: str  # "condition", "key", "until", "negation", "strategy", "output"
+    kind: str  # "condition", "key", "until", "negation", "strategy", "output", "ties"
     text: str
     matches: Count | None
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from cepheid.diagnose.relax import top_level
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.check import problems, resolve
+from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
+from cepheid.row_query import row_query
+from cepheid.runners.options import Options
+from cepheid.runners.rows import bound_to
+from cepheid.runners.ties import in_row_order
 
 
 def errors_of(
@@ -21,13 +29,16 @@ def errors_of(
     roles: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Iterator[QueryError]:
-    """The errors of a query text: of its syntax; else all of its structure; else the first against a table.
+    """The errors of a query text: of its syntax; else all of its structure; else all against a table.
 
     `roles` say which columns of the table mean what, as `match` takes them.
 
     >>> [error.code for error in errors_of("PATTERN SEQ(A a, B b) WHERE c.x = 1")]
     ['unknown-variable']
     """
+    if is_clause(text):
+        yield from _errors_of_clause(text, table)
+        return
     try:
         syntax = parse(text)
         if any(s.deeper_than(e, s.MAX_DEPTH) is not None for e in _expressions(syntax)):
@@ -40,11 +51,70 @@ def errors_of(
     yield from structural
     if structural or table is None or roles is None:
         return
+    options, columns = in_row_order(Options.from_keywords(roles), table.schema)
+    schema = Schema.from_arrow(columns, types=types_in(table, options.type), **options.roles())
+    yield from _errors_against(syntax, schema, parameters, text)
+
+
+def _errors_of_clause(text: str, table: pa.Table | None) -> Iterator[QueryError]:
     try:
-        schema = Schema.from_arrow(table.schema, types=types_in(table, roles.get("type")), **roles)
-        bind(syntax, schema, parameters, text)
+        clause = row_query(text).clause
+        if table is not None:
+            bound_to(clause, table.schema)
     except QueryError as error:
         yield error
+
+
+def _errors_against(
+    syntax: s.QuerySyntax, schema: Schema, parameters: Mapping[str, Any] | None, text: str
+) -> Iterator[QueryError]:
+    """Every error against the columns and types of a table: what one is about is left out to find the next."""
+    while True:
+        try:
+            bind(syntax, schema, parameters, text)
+            return
+        except QueryError as error:
+            yield error
+            found = error
+        missing = re.fullmatch("no event type '(.*)'", found.message) if found.code == "unknown-type" else None
+        if missing is not None and schema.types is not None:
+            schema = replace(schema, types=schema.types | {missing[1]})
+            continue
+        smaller = _without(syntax, found)
+        if smaller is None:
+            return
+        syntax = smaller
+
+
+def _without(syntax: s.QuerySyntax, error: QueryError) -> s.QuerySyntax | None:
+    """The query without the condition, the returned value or the clause that an error points into."""
+    place = error.start
+    if place is None:
+        return None
+
+    def inside(node: s.Node) -> bool:
+        return node.span[0] <= place < node.span[1]
+
+    parts = top_level(syntax.where)
+    if any(map(inside, parts)):
+        kept = [each for part in parts for each in (_other_tests(part, error) if inside(part) else [part])]
+        where = s.And(tuple(kept)) if len(kept) > 1 else kept[0] if kept else None
+        return replace(syntax, where=where, summary=None)  # BY names attributes that conditions must have tested
+    if any(map(inside, syntax.returns or ())):
+        return replace(syntax, returns=tuple(item for item in syntax.returns or () if not inside(item)) or None)
+    if syntax.within is not None and inside(syntax.within):
+        return replace(syntax, within=None)
+    if syntax.summary is not None and inside(syntax.summary):
+        return replace(syntax, summary=None)
+    return None
+
+
+def _other_tests(part: s.Expression, error: QueryError) -> list[s.Expression]:
+    """Of an equivalence test, the attributes that the error is not about: they all stand at one place."""
+    if not isinstance(part, s.Equivalence):
+        return []
+    tests = tuple((name, value) for name, value in part.tests if f"'{name}'" not in error.message)
+    return [replace(part, tests=tests)] if 0 < len(tests) < len(part.tests) else []
 
 
 def _expressions(query: s.QuerySyntax) -> list[s.Expression]:

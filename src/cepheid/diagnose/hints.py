@@ -213,7 +213,7 @@ def _alike(lefts: Any, rights: Any) -> str | None:
 
 
 def _order(findings: Findings) -> Iterator[Hint]:
-    """The next event is there, but earlier, too late, or at the very same time."""
+    """The next event is there, but earlier or too late."""
     failed = findings.failed
     if failed is None or failed.step.kind != "join":
         return
@@ -227,13 +227,6 @@ def _order(findings: Findings) -> Iterator[Hint]:
     elif len(turned) and later:
         text = f"{component_text(second)} comes after {component_text(first)}, but {later} later at the soonest"
         yield Hint("too-late", f"{text}; what comes in time comes before it")
-    same = _same_time(findings, first, second)
-    if same:
-        yield Hint(
-            "same-time",
-            f"in {same:,} cases {first.variable} and {second.variable} have the same time, so neither comes first; "
-            "pass tiebreak='...' with a column that orders them",
-        )
 
 
 def _shortest_wait(findings: Findings, failed: Stage, first: s.Component, second: s.Component) -> str | None:
@@ -255,19 +248,10 @@ def _shortest_wait(findings: Findings, failed: Stage, first: s.Component, second
     return "" if shortest < own.length else span_text(subject, shortest)
 
 
-def _same_time(findings: Findings, first: s.Component, second: s.Component) -> int:
-    subject = findings.subject
-    names = list(subject.bound.equivalence)
-
-    def marks(component: s.Component) -> pa.Table:
-        rows = findings.candidates(component)
-        columns = {name: findings.column(name).take(pa.array(rows)) for name in names}
-        return pa.table({"": pa.array(subject.events.instant[rows]), "row": pa.array(rows), **columns})
-
-    if first.types == second.types:
-        return 0  # an event has the same time as itself
-    joined = marks(first).join(marks(second).drop_columns(["row"]), keys=["", *names], join_type="inner")
-    return int(joined.num_rows)
+def _same_time(findings: Findings) -> Iterator[Hint]:
+    ties = findings.subject.ties
+    if ties is not None:
+        yield Hint("same-time", str(ties))
 
 
 def _window_too_short(findings: Findings) -> Iterator[Hint]:
@@ -342,6 +326,7 @@ HINTS: tuple[Callable[[Findings], Iterator[Hint]], ...] = (
     _keys_that_are_never_equal,
     _condition_on_null,
     _order,
+    _same_time,
     _unit_by_size,
     _window_too_short,
     _negation_kills_all,

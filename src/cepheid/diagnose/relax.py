@@ -22,6 +22,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import TooManyError, linear_patterns, linear_query
 from cepheid.language.printing import expression_text
 from cepheid.plan.options import PlanOptions
+from cepheid.runners.ties import Ties, ties_of
 
 _FEWEST_EVENTS = 1_000
 MOST_SEQUENCES = 12  # of those that a pattern stands for, so many are looked at
@@ -93,7 +94,7 @@ class Subject:
     def parts(self) -> tuple[Part, ...]:
         """The conditions of the top-level AND, equivalence tests one attribute at a time."""
         found: list[Part] = []
-        for expression in _top_level(self.bound.syntax.where):
+        for expression in top_level(self.bound.syntax.where):
             if isinstance(expression, s.Equivalence):
                 everywhere = frozenset(component.variable for component in self.bound.components)
                 found += [Part(replace(expression, tests=(test,)), everywhere) for test in expression.tests]
@@ -148,6 +149,7 @@ class Subject:
             threshold=None,
             confidence=None,
             returns=None,
+            summary=None,
             output=s.Output(),
         )
         return bind(changed, self.bound.schema)
@@ -166,14 +168,26 @@ class Subject:
         table = events.table.slice(0, kept)
         return replace(self, events=EventTable(table, events.time[:kept], events.instant[:kept]))
 
+    def in_row_order(self) -> Subject:
+        """The same with events of one time in the order of their rows."""
+        events = self.events
+        return replace(self, events=EventTable(events.table, events.time, np.arange(len(events)), events.late))
+
+    @cached_property
+    def ties(self) -> Ties | None:
+        """The events that share time and key with another, where that may cost matches."""
+        return ties_of(make_plan(self.bound)[0], self.events)
+
     def row(self, index: int) -> dict[str, Any]:
         """One event."""
-        return self.events.table.slice(int(index), 1).to_pylist()[0]  # type: ignore[no-any-return]
+        shown = self.events.table.select(self.bound.schema.whole_names)
+        return shown.slice(int(index), 1).to_pylist()[0]  # type: ignore[no-any-return]
 
 
-def _top_level(where: s.Expression | None) -> list[s.Expression]:
+def top_level(where: s.Expression | None) -> list[s.Expression]:
+    """The conditions of the outermost AND."""
     if isinstance(where, s.And):
-        return [part for operand in where.operands for part in _top_level(operand)]
+        return [part for operand in where.operands for part in top_level(operand)]
     return [] if where is None else [where]
 
 

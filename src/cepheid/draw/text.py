@@ -55,11 +55,35 @@ def event_parts(
     return found
 
 
+def counted(number: int, one: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "match"), counted(2500, "match"), counted(2, "total")
+    ('1 match', '2,500 matches', '2 totals')
+    """
+    many = f"{one}es" if one.endswith("ch") else f"{one}s"
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def zone_text(moment: datetime) -> str:
+    """The zone of a time, to be put behind it; nothing if it has none.
+
+    >>> zone_text(datetime.fromisoformat("2024-05-04T09:00:00-04:00")), zone_text(datetime(2024, 5, 4))
+    (' -04:00', '')
+    """
+    apart = moment.utcoffset()
+    if apart is None:
+        return ""
+    return " UTC" if not apart and "UTC" in str(moment.tzname()) else f" {moment.isoformat()[-6:]}"
+
+
 def value_text(value: Any, near: Any = None) -> str:
-    """A value as people write it; a time on the same day as `near` without its date.
+    """A value as people write it; a time on the same day as `near` without its date and zone.
 
     >>> value_text(datetime(2024, 5, 4, 9)), value_text(datetime(2024, 5, 4, 9), datetime(2024, 5, 4, 8))
     ('2024-05-04 09:00:00', '09:00:00')
+    >>> value_text(datetime.fromisoformat("2024-05-04T09:00:00Z"))
+    '2024-05-04 09:00:00 UTC'
     >>> value_text(0.1 + 0.2), value_text([1.0, 2.0, 3.0, 4.0])
     ('0.3', '[1, 2, … 4]')
     """
@@ -71,7 +95,7 @@ def value_text(value: Any, near: Any = None) -> str:
             precision = "milliseconds" if plain.microsecond else "seconds"
             if isinstance(near, datetime) and near.date() == plain.date():
                 return plain.time().isoformat(precision)
-            return plain.isoformat(" ", precision)
+            return plain.isoformat(" ", precision) + zone_text(value)
         case date():
             return value.isoformat()
         case bool():

@@ -45,6 +45,8 @@ EXACT_BELOW = 1e38
 PATIENCE = 2.0  # seconds for each clause that is tried
 FEW = 200_000  # matches and runs that a clause may leave
 
+_ADVICE = "skip_till_next_match, OUTPUT NON-OVERLAP, a shorter WITHIN or more conditions leave fewer"
+
 Find = Callable[[Plan, EventTable], Matches]  # all matches of a plan, as its output says
 
 
@@ -110,10 +112,10 @@ def explained(
     told = f"there are {counted} matches{compared}"
     if isinstance(counted, str):
         told = f"how many matches there are is not known: {counted}"
-    if ENGINES["runs"].refuses(plan.bound, plan.model) is not None:
+    if ENGINES[of_runs(plan.bound)].refuses(plan.bound, plan.model) is not None:
         return LimitError(f"{error.message}; {told}", hint=error.hint)
     hints = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find if as_is else None)]
-    hints = [", ".join(hints)] if hints else [error.hint] if error.hint else []
+    hints = [", ".join(hints)] if hints else [error.hint or _ADVICE]
     if as_is and not isinstance(counted, str):
         hints.append("SUMMARISE adds them up without listing them")
     return LimitError(f"{error.message}; {told}", hint="; ".join(hints) or None)
@@ -259,7 +261,7 @@ def _window_text(bound: BoundQuery, length: int) -> str:
 
 def _number(bound: BoundQuery, events: EventTable) -> int:
     number: int = importlib.import_module("cepheid.engine.search.runs").count(
-        chosen(_alone(bound), Choice("runs")), events, int(np.iinfo(np.int64).min), NEVER
+        chosen(_alone(bound), Choice(of_runs(bound))), events, int(np.iinfo(np.int64).min), NEVER
     )
     return number
 

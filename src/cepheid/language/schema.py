@@ -34,6 +34,7 @@ class DataType(Enum):
 NUMBERS = frozenset({DataType.INT, DataType.FLOAT, DataType.DECIMAL})
 TIMES = frozenset({DataType.TIME, DataType.DATE})
 PLAIN = frozenset({*NUMBERS, *TIMES, DataType.BOOL, DataType.STRING})  # values that conditions can compare
+ROW = "row"  # as tiebreak: the order of rows, where a table has one
 INDEX = b"cepheid.index"  # metadata of a table that was a pandas frame: the names of its index, "" for none
 
 
@@ -60,7 +61,7 @@ class Schema:
     ignore_case: bool = field(default=False, repr=False)  # are types the same whatever their case?
     nested: tuple[str, ...] = field(
         default=(), repr=False
-    )  # columns that were made of fields of structs, which a query names: `user.id`
+    )  # columns that were made: of fields of structs, which a query names (`user.id`), and for the order of rows
     elements: tuple[tuple[str, DataType], ...] = field(
         default=(), repr=False
     )  # of columns of lists and maps: the type of what is in them
@@ -68,6 +69,7 @@ class Schema:
     decimals: tuple[tuple[str, tuple[int, int]], ...] = field(
         default=(), repr=False
     )  # columns of decimals with their precision and scale; `columns` calls them numbers
+    others: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # of columns of no use: what they hold
 
     def __str__(self) -> str:
         """What decides results, as checkpoints keep it."""
@@ -109,6 +111,11 @@ class Schema:
         """The precision and scale of a column of decimals."""
         return dict(self.decimals)[name]
 
+    def unusable(self, name: str) -> tuple[str, str | None] | None:
+        """What a column holds that conditions cannot use, and what to do about it."""
+        kind = dict(self.others).get(name)
+        return None if kind is None else (kind, _ADVICE.get(kind))
+
     def type_of(self, name: str) -> DataType | None:
         """The type of a column, or None if there is no such column."""
         return self._by_name.get(name)
@@ -128,8 +135,9 @@ class Schema:
         lacks: Mapping[str, Sequence[str]] | None = None,
         existence: str | None = None,
         ignore_case: bool = False,
+        row_column: str | None = None,
     ) -> Schema:
-        """The schema of an Arrow table, with its roles checked."""
+        """The schema of an Arrow table, with its roles checked; `row_column` was made for tiebreak="row"."""
         columns = tuple((column.name, _kept_type(data_type(column.type))) for column in schema)
         instants = (time, lower, upper)
         dates = frozenset(
@@ -147,15 +155,16 @@ class Schema:
                 _raise_missing(role, name, schema.names, texts if role == "type" else schema.names)
         for name in tiebreak:
             if name not in schema.names:
-                _raise_missing("tiebreak", name, schema.names)
+                if name == ROW:
+                    told = f"tiebreak='{ROW}' is the order of rows, and these events come without one, as on Spark"
+                    raise DataError(told, hint="name a column that orders events of one time: tiebreak='...'")
+                _raise_missing("tiebreak", name, schema.names, [*schema.names, ROW])
         clock = lower if lower is not None and time not in schema.names else time
         found = dict(columns)[clock]
         if found not in (DataType.INT, DataType.TIME):
             arrow = schema.field(clock).type
-            raise DataError(
-                f"column '{clock}' holds the time and must be a whole number or a timestamp, but it is {arrow}; "
-                "cast it first"
-            )
+            told = f"column '{clock}' holds the time and must be a whole number or a timestamp, but it is {arrow}"
+            raise DataError(told, hint=_AS_TIME.get(_kind(arrow), "cast it first"))
         if type is not None and dict(columns)[type] is not DataType.STRING:
             raise DataError(
                 f"column '{type}' holds the event type and must be a string, but it is {schema.field(type).type}; "
@@ -183,8 +192,11 @@ class Schema:
         elements = tuple((column.name, of) for column in schema if (of := _element(column.type)) is not None)
         cased = ignore_case and type is not None
         known = (columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
-        nested = tuple(name for name in schema.names if field_of(schema, name) is not None)
-        return cls(*known, cased, nested, elements, dates, decimals)
+        nested = tuple(name for name in schema.names if name == row_column or field_of(schema, name) is not None)
+        others = tuple(
+            (column.name, _kind(column.type)) for column in schema if data_type(column.type) is DataType.OTHER
+        )
+        return cls(*known, cased, nested, elements, dates, decimals, others)
 
 
 def _kept_type(kind: DataType) -> DataType:
@@ -246,6 +258,28 @@ def data_type(arrow: pa.DataType) -> DataType:
     if pa.types.is_map(arrow) and _element(arrow) is not None:
         return DataType.MAP
     return DataType.OTHER
+
+
+_DURATION, _CLOCK = "length of time", "time of day"
+_ADVICE = {
+    _DURATION: "make it a number before, such as seconds (in pandas column.dt.total_seconds())",
+    _CLOCK: "make it a number or a text before (in pandas column.astype(str))",
+}
+_AS_TIME = {
+    _DURATION: "a length of time says not when: add it to a date, or make whole numbers of it "
+    "(in pandas column // pd.Timedelta('1us')) and pass time_unit='us'",
+    _CLOCK: "a time of day says not on which day: put it together with the date "
+    "(in pandas pd.to_datetime(date.astype(str) + ' ' + time.astype(str)))",
+}
+
+
+def _kind(arrow: pa.DataType) -> str:
+    """A type that predicates do not know, in words."""
+    if pa.types.is_duration(arrow):
+        return _DURATION
+    if pa.types.is_time(arrow):
+        return _CLOCK
+    return "struct" if pa.types.is_struct(arrow) else DataType.OTHER.value
 
 
 def _element(arrow: pa.DataType) -> DataType | None:

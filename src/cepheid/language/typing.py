@@ -118,7 +118,23 @@ def comparable(left: DataType, right: DataType) -> bool:
 
 def check_condition(node: s.Expression, schema: Schema, fail: Fail) -> None:
     """Is the expression a condition, all through?"""
+    fail = _naming_what_is_unusable(schema, fail)
     _need_condition(type_of(node, schema, fail), node, fail)
+
+
+def _naming_what_is_unusable(schema: Schema, fail: Fail) -> Fail:
+    """The same with words for the kind of column that no condition can use, and what to do about that kind."""
+
+    def told(message: str, node: s.Node, code: str, hint: str | None) -> NoReturn:
+        parts = list(s.walk(node)) if isinstance(node, s.Expression) else []
+        names = [part.name for part in parts if isinstance(part, s.Attribute)]
+        names += [name for part in parts if isinstance(part, s.Equivalence) for name, _ in part.tests]
+        kind, advice = next((schema.unusable(name) for name in names if schema.unusable(name)), None) or ("", None)
+        if kind and DataType.OTHER.value in message:
+            message, hint = message.replace(DataType.OTHER.value, kind), advice or hint
+        fail(message, node, code, hint)
+
+    return told
 
 
 def _raise(message: str, node: s.Node, code: str, hint: str | None) -> NoReturn:

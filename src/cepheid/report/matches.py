@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
 from cepheid.errors import CepheidError, closest
+from cepheid.report.facts import unit_of_result
 
 MOST_MATCHES = 500  # of which the timeline holds the events
 Float64s = npt.NDArray[np.float64]
@@ -29,6 +30,7 @@ class Shown:
     lower: str | None = None
     upper: str | None = None
     keys: tuple[str, ...] = ()  # attributes that all events of a match share
+    unit: str | None = None  # what a row is, where the query is known
 
     @property
     def variables(self) -> list[str]:
@@ -41,9 +43,19 @@ class Shown:
         return next((name for name in ("probability", "confidence") if name in self.result.column_names), None)
 
     @property
+    def noun(self) -> str:
+        """What a row is called."""
+        return self.unit or unit_of_result(self.result)
+
+    @property
+    def is_timed(self) -> bool:
+        """Has each row a beginning and an end? Totals, and the rows of row patterns, have none."""
+        return {"match_start", "match_end"} <= set(self.result.column_names)
+
+    @property
     def is_timestamp(self) -> bool:
         """Are times instants of a calendar, or plain numbers?"""
-        return bool(pa.types.is_temporal(self.result.schema.field("match_start").type))
+        return self.is_timed and bool(pa.types.is_temporal(self.result.schema.field("match_start").type))
 
 
 def numbers(column: pa.ChunkedArray) -> Float64s:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.draw.automaton import Arc, automaton_svg
-from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.draw.text import counted, event_parts, events_of, is_event, shared_attributes, value_text
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
@@ -31,7 +31,7 @@ _COMPARISONS = 12  # of the model with the events
 class Run:
     """All that is known of a run."""
 
-    query: s.QuerySyntax
+    query: s.QuerySyntax | str  # the text of a row pattern, which has no such syntax
     shown: Shown
     title: str = "Cepheid report"
     events: int | None = None  # how many were read
@@ -56,18 +56,17 @@ def write_report(path: str | Path, run: Run) -> None:
 def report_html(run: Run) -> str:
     """The page as text."""
     found = run.shown.result.num_rows
-    lead = f"{found:,} {'match' if found == 1 else 'matches'}"
+    lead = counted(found, run.shown.noun)
     lead += f" in {run.events:,} events" if run.events is not None else ""
     sections = [Section("summary", "", html=numbers_html(_figures(run)))]
-    sections.append(Section("query", "The query", html=f"<pre>{escape(to_text(run.query))}</pre>"))
-    svg = automaton_svg(run.query, run.arcs)
-    drawing = f'<div class="scroll" tabindex="0" role="region" aria-label="automaton">{svg}</div>'
-    how = "Events take it from left to right; what stands in red must not happen on the way."
-    if run.arcs:
-        how += " Dashed ways pass events that nobody saw; each bears the highest score that they leave."
-    sections.append(Section("automaton", "The automaton", how, drawing))
-    if found:
-        sections += _matches(run)
+    text = run.query if isinstance(run.query, str) else to_text(run.query)
+    sections.append(Section("query", "The query", html=f"<pre>{escape(text)}</pre>"))
+    if not isinstance(run.query, str):
+        sections.append(_automaton(run.query, run.arcs))
+    if found and run.shown.is_timed:
+        sections += _matches(run, run.query)
+    elif found:
+        sections.append(_table(run))
     if run.check is not None or run.notes:
         sections.append(_model(run.check or Check(()), run.notes))
     if run.counters:
@@ -81,6 +80,24 @@ def report_html(run: Run) -> str:
         plan = f"<details><summary>How it was run</summary><pre>{escape(run.explained)}</pre></details>"
         sections.append(Section("plan", "The plan", html=plan))
     return page(run.title, lead, sections)
+
+
+def _automaton(query: s.QuerySyntax, arcs: Sequence[Arc]) -> Section:
+    drawing = (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="automaton">{automaton_svg(query, arcs)}</div>'
+    )
+    how = "Events take it from left to right; what stands in red must not happen on the way."
+    if arcs:
+        how += " Dashed ways pass events that nobody saw; each bears the highest score that they leave."
+    return Section("automaton", "The automaton", how, drawing)
+
+
+def _table(run: Run) -> Section:
+    """The result as a table."""
+    shown = run.shown
+    first = f"The first {_ROWS} of {shown.result.num_rows:,}." if shown.result.num_rows > _ROWS else ""
+    title = "Totals" if shown.noun == "total" else "Matches" if shown.noun == "match" else "Rows"
+    return Section("matches", title, first, matches_html(shown, _ROWS, run.truth))
 
 
 def _model(check: Check, notes: Sequence[str]) -> Section:
@@ -101,7 +118,7 @@ def _model(check: Check, notes: Sequence[str]) -> Section:
 
 def _figures(run: Run) -> list[tuple[str, str]]:
     shown = run.shown
-    figures = [("matches", f"{shown.result.num_rows:,}")]
+    figures = [(counted(0, shown.noun).removeprefix("0 "), f"{shown.result.num_rows:,}")]
     if run.events is not None:
         figures.append(("events read", f"{run.events:,}"))
     if shown.likelihood is not None and shown.result.num_rows:
@@ -116,7 +133,7 @@ def _figures(run: Run) -> list[tuple[str, str]]:
     return figures
 
 
-def _matches(run: Run) -> list[Section]:
+def _matches(run: Run, query: s.QuerySyntax | str) -> list[Section]:
     shown = run.shown
     text = "One row per match. Dots are events; hollow ones were not seen and lie between their neighbours."
     if shown.upper is not None:
@@ -129,9 +146,9 @@ def _matches(run: Run) -> list[Section]:
         text += " All of them are in the result itself: `cepheid run` with --output writes it."
     sections = [Section("timeline", "Timeline", text, chart=charts.timeline(shown))]
     sections.append(Section("over-time", "Matches over time", chart=charts.match_counts(shown)))
-    if shown.likelihood is not None:
+    if shown.likelihood is not None and not isinstance(query, str):
         title = shown.likelihood.capitalize()
-        threshold = run.query.threshold if shown.likelihood == "probability" else run.query.confidence
+        threshold = query.threshold if shown.likelihood == "probability" else query.confidence
         line = " The dashed line is the threshold." if threshold is not None else ""
         text = f"How many matches have which {shown.likelihood}.{line}"
         sections.append(Section("likelihood", title, text, chart=charts.likelihoods(shown, threshold)))
@@ -143,9 +160,7 @@ def _matches(run: Run) -> list[Section]:
             )
             chart = charts.reliability(found, shown.likelihood)
             sections.append(Section("calibration", "Calibration", text, chart=chart))
-    first = f" The first {_ROWS} of {shown.result.num_rows:,}." if shown.result.num_rows > _ROWS else ""
-    sections.append(Section("matches", "Matches", first.strip(), matches_html(shown, _ROWS, run.truth)))
-    return sections
+    return [*sections, _table(run)]
 
 
 def matches_html(shown: Shown, limit: int, truth: npt.NDArray[np.bool_] | None = None) -> str:
@@ -159,7 +174,7 @@ def matches_html(shown: Shown, limit: int, truth: npt.NDArray[np.bool_] | None =
     for number, row in enumerate(rows):
         events = events_of(row, variables)
         line = [escape(value_text(events[0][name])) if events else "" for name in shared]
-        line += [_cell(row[f.name], f, row["match_start"], shown.time, hidden) for f in shown.result.schema]
+        line += [_cell(row[f.name], f, row.get("match_start"), shown.time, hidden) for f in shown.result.schema]
         if truth is not None:
             line.append("yes" if truth[number] else "no")
         lines.append(line)

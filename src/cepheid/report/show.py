@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.draw.text import event_parts, is_event, value_text
+from cepheid.draw.text import counted, event_parts, is_event, value_text
 from cepheid.errors import DataError
+from cepheid.report.facts import facts
 from cepheid.report.matches import Shown
 from cepheid.report.report import matches_html
 
@@ -46,7 +47,7 @@ class MatchView:
 
     def _rest(self) -> str:
         found = self.shown.result.num_rows
-        told = f"{found:,} {'match' if found == 1 else 'matches'}"
+        told = counted(found, self.shown.noun)
         return told if found <= self.limit else f"{told}, the first {self.limit} of them shown"
 
 
@@ -68,8 +69,10 @@ def show(result: Any, *, limit: int = 20, time: str = "ts", type: str | None = "
     if local is None:
         hint = "bring a part of it here first, for example with .limit(100).toArrow()"
         raise DataError(f"show() takes a pyarrow, pandas or polars table, not a {_kind(result)}", hint=hint)
-    if "match_start" not in local.arrow.column_names:
-        raise DataError("this table is no result of match(): it has no column 'match_start'")
+    shown = local.arrow
+    if {time, type} <= set(shown.column_names) and "match_start" not in shown.column_names and not facts(shown):
+        hint = "show(match(events, query))"
+        raise DataError(f"this table is no result of match(): it has events, in '{time}' and '{type}'", hint=hint)
     return MatchView(Shown(_events_as_such(local.arrow), time, type), limit)
 
 

@@ -62,6 +62,7 @@ def in_order(queries: Mapping[str, Any]) -> list[str]:
 def options_of_matches(options: Options) -> Options:
     """The options for a query that reads matches: their times are exact, and no record of them is bad."""
     exact = replace(options, lower=None, upper=None, uncertainty=None, existence=None, lacks=None, tiebreak=())
+    exact = replace(exact, row_column=None)
     return replace(exact, bad_records=None, aside=None, dedupe=(), time_format=None, decimal=None, thousands=None)
 
 

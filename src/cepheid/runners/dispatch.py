@@ -11,6 +11,7 @@ from cepheid.runners.composition import check_sources
 from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
 from cepheid.runners.options import Options, check_alone
 from cepheid.runners.tables import as_local, no_table
+from cepheid.runners.ties import ties_of, warn_of_ties, with_ties
 from cepheid.runners.totals import count_matches
 
 
@@ -33,11 +34,16 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
         return local.back(run_tables(query, local.arrow, options))
     if options.output == "count":
         prepared = prepare(query, local.arrow, options)
-        return count_matches(prepared.plan, prepared.events)
+        plan, counted = prepared.plan, prepared.events
+        number, ties = with_ties(plan, counted, lambda: count_matches(plan, counted))
+        warn_of_ties([ties])
+        return number
     if options.output == "compressed":
         from cepheid.runners.compressed import run_compressed
 
-        return run_compressed(prepare(query, local.arrow, options))
+        prepared = prepare(query, local.arrow, options)
+        warn_of_ties([ties_of(prepared.plan, prepared.events)])
+        return run_compressed(prepared)
     return local.back(run_table(query, local.arrow, options))
 
 

@@ -29,6 +29,7 @@ from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside
 from cepheid.runners.tables import as_local
+from cepheid.runners.ties import in_row_order, with_rows
 
 
 def fit_model(
@@ -53,10 +54,11 @@ def fit_model(
         if local is None:
             raise DataError(f"history must be a pyarrow, pandas, polars or PySpark table, not {type(history).__name__}")
         records = read_records(query, local.arrow, options)
-        bound = _bound(query, records.table.schema, options)
+        options, columns = in_row_order(options, records.table.schema)
+        bound = _bound(query, columns, options)
         records = without_null_keys(bound, records, options)
         write_aside(records.bad, options.aside)
-        events = ordered(records.table, bound.schema)
+        events = ordered(with_rows(records.table, options, records.kept), bound.schema)
         with within_budget(options.timeout, options.max_bytes):
             seen = answer("fitting.history", len(events), lambda: gather(bound, events, _scale(bound)))
     if seen.events == 0:
@@ -109,8 +111,10 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
-    table = read_records(query, local.arrow, options).table
-    bound = _bound(query, table.schema, options)
+    records = read_records(query, local.arrow, options)
+    options, columns = in_row_order(options, records.table.schema)
+    table = with_rows(records.table, options, records.kept)
+    bound = _bound(query, columns, options)
     return check_stream(bound, model, ordered(table, bound.schema))
 
 

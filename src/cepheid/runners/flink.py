@@ -19,7 +19,7 @@ from cepheid.engine.values import columnwise
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.flink.pattern import Pattern
-from cepheid.language.schema import DataType, Schema
+from cepheid.language.schema import ROW, DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
 from cepheid.plan.options import read_options
 from cepheid.runners.dispatch import is_spark
@@ -73,6 +73,12 @@ class FlinkOptions:
     metrics: str | None = None
     idle: Any = None
     heartbeat: bool | None = None
+
+    def as_they_come(self, columns: pa.Schema) -> FlinkOptions:
+        """In memory, events of one time are taken in row order anyway: tiebreak="row" asks for nothing more."""
+        if ROW in columns.names:
+            return self
+        return replace(self, tiebreak=tuple(name for name in self.tiebreak if name != ROW))
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> FlinkOptions:
@@ -132,6 +138,7 @@ def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) ->
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
+    options = options.as_they_come(local.arrow.schema)
     return local.back(run_pattern(automaton_for(pattern, local.arrow.schema, options), local.arrow, options))
 
 
@@ -207,6 +214,7 @@ def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) 
         columns = arrow_schema(events)
     else:
         columns = local.arrow.schema
+        options = options.as_they_come(columns)
     automaton = automaton_for(pattern, columns, options)
     try:
         compile_conditions(automaton, columns.empty_table())

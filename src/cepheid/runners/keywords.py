@@ -43,7 +43,7 @@ class RoleKeywords(TypedDict, total=False):
     time: str  # the column that holds the time
     type: str | None  # the column that holds the event type; None: there are no types
     time_unit: str | None  # what a whole-number time counts: "ms", "s", ...
-    tiebreak: str | Sequence[str]  # columns that order events of one time
+    tiebreak: str | Sequence[str]  # columns that order events of one time, or "row" for the order of rows
     lower: str | None  # imprecise times: the column of the earliest instant...
     upper: str | None  # ...and of the latest
     existence: str | None  # the column with the probability that an event happened at all

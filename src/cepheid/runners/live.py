@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.engine.choose import make_plan
 from cepheid.errors import CepheidError, DataError, closest
@@ -14,7 +16,7 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.composition import check_sources, in_order, sources_of
-from cepheid.runners.live_face import LiveFace, steps_of
+from cepheid.runners.live_face import LiveFace, Numbers, steps_of
 from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields, with_paths
 from cepheid.runners.options import Options, refuse_output
@@ -26,20 +28,9 @@ from cepheid.runners.stream.resident_kinds import resident_kind
 from cepheid.runners.stream.resident_levels import ResidentLevels, local_levels
 from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
+from cepheid.runners.ties import LiveTies, in_row_order, with_rows
 
 _ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What a live query has seen so far."""
-
-    events: int = 0
-    late: int = 0  # came after time had passed them, and were left out
-    matches: int = 0
-    retained: int = 0  # events in memory, those included that a later match turns out not to need
-    state_bytes: int = 0  # that they take
-    watermark: int | None = None  # all matches that complete by then are known; in steps of the time column
 
 
 class Live(LiveFace):
@@ -56,6 +47,8 @@ class Live(LiveFace):
         self._back: Callable[[pa.Table], Any] = lambda table: table
         self._narrow = resident.schema.names
         self._numbers = Numbers()
+        self._ties = LiveTies(resident.step.plans)
+        self._rows = _next_row(resident, options)  # the number of the next event, with tiebreak="row"
         self._finished = False
         self.on_late: Callable[[pa.Table], object] | None = None  # gets events that came too late
 
@@ -69,7 +62,11 @@ class Live(LiveFace):
         """How many events, late events and matches there were, and what is kept of them."""
         kept = self._resident
         return replace(
-            self._numbers, retained=len(kept), state_bytes=kept.nbytes, watermark=None if self._finished else kept.until
+            self._numbers,
+            retained=len(kept),
+            state_bytes=kept.nbytes,
+            watermark=None if self._finished else kept.until,
+            ties=self._ties.count(kept.until),
         )
 
     def send(self, events: Any) -> Any:
@@ -90,7 +87,11 @@ class Live(LiveFace):
                 hint = f"for example {{{', '.join(f'{name!r}: ...' for name in self._schema.names)}}}"
                 raise DataError(f"{told}, not {_kind(events)}", hint=hint)
             self._back, arrow = local.back, local.arrow
-        return self._told(self._resident.take(self._fitted(arrow)))
+        passed, fitted = self._resident.until, self._fitted(arrow)
+        outcome = self._resident.take(fitted)
+        self._rows += fitted.num_rows
+        self._ties.take(fitted, None if outcome.late is None else passed, self._resident.until)
+        return self._told(outcome)
 
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
@@ -101,7 +102,9 @@ class Live(LiveFace):
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
         self._check_open()
         self._finished = True
-        return self._told(self._resident.finish())
+        outcome = self._resident.finish()
+        self._ties.count(self._resident.until)
+        return self._told(outcome)
 
     def save(self) -> bytes:
         """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
@@ -141,6 +144,8 @@ class Live(LiveFace):
             records = read_records(self._query, table, self._options)
             write_aside(records.bad, self._options.aside)
             table = records.table
+        if self._options.row_column is not None:
+            table = with_rows(table, self._options, np.arange(self._rows, self._rows + table.num_rows))
         if table.schema == self._resident.schema:
             return table
         table = with_paths(table, self._narrow)
@@ -191,6 +196,7 @@ def live_query(
         check_names(query)
     plans: dict[str | None, Plan] = {}
     whole = with_fields(columns, [one.syntax for one in queries.values()])
+    options, whole = in_row_order(options, whole)
     composed = {name: queries[name] for name in in_order(query) if sources_of(query[name])} if named else {}
     for name, one in queries.items():
         if name in composed:
@@ -219,6 +225,13 @@ def live_query(
     if state is not None:
         resident.restore(state)
     return Live(resident, columns, options, next(iter(queries.values())))
+
+
+def _next_row(resident: Resident, options: Options) -> int:
+    """The number of the next event, after all that are kept: those of times to come are among them."""
+    if options.row_column is None or not len(resident):
+        return 0
+    return 1 + int(pc.max(resident.table().column(options.row_column)).as_py())
 
 
 def as_schema(given: Any) -> pa.Schema:

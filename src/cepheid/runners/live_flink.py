@@ -11,7 +11,7 @@ from cepheid.errors import DataError
 from cepheid.language.durations import whole_steps
 from cepheid.language.flink.pattern import Pattern
 from cepheid.runners.flink import SPARK_ONLY, FlinkOptions, automaton_for
-from cepheid.runners.live_face import LiveFace, steps_of
+from cepheid.runners.live_face import LiveFace, Numbers, steps_of
 from cepheid.runners.stream.flink import FlinkStream, check_compiled
 from cepheid.runners.tables import as_local
 
@@ -22,7 +22,10 @@ class FlinkLive(LiveFace):
     def __init__(self, stream: FlinkStream) -> None:
         self._stream = stream
         self._back: Callable[[pa.Table], Any] = lambda table: table
+        self._events = self._matches = 0
         self._finished = False
+        self.on_late: Callable[[pa.Table], object] | None = None  # gets events that came too late
+        stream.on_late = self._tell_late
 
     @property
     def schema(self) -> pa.Schema:
@@ -33,6 +36,14 @@ class FlinkLive(LiveFace):
     def late(self) -> int:
         """How many events came too late and were left out."""
         return self._stream.late
+
+    @property
+    def numbers(self) -> Numbers:
+        """How many events, late events and matches there were, and what is kept of them."""
+        stream = self._stream
+        kept = stream.state.events.nbytes + stream.waiting.nbytes
+        until = None if self._finished or stream.watermark is None else stream.watermark - 1
+        return Numbers(self._events, stream.late, self._matches, len(stream), kept, until)
 
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are known now, as a table of the same kind.
@@ -55,30 +66,40 @@ class FlinkLive(LiveFace):
                 raise DataError(f"{told}, not {type(events).__name__}")
             self._back = local.back
             arrow = fitted(local.arrow, self._stream.schema)
-        return self._back(self._stream.send(arrow))
+        found = self._stream.send(arrow)
+        self._events += arrow.num_rows
+        return self._told(found)
 
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
         self._check_open()
         until = steps_of(time, self._stream.schema, self._stream.automaton.schema.time)
-        return self._back(self._stream.advance(until + 1))
+        return self._told(self._stream.advance(until + 1))
 
     def finish(self) -> Any:
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
         self._check_open()
         self._finished = True
-        return self._back(self._stream.finish())
+        return self._told(self._stream.finish())
 
     def save(self) -> bytes:
         """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
         return self._stream.save()
+
+    def _told(self, found: pa.Table) -> Any:
+        self._matches += found.num_rows
+        return self._back(found)
+
+    def _tell_late(self, late: pa.Table) -> None:
+        if self.on_late is not None:
+            self.on_late(late)
 
 
 def live_pattern(
     pattern: Pattern, schema: pa.Schema, delay: Any, state: bytes | None, keywords: Mapping[str, Any]
 ) -> FlinkLive:
     """A Flink pattern over events of a schema, as they come."""
-    options = FlinkOptions.from_keywords(keywords)
+    options = FlinkOptions.from_keywords(keywords).as_they_come(schema)
     options.refuse(SPARK_ONLY, "is for Spark")
     automaton = automaton_for(pattern, schema, options)
     steps = whole_steps(delay, automaton.schema, "delay")

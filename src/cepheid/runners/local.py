@@ -27,6 +27,7 @@ from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
 from cepheid.runners.results import assemble
+from cepheid.runners.ties import Ties, in_row_order, warn_of_ties, with_rows, with_ties
 from cepheid.runners.totals import find_totals, listing_needed, totals_table
 
 
@@ -51,9 +52,10 @@ def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
         named = [name for component in query.syntax.components for name in component.types or ()]
         check_types(table, options.uncertainty, options.type, named)
     table, options = with_intervals(table, options)
-    bound = query.bind(Schema.from_arrow(table.schema, **options.roles()))
+    options, columns = in_row_order(options, table.schema)
+    bound = query.bind(Schema.from_arrow(columns, **options.roles()))
     records = without_null_keys(bound, replace(records, table=table), options)
-    table = records.table
+    table = with_rows(records.table, options, records.kept)
     write_aside(records.bad, options.aside)
     if bound.schema.lower is not None:
         from cepheid.engine.data.instants import instants_of
@@ -83,12 +85,25 @@ def with_intervals(table: pa.Table, options: Options) -> tuple[pa.Table, Options
 
 def run_table(query: Any, table: pa.Table, options: Options) -> pa.Table:
     """All matches in the table: its end counts as time having passed."""
+    result, ties = _found(query, table, options)
+    warn_of_ties([ties])
+    return result
+
+
+def _found(query: Any, table: pa.Table, options: Options) -> tuple[pa.Table, Ties | None]:
+    """The same, with the events that are tied."""
     prepared = prepare(query, table, options)
-    look_for_drift(prepared.plan, prepared.events)
-    if prepared.bound.summary is not None:
-        found = find_totals(prepared.plan, prepared.bound.summary, prepared.events)
-        return totals_table(prepared.bound, prepared.events, found, prepared.bound.summary)
-    return result_table(prepared.plan, prepared.events, find(prepared.plan, prepared.events), prepared.counts)
+    plan, events = prepared.plan, prepared.events
+    look_for_drift(plan, events)
+
+    def run() -> pa.Table:
+        summary = prepared.bound.summary
+        if summary is None:
+            return result_table(plan, events, find(plan, events), prepared.counts)
+        return totals_table(prepared.bound, events, find_totals(plan, summary, events), summary)
+
+    result, ties = with_ties(plan, events, run)
+    return (result if ties is None else with_fact(result, "ties", str(ties))), ties
 
 
 def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) -> pa.Table:
@@ -97,15 +112,18 @@ def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) ->
     bad: list[pa.Table] = []
     where, options = options.aside, replace(options, aside=bad.append) if options.aside is not None else options
     found: dict[str, pa.Table] = {}
+    ties: list[Ties | None] = []
     for name in in_order(queries):
         sources = sources_of(queries[name])
         if not sources:
-            found[name] = run_table(queries[name], table, options)
+            found[name], tied = _found(queries[name], table, options)
+            ties.append(tied)
             continue
         read = united([matches_as_events(source, found[source], options) for source in sources])
         found[name] = run_table(queries[name], read.replace_schema_metadata(), options_of_matches(options))
     results = {name: found[name] for name in queries}
     write_each_once(bad, where)
+    warn_of_ties(ties)
     schema = common_schema({name: result.schema for name, result in results.items()})
     batches = [dressed(name, batch, schema) for name, result in results.items() for batch in result.to_batches()]
     return pa.Table.from_batches(batches, schema)
@@ -126,6 +144,12 @@ def result_table(
     facts = {"engine": plan.engine, "truncated": matches.truncated, "counters": matches.counters}
     facts |= {"left_out": dict(left_out)} if left_out else {}
     return table.replace_schema_metadata({"cepheid": json.dumps(facts)})
+
+
+def with_fact(result: pa.Table, name: str, fact: Any) -> pa.Table:
+    """The result with one more of what it carries about its making."""
+    known = json.loads((result.schema.metadata or {}).get(b"cepheid", b"{}"))
+    return result.replace_schema_metadata({"cepheid": json.dumps({**known, name: fact})})
 
 
 def explain_table(query: Any, table: pa.Table, options: Options, analyze: bool) -> str:

@@ -69,7 +69,8 @@ class Options(PlanOptions, RecordOptions):
     time: str = option("ts", text)
     type: str | None = option("type", text)
     time_unit: str | None = option(None, text)
-    tiebreak: tuple[str, ...] = option((), names)
+    tiebreak: tuple[str, ...] = option((), names)  # columns that order events of one time, or "row"
+    row_column: str | None = None  # made for tiebreak="row"; no option
     lower: str | None = option(None, text)
     upper: str | None = option(None, text)
     uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
@@ -123,6 +124,7 @@ class Options(PlanOptions, RecordOptions):
             "lacks": self.lacks,
             "existence": self.existence,
             "ignore_case": self.ignore_case,
+            "row_column": self.row_column,
         }
 
 

@@ -16,6 +16,7 @@ from cepheid.language.schema import Schema
 from cepheid.language.syntax import QuerySyntax
 from cepheid.runners.dispatch import is_spark, run
 from cepheid.runners.live import Live
+from cepheid.runners.live_face import LiveFace, Numbers
 from cepheid.runners.many import QUERY
 from cepheid.runners.options import Options
 from cepheid.runners.tables import as_local
@@ -79,11 +80,12 @@ def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, keywords:
     return found.select(*made, F.when(waited, later).alias("given_up"))
 
 
-class PartialLive:
+class PartialLive(LiveFace):
     """A live query with OUTPUT PARTIAL: the same as `Live`, its results as one table."""
 
     def __init__(self, live: Live, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> None:
         self._live, self._query, self._columns, self._keywords = live, query, columns, keywords
+        live.on_late = lambda late: self.on_late(late) if self.on_late is not None else None
 
     @property
     def schema(self) -> pa.Schema:
@@ -91,7 +93,7 @@ class PartialLive:
         return self._table(self._live.schema.empty_table()).schema
 
     @property
-    def numbers(self) -> Any:
+    def numbers(self) -> Numbers:
         """How many events, late events and matches there were."""
         return self._live.numbers
 
@@ -136,7 +138,7 @@ def _window(query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any])
     return schema.time, whole_steps(f"{length} {unit}" if unit else length, schema, "WITHIN")
 
 
-_ROLES = ("time", "type", "time_unit", "tiebreak", "lower", "upper", "lacks", "existence")
+_ROLES = ("time", "type", "time_unit", "lower", "upper", "lacks", "existence")
 
 
 def _later(start: pa.ChunkedArray, length: int, kind: pa.DataType, waited: bool) -> pa.Array:

@@ -25,6 +25,7 @@ from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from cepheid.runners.drift import look_now_and_then
 from cepheid.runners.options import MEMORY
+from cepheid.runners.ties import looking_for_ties
 
 Int64s = npt.NDArray[np.int64]
 BUCKETS = 16  # files that too large a partition is dealt to
@@ -46,6 +47,11 @@ def found(plan: Plan, events: EventTable, piece: Piece, ended: Ended | None) -> 
     `ended` is what the piece before gave, if this one goes on from it.
     """
     look_now_and_then(plan, events)
+    with looking_for_ties(plan, events):
+        return _found(plan, events, piece, ended)
+
+
+def _found(plan: Plan, events: EventTable, piece: Piece, ended: Ended | None) -> tuple[Matches, Ended | None]:
     if plan.bound.syntax.output.mode is not s.OutputMode.NON_OVERLAP or (piece.after is None and piece.until is None):
         return find(plan, events, piece.after, piece.until), None
     before = {} if piece.after is None or ended is None else ended

@@ -18,8 +18,9 @@ from cepheid.errors import CepheidError, DataError, EngineError, QueryError, clo
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
-from cepheid.plan.options import Limits, read_options
+from cepheid.plan.options import Limits, options_of, read_options
 from cepheid.runners.dispatch import is_spark
+from cepheid.runners.options import Options
 from cepheid.runners.tables import as_local
 
 ENGINES = ("auto", "preferred", "reference")
@@ -29,11 +30,7 @@ OPTIONS = ("engine", "timeout", "max_bytes", "partitions", *STREAMS_ONLY)
 
 def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
     """The rows that a clause makes of a table, as a table of the same kind."""
-    for name in options:
-        if name not in OPTIONS:
-            guess = closest(name, OPTIONS)
-            hint = f"did you mean {guess}?" if guess else "PARTITION BY and ORDER BY say which columns are what"
-            raise CepheidError(f"no option '{name}' for a MATCH_RECOGNIZE clause", hint=hint)
+    check_clause_options(options)
     engine = options.get("engine", "auto")
     if engine not in ENGINES:
         raise EngineError(f"engine '{engine}' cannot run a MATCH_RECOGNIZE clause", hint=f"use {' or '.join(ENGINES)}")
@@ -54,6 +51,15 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     with within_budget(limits.timeout, limits.max_bytes):
         found = run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine, available_threads())
     return local.back(found)
+
+
+def check_clause_options(options: Mapping[str, Any]) -> None:
+    """An error for an option that a clause does not have."""
+    for name in options:
+        if name not in OPTIONS:
+            guess = None if name in options_of(Options) else closest(name, OPTIONS)
+            hint = f"did you mean {guess}?" if guess else "PARTITION BY and ORDER BY say which columns are what"
+            raise CepheidError(f"no option '{name}' for a MATCH_RECOGNIZE clause", hint=hint)
 
 
 def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:

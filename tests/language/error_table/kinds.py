@@ -65,7 +65,7 @@ class Example:
     @property
     def is_python(self) -> bool:
         """Is it a Python expression rather than a query text?"""
-        return bool(self.source.strip()) and not self.source.startswith((*_HEADS, ROW_PATTERN))
+        return bool(self.source.strip()) and not self.source.startswith((*_HEADS, ROW_PATTERN, "SELECT"))
 
     def run(self) -> QueryError | None:
         """The error that the example gives, or None."""

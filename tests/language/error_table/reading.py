@@ -20,6 +20,11 @@ READING_THE_TEXT = Section(
             "syntax",
             "A word or sign stands where none such can.",
             Example(
+                "SELECT * FROM ticks MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > 1)",
+                "line 1, column 1: 'SELECT' cannot stand here",
+                "^^^^^^ a whole SQL statement, with MATCH_RECOGNIZE in it, goes to cepheid.sql.query(spark, statement); a query begins with PATTERN, a clause alone with MATCH_RECOGNIZE",
+            ),
+            Example(
                 "PATTERN SEQ(Login a, Payment b) WERE a.id = b.id",
                 "line 1, column 33: 'WERE' cannot stand here",
                 "                                ^^^^ did you mean WHERE?",

@@ -43,8 +43,9 @@ function axis(chart, low, high, timestamps, height, left, width) {
   return scale;
 }
 
-export function timeline(bars, marks, timestamps, variables) {
-  if (!bars.length) return element("p", {class: "muted"}, "No matches to draw.");
+// The chart, and the time that all of it takes. `range` is the part that is shown; dragging calls `look` with another.
+export function timeline(bars, marks, timestamps, variables, range = null, look = null) {
+  if (!bars.length) return {chart: element("p", {class: "muted"}, "No matches to draw."), extent: null};
   const height = TOP + ROW * bars.length + AXIS, width = room();
   const longest = Math.max(...bars.map(bar => Math.min(bar.match.length, LONGEST)));
   const left = Math.max(40, 24 + 6.3 * longest);
@@ -53,7 +54,11 @@ export function timeline(bars, marks, timestamps, variables) {
   const name = `Timeline: ${bars.length} matches, each a bar from its first event to its last, with a dot for each event`;
   const chart = drawn("svg", {class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name});
   if (low === high) { low -= 1; high += 1; }
+  const extent = [low, high];
+  if (range) [low, high] = range;
   const scale = axis(chart, low, high, timestamps, height, left, width);
+  const clip = `inside-${++clips}`;
+  chart.append(drawn("clipPath", {id: clip}, drawn("rect", {x: left - 6, y: 0, width: width - left - RIGHT + 12, height})));
   bars.forEach((bar, place) => {
     const middle = TOP + ROW * place + ROW / 2;
     const likely = bar.likely === undefined ? "" : ` (${bar.likely.toFixed(3)})`;
@@ -62,19 +67,56 @@ export function timeline(bars, marks, timestamps, variables) {
     row.append(
       drawn("title", {}, `${bar.match}${likely}: ${timeText(bar.from, timestamps)} to ${timeText(bar.to, timestamps)}`),
       drawn("text", {x: left - 10, y: middle + 4, "text-anchor": "end", class: "label"}, label),
-      drawn("rect", {class: "span", x: scale(bar.from), y: middle - 2.5, rx: 2, height: 5,
-        width: Math.max(scale(bar.to) - scale(bar.from), 1)}),
     );
+    const inside = drawn("g", {"clip-path": `url(#${clip})`});
+    inside.append(drawn("rect", {class: "span", x: scale(bar.from), y: middle - 2.5, rx: 2, height: 5,
+      width: Math.max(scale(bar.to) - scale(bar.from), 1)}));
     for (const mark of marks.filter(mark => mark.rank === bar.rank)) {
       const colour = colourOf(variables.indexOf(mark.variable));
       const dot = drawn("circle", {cx: scale(mark.at), cy: middle, r: 4.5, "stroke-width": 1.6, stroke: colour,
         fill: mark.seen ? colour : "none", class: mark.seen ? "seen" : "unseen"});
       dot.append(drawn("title", {}, `${mark.variable}: ${mark.event}`));
-      row.append(dot);
+      inside.append(dot);
     }
+    row.append(inside);
     chart.append(row);
   });
-  return chart;
+  if (look) dragged(chart, [low, high], extent, left, width, height, look);
+  return {chart, extent};
+}
+
+let clips = 0;
+
+// Dragging over the chart chooses a stretch of time, a double click shows all of it.
+function dragged(chart, [low, high], extent, left, width, height, look) {
+  const inner = width - left - RIGHT;
+  const placeOf = event => {
+    const box = chart.getBoundingClientRect();
+    return Math.min(Math.max((event.clientX - box.left) / box.width * width, left), width - RIGHT);
+  };
+  const timeAt = x => low + (x - left) / inner * (high - low);
+  let from = null, shade = null;
+  chart.addEventListener("pointerdown", event => {
+    if (event.button !== 0 || event.pointerType === "touch") return;  // on a phone a finger scrolls
+    from = placeOf(event);
+    chart.setPointerCapture(event.pointerId);
+    shade = drawn("rect", {class: "chosen", x: from, y: TOP, width: 0, height: height - AXIS - TOP});
+    chart.append(shade);
+  });
+  chart.addEventListener("pointermove", event => {
+    if (from === null) return;
+    const to = placeOf(event);
+    shade.setAttribute("x", Math.min(from, to));
+    shade.setAttribute("width", Math.abs(to - from));
+  });
+  chart.addEventListener("pointerup", event => {
+    if (from === null) return;
+    const [first, last] = [from, placeOf(event)].sort((a, b) => a - b);
+    from = null;
+    shade.remove();
+    if (last - first > 5) look([timeAt(first), timeAt(last)]);
+  });
+  chart.addEventListener("dblclick", () => look(null));
 }
 
 export function legend(variables, marks) {

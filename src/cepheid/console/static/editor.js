@@ -3,7 +3,7 @@ import {ask, byId, element, later, latest} from "./page.js";
 
 const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|[\p{L}_][\p{L}\p{N}_]*|\d[\d_.]*%?|\s+|./gsu;
 const WORDS = new Set(("pattern event sequence seq any where within threshold confidence return output and or not in " +
-  "between is null as by all maximal top events true false match_recognize partition order measures define").split(" "));
+  "between is null as by all maximal top events true false summarise every until define match_recognize partition order measures define").split(" "));
 
 export class Editor {
   constructor({table, changed}) {
@@ -23,6 +23,18 @@ export class Editor {
     this.text.addEventListener("keydown", event => this.key(event));
     this.text.addEventListener("blur", () => this.close());
     new ResizeObserver(() => { this.painted.style.height = `${this.text.offsetHeight}px`; }).observe(this.text);
+  }
+
+  // The cursor at the place of an error.
+  goTo = error => {
+    this.text.focus();
+    this.text.setSelectionRange(error.start, Math.max(error.end ?? 0, error.start + 1));
+  };
+
+  insert(text) {
+    this.text.focus();
+    this.text.setRangeText(text, this.text.selectionStart, this.text.selectionEnd, "end");
+    this.text.dispatchEvent(new Event("input"));
   }
 
   get value() { return this.text.value; }

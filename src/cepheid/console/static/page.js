@@ -27,8 +27,10 @@ export async function ask(what, question = {}) {
     method: "POST",
     headers: {"Content-Type": "application/json"},
     body: JSON.stringify(question),
-  });
-  const told = await answer.json().catch(() => ({error: {message: `the console answered ${answer.status}`}}));
+  }).catch(() => { throw new Error("the console does not answer: is it still running in its terminal?"); });
+  const refused = {message: "the console was started again, or the page has lost its token: open the address that it printed"};
+  const other = {message: `the console answered ${answer.status}`};
+  const told = answer.status === 403 ? {error: refused} : await answer.json().catch(() => ({error: other}));
   if (told.error) throw Object.assign(new Error(told.error.message), {told: told.error});
   return told;
 }
@@ -49,6 +51,15 @@ export function later(milliseconds, action) {
     clearTimeout(waiting);
     waiting = setTimeout(() => action(...given), milliseconds);
   };
+}
+
+// An error as people read it: where, what, and what to do. `at` goes to the place in the query.
+export function errorText(told, at = null) {
+  const place = told.line ? `line ${told.line}, column ${told.column}` : null;
+  const where = place && at ? element("button", {type: "button", class: "place", onclick: () => at(told)}, place) : place;
+  const parts = [where, where ? ": " : null, told.line ? told.message : told.shown ?? told.message];
+  if (told.line && told.hint) parts.push(element("span", {class: "hint"}, told.hint));
+  return element("div", {class: "error"}, ...parts);
 }
 
 export const counted = number => Number(number).toLocaleString("en");

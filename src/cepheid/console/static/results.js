@@ -1,5 +1,5 @@
 // What a run, a diagnosis and a stream look like.
-import {ask, byId, counted, element, sized} from "./page.js";
+import {ask, byId, counted, element, errorText, sized} from "./page.js";
 import {columns, legend, timeline} from "./charts.js";
 
 const PAGE = 40;
@@ -19,43 +19,101 @@ export function select(name) {
 }
 
 export function failure(panel, error) {
-  byId(`panel-${panel}`).replaceChildren(element("pre", {class: "failed", role: "alert"}, error.told?.shown ?? String(error.message ?? error)));
+  const told = element("div", {class: "failed", role: "alert"}, errorText(error.told ?? {message: String(error.message ?? error)}));
+  if (panel !== "timeline") return byId(`panel-${panel}`).replaceChildren(told);
+  byId("rates").replaceChildren();  // the timeline keeps its parts for the next run
+  byId("timeline").replaceChildren(told);
+}
+
+// The page as it is before anything was run.
+export function clear() {
+  for (const name of ["numbers", "rates", "legend", "timeline", "panel-matches", "panel-why", "panel-plan"]) byId(name).replaceChildren();
+  for (const name of ["remark", "pages", "zoom"]) byId(name).hidden = true;
+  byId("tab-matches").textContent = "Matches";
+  for (const name of ["timeline", "panel-matches", "panel-why", "panel-plan"])
+    byId(name).replaceChildren(element("p", {class: "muted"}, "Nothing was run over these events yet."));
 }
 
 function matchTable(names, rows) {
   const head = element("tr", {}, ...names.map(name => element("th", {scope: "col"}, name)));
-  const lines = rows.map(row => element("tr", {}, ...row.map(cell => element("td", {}, cell))));
-  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...lines));
+  const lines = rows.map(row => element("tr", {}, ...row.map((cell, place) => element("td", {"data-name": names[place]}, cell))));
+  return element("table", {class: "cards"}, element("thead", {}, head), element("tbody", {}, ...lines));
 }
 
 const variablesOf = marks => [...new Set(marks.map(mark => mark.variable))].sort();
 
 export class Matches {
-  constructor() {
+  constructor(takeRowOrder) {
+    this.takeRowOrder = takeRowOrder;
     byId("earlier").addEventListener("click", () => this.turn(-PAGE));
     byId("later").addEventListener("click", () => this.turn(PAGE));
+    byId("closer").addEventListener("click", () => this.zoom(0.5));
+    byId("farther").addEventListener("click", () => this.zoom(2));
+    byId("whole").addEventListener("click", () => this.look(null));
+  }
+
+  // A part of the time that the timeline shows; null: all of it.
+  look(range) {
+    this.range = range;
+    this.draw();
+  }
+
+  zoom(by) {
+    const [low, high] = this.range ?? this.extent, middle = (low + high) / 2, half = (high - low) / 2 * by;
+    const [first, last] = this.extent;
+    const range = [Math.max(middle - half, first), Math.min(middle + half, last)];
+    this.look(range[0] <= first && range[1] >= last ? null : range);
+  }
+
+  draw() {
+    const page = this.shown, variables = variablesOf(page.marks);
+    const made = timeline(page.bars, page.marks, this.run.timestamps, variables, this.range, range => this.look(range));
+    this.extent = made.extent;
+    byId("timeline").replaceChildren(made.chart);
+    byId("zoom").hidden = !page.bars.length;
+    byId("whole").disabled = byId("farther").disabled = !this.range;
   }
 
   show(run) {
     this.run = run;
+    const noun = run.found.slice(run.found.indexOf(" ") + 1), many = run.matches === 1 && noun === "match" ? "matches" : noun;
+    byId("tab-matches").textContent = many[0].toUpperCase() + many.slice(1);
+    byId("remark").hidden = !run.ties;
+    if (run.ties) {
+      const button = element("button", {type: "button", id: "row-order", onclick: this.takeRowOrder}, "Take row order");
+      byId("remark").replaceChildren(run.ties, " ", button);
+    }
     showNumbers([
-      ["matches", counted(run.matches) + (run.truncated ? " at least" : ""), !run.matches],
+      [noun, counted(run.matches) + (run.truncated ? " at least" : ""), !run.matches],
       ["events", counted(run.events)],
       ["seconds", run.seconds.toFixed(2)],
       ["events per second", counted(Math.round(run.events / Math.max(run.seconds, 1e-6)))],
       ["engine", run.engine],
     ]);
     byId("rates-title").textContent = "Matches over time";
-    byId("rates").replaceChildren(columns(run.over_time, run.timestamps, "Matches over time"));
+    this.noun = noun;
     this.page(run);
+    this.redraw();
+  }
+
+  redraw() {
+    if (!this.run?.timed) return;
+    byId("rates").replaceChildren(columns(this.run.over_time, this.run.timestamps, "Matches over time"));
+    this.draw();
   }
 
   page(page) {
-    const variables = variablesOf(page.marks);
-    byId("legend").replaceChildren(...legend(variables, page.marks));
-    byId("timeline").replaceChildren(timeline(page.bars, page.marks, this.run.timestamps, variables));
-    byId("panel-matches").replaceChildren(page.rows.length ? matchTable(page.columns, page.rows) : element("p", {class: "muted"}, "No matches."));
-    const last = page.first + page.bars.length;
+    this.shown = page;
+    byId("legend").replaceChildren(...legend(variablesOf(page.marks), page.marks));
+    this.range = null;
+    if (this.run.timed) this.draw();
+    byId("panel-matches").replaceChildren(page.rows.length ? matchTable(page.columns, page.rows) : element("p", {class: "muted"}, `No ${this.noun}.`));
+    if (!this.run.timed) {
+      byId("rates").replaceChildren();
+      byId("zoom").hidden = true;
+      byId("timeline").replaceChildren(element("p", {class: "muted"}, "These have no beginning and no end in time; they are in the table beside."));
+    }
+    const last = page.first + page.rows.length;
     byId("pages").hidden = this.run.matches <= PAGE;
     byId("place").textContent = `${counted(page.first + 1)} to ${counted(last)} of ${counted(this.run.matches)}`;
     byId("earlier").disabled = page.first === 0;
@@ -103,7 +161,7 @@ export class Live {
   start(number) {
     this.stop();
     Object.assign(this, {number, bars: [], marks: [], steps: [], begin: performance.now(), rank: 0, variables: []});
-    byId("pages").hidden = true;
+    clear();
     byId("rates-title").textContent = "Matches per step of the stream";
     this.source = new EventSource(`/api/stream/${number}`);
     this.source.onmessage = event => this.hear(JSON.parse(event.data));
@@ -142,7 +200,10 @@ export class Live {
       ["watermark", typeof numbers.watermark === "string" ? numbers.watermark.replace("T", " ").replace("Z", "") : null],
     ]);
     byId("legend").replaceChildren(...legend(this.variables, this.marks));
-    byId("timeline").replaceChildren(timeline(this.bars, this.marks, news.timestamps, this.variables));
+    byId("timeline").replaceChildren(timeline(this.bars, this.marks, news.timestamps, this.variables).chart);
+    const ties = numbers.ties ?? 0;
+    byId("remark").hidden = !ties;
+    if (ties) byId("remark").replaceChildren(`${counted(ties)} events share their time and key with another: events of one time do not follow each other; choose 'row order' under Ties for the order in which they come.`);
     const steps = this.steps.slice(-60);
     for (let at = this.steps.length; steps.length < 20; at++) steps.push({from: at, to: at + 1, matches: 0});
     byId("rates").replaceChildren(columns(steps, false, "Matches per step of the stream"));

@@ -1,4 +1,4 @@
-"""What is told while kernels are compiled: one line, on a terminal or in a notebook, and nothing elsewhere."""
+"""What is told while kernels are compiled: a line that changes on a terminal, one line in a notebook, else nothing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,16 @@ class Named(Protocol):
 
 
 def _write_line(text: str) -> None:
-    end = "\r" if text else "\r\033[K" if sys.stderr.isatty() else "\n"
-    sys.stderr.write(f"\r{text}{end}" if text else end)
+    sys.stderr.write(f"\r{text}\r" if text else "\r\033[K")
     sys.stderr.flush()
+
+
+def _write_once(_: str) -> None:
+    """In a notebook every line stays, in red: one for the whole process is enough."""
+    if not _Told.noted:
+        _Told.noted = True
+        sys.stderr.write("cepheid: compiling the engine for this machine; this takes a minute or two, once\n")
+        sys.stderr.flush()
 
 
 class _Told:
@@ -33,6 +40,7 @@ class _Told:
     begun = 0.0
     compiled = 0
     said = False
+    noted = False  # in a notebook
 
 
 def tell_with(tell: Callable[[str], None] | None) -> None:
@@ -43,7 +51,9 @@ def tell_with(tell: Callable[[str], None] | None) -> None:
 def _listener() -> Callable[[str], None] | None:
     if _Told.tell is not None:
         return _Told.tell
-    return _write_line if sys.stderr.isatty() or "ipykernel" in sys.modules else None
+    if sys.stderr.isatty():
+        return _write_line
+    return _write_once if "ipykernel" in sys.modules else None
 
 
 @contextmanager

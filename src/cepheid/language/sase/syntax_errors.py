@@ -66,7 +66,12 @@ def syntax_error(text: str, error: UnexpectedInput) -> QueryError:
         return unclosed
     end = start + max(1, len(found or ""))
     message = f"'{_shortened(found)}' cannot stand here" if found else "the query ends too early"
-    hint = _misspelt(found, text[:start]) or _chained(text, start, found) or _expected(expected)
+    hint = (
+        _statement(found, text[:start])
+        or _misspelt(found, text[:start])
+        or _chained(text, start, found)
+        or _expected(expected)
+    )
     return QueryError(message, text=text, start=start, end=end, hint=hint, code="syntax")
 
 
@@ -82,6 +87,14 @@ def _unclosed(text: str, start: int, found: str | None) -> QueryError | None:
     what, code = _OPENINGS[opening]
     hint = f"close it with {'*/' if opening == '/*' else opening}"
     return QueryError(f"{what} that is never closed", text=text, start=at, end=at + len(opening), code=code, hint=hint)
+
+
+def _statement(found: str | None, before: str) -> str | None:
+    """SQL instead of a query."""
+    if before.strip() or (found or "").upper() not in ("SELECT", "WITH"):
+        return None
+    whole = "a whole SQL statement, with MATCH_RECOGNIZE in it, goes to cepheid.sql.query(spark, statement)"
+    return f"{whole}; a query begins with PATTERN, a clause alone with MATCH_RECOGNIZE"
 
 
 def _misspelt(found: str | None, before: str) -> str | None:

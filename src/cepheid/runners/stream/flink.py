@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,7 @@ class FlinkStream:
         self.waiting = schema.empty_table()  # events that the watermark has not passed
         self.watermark: int | None = None
         self.late = 0
+        self.on_late: Callable[[pa.Table], object] | None = None
 
     def __len__(self) -> int:
         return int(self.state.events.num_rows + self.waiting.num_rows)
@@ -63,7 +64,10 @@ class FlinkStream:
         times = times_of(events, self.automaton.schema.time)
         if self.watermark is not None:
             timely = times >= self.watermark
-            self.late += int((~timely).sum())
+            late = int((~timely).sum())
+            self.late += late
+            if late and self.on_late is not None:
+                self.on_late(events.filter(pa.array(~timely)))
             events, times = events.filter(pa.array(timely)), times[timely]
         self.waiting = pa.concat_tables([self.waiting, events])
         return times

@@ -1,0 +1,185 @@
+"""Says that events of one time do not follow each other, where that may cost matches, and how to put them in order."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.cold import answer
+from cepheid.engine.data.shared import sharing
+from cepheid.engine.data.table import EventTable, ordered, times_of
+from cepheid.engine.data.ties import count_ties, may_tie, order_matters
+from cepheid.errors import TiesWarning
+from cepheid.language.bound import BoundQuery
+from cepheid.language.schema import ROW
+from cepheid.plan.physical import Plan
+from cepheid.runners.options import Options
+
+Result = TypeVar("Result")
+_LOOKED_AT = 10_000  # events of a live query that are looked at together, once there are so many
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Events that share time and key with another one that could stand beside them in a match."""
+
+    events: int
+    among: int
+    keys: tuple[str, ...] = ()
+    order: str | None = "row order"  # what tiebreak="row" stands for; None: nothing
+
+    def __str__(self) -> str:
+        shared = " and ".join(["time", *(f"'{name}'" for name in self.keys)])
+        told = f"{self.events:,} of {self.among:,} events share their {shared} with another event"
+        what = "events of one time do not follow each other, so no match has one after the other"
+        rows = "" if self.order is None else f"tiebreak='{ROW}' for {self.order}, or "
+        return f"{told}: {what}; pass {rows}tiebreak='...' with a column that orders them"
+
+
+def ties_of(plan: Plan, events: EventTable) -> Ties | None:
+    """The events of a table that are tied, if there are any."""
+    if not may_tie(plan.bound, events):
+        return None
+    number = answer("data.keys", len(events), lambda: count_ties(plan, events))
+    return Ties(number, len(events), plan.bound.equivalence) if number else None
+
+
+def with_ties(plan: Plan, events: EventTable, run: Callable[[], Result]) -> tuple[Result, Ties | None]:
+    """What a search returns, and the ties among its events, which are counted with what it has worked out."""
+    if not may_tie(plan.bound, events):
+        return run(), None
+    with sharing():
+        return run(), ties_of(plan, events)
+
+
+def warn_of_ties(found: Sequence[Ties | None]) -> None:
+    """One warning for a call, of the query that has most of them."""
+    ties = [each for each in found if each is not None]
+    if ties:
+        warnings.warn(str(max(ties, key=lambda each: each.events)), TiesWarning, stacklevel=_levels())
+
+
+@contextmanager
+def looking_for_ties(plan: Plan, events: EventTable) -> Iterator[None]:
+    """In a worker of Spark: ties among the events of the searches in this block are said once in a process.
+
+    What a worker warns of is in its log, and on the terminal where Spark runs locally.
+    """
+    if _Worker.told or not may_tie(plan.bound, events):
+        yield
+        return
+    with sharing():
+        yield
+        found = ties_of(plan, events)
+    if found is not None:
+        _Worker.told = True
+        warn_of_ties([replace(found, order=None)])
+
+
+class _Worker:
+    told = False
+
+
+def _levels() -> int:
+    """How far up the stack the caller of the package is, for a warning that points at the right line."""
+    levels, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        levels, frame = levels + 1, frame.f_back
+    return levels
+
+
+# --- tiebreak="row" ---------------------------------------------------------------------------------------------------
+
+
+def in_row_order(options: Options, schema: pa.Schema) -> tuple[Options, pa.Schema]:
+    """With tiebreak="row", the column that is made for it: its name takes the place of "row", unless that is a column.
+
+    >>> options, schema = in_row_order(Options(tiebreak=("row",)), pa.schema([("ts", pa.int64())]))
+    >>> options.tiebreak, schema.names
+    (('__row',), ['ts', '__row'])
+    """
+    if ROW not in options.tiebreak or ROW in schema.names:
+        return options, schema
+    name = f"__{ROW}"
+    while name in schema.names:
+        name = f"_{name}"
+    tiebreak = tuple(name if each == ROW else each for each in options.tiebreak)
+    return replace(options, tiebreak=tiebreak, row_column=name), schema.append(pa.field(name, pa.int64()))
+
+
+def with_rows(table: pa.Table, options: Options, rows: npt.NDArray[np.int64] | None = None) -> pa.Table:
+    """The table with that column, if it is wanted: where each row stood."""
+    if options.row_column is None:
+        return table
+    rows = np.arange(table.num_rows) if rows is None else rows
+    return table.append_column(options.row_column, pa.array(rows, pa.int64()))
+
+
+# --- live -------------------------------------------------------------------------------------------------------------
+
+
+class LiveTies:
+    """Counts the ties of a live query as time passes them, many events at a time, and warns once."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self._plans = [plan for plan in plans if order_matters(plan.bound)]
+        self._names = _columns(plan.bound for plan in self._plans)
+        self._waiting: list[pa.Table] = []
+        self._rows = 0  # that wait to be looked at
+        self._seen = 0
+        self._counts = [0] * len(self._plans)
+
+    def take(self, table: pa.Table, late: int | None, until: int | None) -> None:
+        """Takes in events, those apart that are late: at or before a time, if there are any.
+
+        They are looked at when there are as many again as before, up to a bound.
+        """
+        self._seen += table.num_rows
+        if not self._plans or not table.num_rows:
+            return
+        table = table.select(self._names)
+        if late is not None:
+            table = table.filter(pa.array(times_of(table, self._plans[0].bound.schema.time) > late))
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= min(_LOOKED_AT, self._seen - self._rows):
+            self.count(until)
+
+    def count(self, until: int | None) -> int:
+        """How many there are up to a time, after which events of the same time may still come."""
+        if self._rows and until is not None:
+            events = ordered(pa.concat_tables(self._waiting), self._plans[0].bound.schema)
+            passed = int(np.searchsorted(events.time, until, side="right"))
+            rest = events.table.slice(passed)
+            self._waiting, self._rows = [rest.combine_chunks()], rest.num_rows
+            known = EventTable(events.table.slice(0, passed), events.time[:passed], events.instant[:passed])
+            for place, plan in enumerate(self._plans):
+                found = ties_of(plan, known)
+                if found is not None:
+                    self._tell(place, found)
+        return max(self._counts, default=0)
+
+    def _tell(self, place: int, found: Ties) -> None:
+        first = not any(self._counts)
+        self._counts[place] += found.events
+        if first:
+            warn_of_ties([replace(found, among=self._seen, order="the order in which they come")])
+
+
+def _columns(bounds: Iterable[BoundQuery]) -> list[str]:
+    """What decides of an event whether it is tied."""
+    needed: dict[str, None] = {}
+    for bound in bounds:
+        roles = [bound.schema.time, bound.schema.type]
+        needed |= dict.fromkeys([*filter(None, roles), *sorted(bound.attributes())])
+    return list(needed)
