@@ -131,6 +131,8 @@ def test_tiebreakers_order_what_time_does_not(spark):
     text = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 RETURN a.ts AS first, b.type AS what"
     assert cepheid.match(df, text).count() == 0  # events of one instant are concurrent, whatever order they come in
     assert cepheid.match(df, text, tiebreak="n").collect() == [(1, 1, 1, "B")]
+    with pytest.raises(cepheid.DataError, match=r"tiebreak='row' is the order of rows.*name a column"):
+        cepheid.match(df, text, tiebreak="row")
 
 
 def test_contiguity_sees_every_event(spark):

@@ -126,6 +126,7 @@ async function doing(name, panel, action) {
     failure(panel === "timeline" ? "matches" : panel, error);
     if (panel === "timeline") select("matches");
   } finally {
+    if (window.matchMedia("(max-width: 60rem)").matches) document.querySelector(".right").scrollIntoView();  // it is below
     button.disabled = false;
     document.body.removeAttribute("aria-busy");
   }
@@ -145,6 +146,7 @@ byId("explain").addEventListener("click", () => doing("explain", "plan", async a
 byId("start").addEventListener("click", () => doing("start", "timeline", async asked => {
   if (live.source) await ask("stop", {stream: live.number}).catch(() => null);
   const how = {per_second: Number(byId("per-second").value) || 1000, delay: byId("delay").value, watch: byId("watch").checked};
+  matches.run = null;  // the timeline is the stream's now
   live.start((await ask("stream", {...asked, ...how})).stream);
   select("timeline");
   byId("stop").disabled = false;

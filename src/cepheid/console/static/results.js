@@ -76,7 +76,8 @@ export class Matches {
 
   show(run) {
     this.run = run;
-    const noun = run.found.slice(run.found.indexOf(" ") + 1), many = run.matches === 1 && noun === "match" ? "matches" : noun;
+    const noun = run.found.slice(run.found.indexOf(" ") + 1);
+    const many = {match: "matches", total: "totals", row: "rows"}[noun] ?? noun;
     byId("tab-matches").textContent = many[0].toUpperCase() + many.slice(1);
     byId("remark").hidden = !run.ties;
     if (run.ties) {
@@ -91,7 +92,7 @@ export class Matches {
       ["engine", run.engine],
     ]);
     byId("rates-title").textContent = "Matches over time";
-    this.noun = noun;
+    this.noun = many;
     this.page(run);
     this.redraw();
   }
