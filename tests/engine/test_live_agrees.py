@@ -1,4 +1,4 @@
-"""Live queries and streaming steps find what a batch finds, whatever the type of their keys and wherever these are NULL.
+"""Live queries and streaming steps find what a batch finds, for keys of every type and wherever these are NULL.
 
 Drawn are one or several queries of every output and strategy, readers of their matches, the type of the key, the order
 in which events come within the delay, where the stream is cut, and where its state is saved and restored.

@@ -209,11 +209,11 @@ def _member(operand: Column, members: tuple[s.Expression, ...], resolve: Resolve
     literal = [member.value for member in members if isinstance(member, s.Literal)]
     if len(literal) == len(members) and None not in literal and not isinstance(operand, pa.Scalar):
         kind = operand.type
-        alike = {int} if pa.types.is_integer(kind) else {str} if pa.types.is_string(kind) else {int, float}
+        alike: set[type] = {int} if pa.types.is_integer(kind) else {str} if pa.types.is_string(kind) else {int, float}
         alike = {bool} if pa.types.is_boolean(kind) else alike
         if not pa.types.is_decimal(kind) and {type(item) for item in literal} <= alike:
             if pa.types.is_floating(kind):  # -0.0 is 0.0, but hashes differ
-                operand, literal = pc.add(operand, 0.0), [float(item) + 0.0 for item in literal]
+                operand, literal = pc.add(operand, 0.0), [float(item or 0) + 0.0 for item in literal]
             found = pc.is_in(operand, value_set=pa.array(literal, kind))
             return pc.if_else(pc.is_null(operand), pa.scalar(None, pa.bool_()), found)
     return _fold(pc.or_kleene, [compared("=", operand, value(member, resolve)) for member in members])

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from cepheid.language.library import conversions as c
+from cepheid.language.library.dates import DAY
 from cepheid.language.library.decimals import Precision, as_decimal, operate, precision_of, type_of_result
 from cepheid.language.whole import within_64_bits
 
@@ -111,7 +112,7 @@ def _as_kind(text: str, other: Any) -> Any:
         return moment_of(text)
     if isinstance(other, date):
         days = c.day_of_text(text)
-        return None if days is None else day_of(days * c.DAY)
+        return None if days is None else day_of(days * DAY)
     raise TypeError(f"a string beside {type(other).__name__}")
 
 

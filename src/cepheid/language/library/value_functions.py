@@ -397,7 +397,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *(
         Function(
             name,
-            lambda value, empty=empty: (value is None) == empty,  # type: ignore[misc]
+            lambda value, empty=empty: (value is None) == empty,
             1,
             1,
             ANY | frozenset({DataType.OTHER}),
@@ -544,7 +544,7 @@ def _half_columns(upper: bool) -> Any:
 
 def _floor(value: Any) -> int:
     """The whole number below, within 64 bits."""
-    return min(max(math.floor(value), LEAST), GREATEST)
+    return int(min(max(math.floor(value), LEAST), GREATEST))
 
 
 def _side(value: Any) -> int:
@@ -559,7 +559,7 @@ INTERNAL: tuple[Function, ...] = (
     *(
         Function(
             f"decimal {name}",
-            lambda value, scale, place=place: _halves(value, scale)[place],  # type: ignore[misc]
+            lambda value, scale, place=place: _halves(value, scale)[place],
             2,
             2,
             NUMBER,

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cepheid.language.library import conversions as c
+from cepheid.language.library.dates import DAY
 from cepheid.language.library.decimals import Precision
 from cepheid.language.library.operators import (
     calculate,
@@ -216,7 +217,7 @@ def text_of(value: Value) -> str:
     if isinstance(value, datetime):
         return c.text_of_moment(micros_of(value))
     if isinstance(value, date):
-        return c.text_of_day(micros_of(value) // c.DAY)
+        return c.text_of_day(micros_of(value) // DAY)
     if isinstance(value, timedelta):
         return _text_of_length(value)
     if isinstance(value, list):
@@ -283,7 +284,7 @@ def _as_time(value: Value, name: str) -> Value:
     if isinstance(value, str):
         if name == "date":
             days = c.day_of_text(value)
-            return None if days is None else day_of(days * c.DAY)
+            return None if days is None else day_of(days * DAY)
         found = moment_of(value)
         return found.astimezone(UTC).replace(tzinfo=None) if found is not None and found.tzinfo else found
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | date):

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import find_function
-from cepheid.language.library.time_functions import DAY
+from cepheid.language.library.dates import DAY
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
 from cepheid.plan.operators import Takes

@@ -244,7 +244,7 @@ class _Code:
         if not pa.types.is_integer(column.type):
             return 1
         ends = pc.min_max(column).as_py()
-        return max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+        return int(max(abs(ends["min"] or 0), abs(ends["max"] or 0)))
 
     def one(self, operand: s.Expression, operation: int) -> None:
         self.expression(operand)

@@ -415,7 +415,7 @@ def _has_few_digits(values: pa.Array) -> bool:
         return False
     ends = pc.min_max(values).as_py()
     largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
-    return Decimal(largest).scaleb(values.type.scale) < 10**DIGITS and values.type.scale <= DIGITS
+    return bool(Decimal(largest).scaleb(values.type.scale) < 10**DIGITS and values.type.scale <= DIGITS)
 
 
 def kind_of_type(kind: pa.DataType) -> str:

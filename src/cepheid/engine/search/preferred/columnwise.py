@@ -285,6 +285,7 @@ def _comparison(node: Apply, arguments: list[Values], length: int) -> Values:
 
 def _as_kind(text: str, kind: pa.DataType) -> pa.Scalar:
     """A string as the kind of value that it is compared with."""
+    found: bool | int | float | None
     if pa.types.is_boolean(kind):
         found, kind = truth_of_text(text), pa.bool_()
     elif pa.types.is_integer(kind):
