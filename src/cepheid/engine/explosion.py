@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen, make_plan
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.matches import NEVER, Matches
@@ -22,7 +23,6 @@ from cepheid.engine.data.order_index import compared_with_the_one_before
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL
 from cepheid.engine.engines import ENGINES, Run, of_runs
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close
 from cepheid.engine.program.carry import carrying
 from cepheid.engine.program.compile import compile_program

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.worth.losses import gap_scale
 from cepheid.errors import DataError, ModelError
 from cepheid.language.bound import BoundQuery

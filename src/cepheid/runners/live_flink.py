@@ -82,7 +82,7 @@ def live_pattern(
     options = FlinkOptions.from_keywords(keywords)
     automaton = automaton_for(pattern, schema, options)
     steps = whole_steps(delay, automaton.schema, "delay")
-    stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial)
+    stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial, options.limits)
     _compiled(lambda: compile_conditions(automaton, schema.empty_table()))  # an error now, not at the first event
     if state is not None:
         stream.restore(state)

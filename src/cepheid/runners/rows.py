@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.cold import answer
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
-from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
+from cepheid.errors import CepheidError, DataError, EngineError, LimitError, QueryError, closest
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
@@ -21,6 +21,7 @@ from cepheid.plan.options import Limits, read_options
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.tables import as_local
 
+FEWER_ROWS = "use engine='auto', or fewer rows"
 ENGINES = ("auto", "preferred", "reference")
 OPTIONS = ("engine", "timeout", "max_bytes", "partitions", "delay", "shards", "max_rows")  # the last three: streams
 
@@ -73,7 +74,10 @@ def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto", threa
     if engine != "reference":
         return answer("search.preferred.run", table.num_rows, lambda: match_table(clause, table, threads))
     schema = result_schema(clause, table.schema)
-    rows = match_rows(clause, table.to_pylist())
+    try:
+        rows = match_rows(clause, table.to_pylist())
+    except RecursionError:
+        raise LimitError("the reference engine goes one call deeper for each row of a match", hint=FEWER_ROWS) from None
     columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]
     return pa.Table.from_arrays(columns, schema=schema)
 

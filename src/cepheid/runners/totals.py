@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
@@ -20,7 +21,6 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
 from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING, find
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.program.carry import carrying
 from cepheid.errors import CepheidError, LimitError, TimeoutReached
 from cepheid.language import syntax as s

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TypeAlias
 
+from cepheid.budget import checkpoint
 from cepheid.errors import DataError
 from cepheid.language import pattern as p
 from cepheid.language.match_recognize.bound import (
@@ -122,6 +123,7 @@ def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Mome
     def onward(part: p.Pattern, path: Path) -> Iterator[Path]:
         return _ways(clause, rows, part, Moment(rows, at.start, path, -1, at.number), excluded)
 
+    checkpoint()
     path = at.path
     match pattern:
         case p.Single(label=label):
@@ -138,7 +140,7 @@ def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Mome
         case p.Excluded(part=part):
             yield from _ways(clause, rows, part, at, True)
         case p.Repeat():
-            yield from _repeat(onward, pattern, path)
+            yield from _repeat(onward, pattern, path, len(rows) - at.start - len(path))
         case p.Start():
             if at.start + len(path) == 0:
                 yield path
@@ -157,12 +159,19 @@ def _sequence(onward: Onward, parts: tuple[p.Pattern, ...], path: Path) -> Itera
         yield from _sequence(onward, parts[1:], longer)
 
 
-def _repeat(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
-    """So often, one after the other: n of them, then up to m - n more or, without an upper bound, any number."""
+def _repeat(onward: Onward, repeat: p.Repeat, path: Path, room: int) -> Iterator[Path]:
+    """So often, one after the other: n of them, then up to m - n more or, without an upper bound, any number.
+
+    There is room for so many further rows.
+    """
+    if not p.may_be_empty(repeat.part) and repeat.least > room:
+        return
+    # Rounds beyond one for each row take nothing.
+    least = min(repeat.least, room + 1)
     if repeat.most is not None:
-        required = (repeat.part,) * repeat.least
+        required = (repeat.part,) * least
         for longer in _sequence(onward, required, path):
-            yield from _up_to(onward, repeat, repeat.most - repeat.least, longer)
+            yield from _up_to(onward, repeat, min(repeat.most - repeat.least, room + 1), longer)
     elif repeat.least == 0:
         if not repeat.greedy:
             yield path
@@ -170,7 +179,7 @@ def _repeat(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
         if repeat.greedy:
             yield path
     else:
-        for longer in _sequence(onward, (repeat.part,) * (repeat.least - 1), path):
+        for longer in _sequence(onward, (repeat.part,) * (least - 1), path):
             yield from _loop(onward, repeat, longer)
 
 

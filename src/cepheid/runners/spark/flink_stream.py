@@ -24,7 +24,7 @@ def match_flink_stream(
     df: DataFrame, automaton: FlinkAutomaton, schema: pa.Schema, delay: str, options: FlinkOptions
 ) -> DataFrame:
     """The matches of a pattern in a stream."""
-    shard = Shard(partial(FlinkStream, automaton, schema, 0, options.partition_by, options.partial))
+    shard = Shard(partial(FlinkStream, automaton, schema, 0, options.partition_by, options.partial, options.limits))
     time = automaton.schema.time
     found = found_by_shard(df, schema, time, options.partition_by, options.shards, delay, shard)
     result = result_schema(automaton, schema, options.partial)
