@@ -79,6 +79,7 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
         query = linear_query(bound, linear, tuple(competition.rivals(linear)) if competition is not None else ())
         if query is None:
             continue
+        _check_width(query)
         query = replace(query, bound=_judged(bound, query.bound))
         part = find(_unsure_plan(plan, query), events, BEGINNING if imprecise else after, until)
         found.append((query, part))
@@ -186,10 +187,16 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     rivals = {linear: tuple(competition.rivals(linear)) for linear in patterns} if competition is not None else {}
     queries = (linear_query(bound, linear, rivals.get(linear, ())) for linear in patterns)
     found = [query for query in queries if query is not None]
-    widest = max((len(query.bound.components) for query in found), default=0)
-    if widest > MOST_BITS:  # an event has a bit for each component, and so has what competes with it
-        raise LimitError(f"one of the linear patterns has {widest} components, over {MOST_BITS}", hint=FEWER)
+    for query in found:
+        _check_width(query)
     return found
+
+
+def _check_width(query: LinearQuery) -> None:
+    """An event has a bit for each component, and so has what competes with it."""
+    width = len(query.bound.components)
+    if width > MOST_BITS:
+        raise LimitError(f"one of the linear patterns has {width} components, over {MOST_BITS}", hint=FEWER)
 
 
 def _patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
@@ -201,6 +208,8 @@ def _patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
 
 def _begins(plan: Plan, events: EventTable, linear: Linear, rounds: int, competition: Competition | None) -> bool:
     query = beginning(plan.bound, linear, rounds, competition.rivals if competition is not None else None)
+    if query is not None:
+        _check_width(query)
     return query is not None and len(find(_plan(plan, query, EXISTENCE), events)) > 0
 
 

@@ -18,7 +18,6 @@ from cepheid.errors import QueryError
 from cepheid.language.durations import whole_steps
 from cepheid.language.flink.conditions import Atom, Steps, bind_condition, type_condition
 from cepheid.language.flink.pattern import (
-    NEGATIVE,
     Both,
     Condition,
     Contiguity,
@@ -32,8 +31,7 @@ from cepheid.language.flink.pattern import (
 )
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
 from cepheid.language.schema import Schema
-
-MOST_STATES = 20_000  # of a pattern
+from cepheid.plan.flink_limits import MOST_STATES
 
 # --- conditions on edges --------------------------------------------------------------------------------------------
 
@@ -348,9 +346,8 @@ class _Builder:
         checkpoint()
         if len(self.states) >= MOST_STATES:
             _fail(f"the pattern has more than {MOST_STATES:,} states", "ask for fewer rounds: each is a state")
-        number = self.names.get(name, -1)
+        number = self.names[name] = self.names.get(name, -2) + 1
         unique = name if number < 0 else f"{name}:{number}"
-        self.names[name] = number + 1
         state = State(len(self.states), unique, kind)
         self.states.append(state)
         return state
@@ -601,8 +598,3 @@ class _Builder:
         """What follows a greedy loop waits as long as the loop could take the event."""
         for edge in state.edges:
             edge.formula = All(edge.formula, Not(taken))
-
-
-def positive_steps(pattern: Pattern) -> tuple[str, ...]:
-    """The names of the steps that hold events, in order."""
-    return tuple(step.name for step in pattern.steps() if step.name is not None and step.contiguity not in NEGATIVE)
