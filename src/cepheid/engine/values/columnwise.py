@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import paced
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
 from cepheid.language.library.function import Function
+from cepheid.language.library.growth import check_column
 from cepheid.language.library.value_functions import TYPES
 from cepheid.language.schema import DataType, Schema, data_type
 from cepheid.language.whole import within_64_bits
@@ -258,6 +260,7 @@ def _call(name: str, nodes: tuple[s.Expression, ...], resolve: Resolve) -> Colum
     if function.columnwise is not None:
         if not function.strict:
             arguments = _same_type(arguments, kind) if function.typed is None else arguments
+        check_column(function.name, arguments)
         return _plain_column(function.columnwise(*arguments))
     return _row_by_row(function, arguments, kind)
 
@@ -278,7 +281,7 @@ def _row_by_row(function: Function, arguments: list[Any], kind: pa.DataType) -> 
 def _called(function: Function, arguments: list[Any], length: int, kind: pa.DataType) -> pa.Array:
     rows = zip(*[_repeated(each, length) for each in arguments], strict=True)
     strict = function.strict
-    results = [None if strict and _has_null(row) else _plain(function.apply(*row)) for row in rows]
+    results = [None if strict and _has_null(row) else _plain(function.apply(*row)) for row in paced(rows)]
     return _without_nan(pa.array(results, kind))
 
 

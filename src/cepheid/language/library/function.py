@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cepheid.language.library.growth import check_text
 from cepheid.language.schema import DataType
 
 Kinds = frozenset[DataType]
@@ -76,6 +77,7 @@ class Function:
                 float(each) if place in self.fractions and type(each) is int else each
                 for place, each in enumerate(arguments)
             )
+        check_text(self.name, arguments)
         return self.call(*arguments)
 
     @property

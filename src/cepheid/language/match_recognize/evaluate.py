@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cepheid.language.functions import find_function
+from cepheid.language.library.growth import bounded_text
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import Aggregated, Apply
 from cepheid.language.match_recognize.functions import FUNCTIONS
@@ -18,7 +19,7 @@ def function_of(node: Apply) -> Callable[..., Value]:
     True
     """
     if node.function in OPERATORS:
-        return OPERATORS[node.function]
+        return bounded_text(node.function, OPERATORS[node.function])
     if node.function == "cast":
         target = str(node.target)
         return lambda value: cast(value, target)
@@ -27,7 +28,8 @@ def function_of(node: Apply) -> Callable[..., Value]:
         return lambda value: field_of(value, name)
     known = FUNCTIONS.get(node.function)
     if known is not None:
-        return known.call if known.nulls else _strict(known.call)
+        call = bounded_text(known.name, known.call)
+        return call if known.nulls else _strict(call)
     own = find_function(node.function)
     assert own is not None
     return _strict(own.call)

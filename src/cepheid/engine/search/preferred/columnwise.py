@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import paced
 from cepheid.errors import QueryError
 from cepheid.language.functions import find_function
+from cepheid.language.library.growth import check_column
 from cepheid.language.match_recognize.bound import Apply, Bound, Constant
 from cepheid.language.match_recognize.evaluate import function_of
 from cepheid.language.match_recognize.functions import FUNCTIONS
@@ -163,6 +165,7 @@ def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
         case "abs":
             return pc.abs(arguments[0])
         case "||" if all(pa.types.is_string(argument.type) for argument in arguments):
+            check_column(name, arguments)
             return pc.binary_join_element_wise(*arguments, "")
         case "like" if len(arguments) == 2 and isinstance(arguments[1], pa.Scalar) and arguments[1].is_valid:
             return pc.match_like(arguments[0], arguments[1].as_py())
@@ -308,7 +311,7 @@ def _one_by_one(node: Apply, arguments: list[Values], length: int) -> Values:
     if all(isinstance(argument, pa.Scalar) for argument in arguments):
         return pa.scalar(fitting(function(*(argument.as_py() for argument in arguments)), kind), kind)
     lists = [[a.as_py()] * length if isinstance(a, pa.Scalar) else a.to_pylist() for a in arguments]
-    return pa.array([fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
+    return pa.array([fitting(function(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
 
 
 def fitting(value: Any, kind: pa.DataType) -> Any:
