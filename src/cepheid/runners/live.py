@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import make_plan
 from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language.durations import whole_steps
@@ -27,6 +29,8 @@ from cepheid.runners.stream.resident_levels import ResidentLevels, local_levels
 from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
 
+Taken = TypeVar("Taken", bound=Callable[..., Any])
+
 _ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
@@ -40,6 +44,17 @@ class Numbers:
     retained: int = 0  # events in memory, those included that a later match turns out not to need
     state_bytes: int = 0  # that they take
     watermark: int | None = None  # all matches that complete by then are known; in steps of the time column
+
+
+def _within_limits(step: Taken) -> Taken:
+    """A step of a live query that holds to `timeout` and `max_bytes` in all it does."""
+
+    @wraps(step)
+    def held(live: Live, *arguments: Any) -> Any:
+        with within_budget(live._options.timeout, live._options.max_bytes):
+            return step(live, *arguments)
+
+    return cast(Taken, held)
 
 
 class Live(LiveFace):
@@ -72,6 +87,7 @@ class Live(LiveFace):
             self._numbers, retained=len(kept), state_bytes=kept.nbytes, watermark=None if self._finished else kept.until
         )
 
+    @_within_limits
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are complete now, as a table of the same kind.
 
@@ -92,11 +108,13 @@ class Live(LiveFace):
             self._back, arrow = local.back, local.arrow
         return self._told(self._resident.take(self._fitted(arrow)))
 
+    @_within_limits
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
         self._check_open()
         return self._told(self._resident.take(None, self._steps(time)))
 
+    @_within_limits
     def finish(self) -> Any:
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
         self._check_open()

@@ -29,6 +29,7 @@ from cepheid.language.match_recognize.bound import (
     SortKey,
 )
 from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
+from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.scalars import OPERATORS, Value
 from cepheid.language.match_recognize.syntax import Rows, SkipTo
 
@@ -48,12 +49,30 @@ class Moment:
     number: int
 
 
-def match_rows(clause: BoundClause, rows: Sequence[Row]) -> list[list[Value]]:
-    """The result, row by row, its columns in the order of `clause.output_columns`."""
+def match_rows(clause: BoundClause, rows: Sequence[Row], most: int = MOST_MATCHES) -> list[list[Value]]:
+    """The result, row by row, its columns in the order of `clause.output_columns`; at most so many matches."""
     partitions: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
         partitions.setdefault(tuple(row[name] for name in clause.partition_by), []).append(row)
-    return [out for part in partitions.values() for out in _match_partition(clause, _sorted(part, clause.order_by))]
+    found: list[list[Value]] = []
+    matches = 0
+    for part in partitions.values():
+        numbers = _Numbers(matches, most)
+        found += _match_partition(clause, _sorted(part, clause.order_by), numbers)
+        matches = numbers.found
+    return found
+
+
+@dataclass
+class _Numbers:
+    """How many matches there are so far, in all partitions."""
+
+    found: int
+    most: int
+
+    def one_more(self) -> None:
+        self.found += 1
+        check_matches(self.found, self.most)
 
 
 def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
@@ -72,7 +91,7 @@ def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
     return sorted(rows, key=cmp_to_key(compare))
 
 
-def _match_partition(clause: BoundClause, rows: list[Row]) -> Iterator[list[Value]]:
+def _match_partition(clause: BoundClause, rows: list[Row], numbers: _Numbers) -> Iterator[list[Value]]:
     start, number, matched = 0, 1, -1  # `matched`: the last row that a match has taken
     while start < len(rows):
         ways = _ways(clause, rows, clause.pattern, Moment(rows, start, (), -1, number), False)
@@ -82,6 +101,7 @@ def _match_partition(clause: BoundClause, rows: list[Row]) -> Iterator[list[Valu
                 yield _output(clause, Moment(rows, start, (), -1, number), rows[start], measured=False)
             start += 1
             continue
+        numbers.one_more()
         if not path:
             if clause.rows is not Rows.ALL_OMIT_EMPTY:
                 yield _output(clause, Moment(rows, start, (), -1, number), rows[start])

@@ -11,6 +11,7 @@ from cepheid.engine.search.preferred.run import needed_columns, result_schema
 from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
+from cepheid.plan.options import Limits
 from cepheid.runners.rows import bound_to, run_clause
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
@@ -53,8 +54,8 @@ def _match(parts: SparkParts, engine: str, options: Mapping[str, Any]) -> DataFr
         from cepheid.runners.spark.row_stream import match_row_stream
 
         delay = _delay(df, bound, options.get("delay"))
-        limit = options.get("max_rows")
-        found = match_row_stream(rows, bound, arrow_schema(rows), delay, options.get("shards"), limit)
+        most, shards, limits = options.get("max_rows"), options.get("shards"), options.get("limits")
+        found = match_row_stream(rows, bound, arrow_schema(rows), delay, shards, most, limits)
         return finished(found.toDF(*_numbered(found.columns)), parts, bound)
     partitions = options.get("partitions")
     keys = [quoted(name) for name in bound.partition_by]
@@ -65,7 +66,8 @@ def _match(parts: SparkParts, engine: str, options: Mapping[str, Any]) -> DataFr
     result = result_schema(bound, arrow_schema(rows))
     unique = pa.schema([field.with_name(name) for name, field in zip(_numbered(result.names), result, strict=True)])
     rows = rows.toDF(*_numbered(columns))  # names that mapInArrow can resolve
-    matched = rows.mapInArrow(_worker(bound, columns, unique, engine), spark_schema(unique))
+    work = _worker(bound, columns, unique, engine, options.get("limits"))
+    matched = rows.mapInArrow(work, spark_schema(unique))
     return finished(matched, parts, bound)
 
 
@@ -112,7 +114,7 @@ def _delay(df: DataFrame, clause: BoundClause, given: str | None) -> str:
 
 
 def _worker(
-    bound: BoundClause, columns: tuple[str, ...], result: pa.Schema, engine: str
+    bound: BoundClause, columns: tuple[str, ...], result: pa.Schema, engine: str, limits: Limits | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with its rows."""
 
@@ -121,7 +123,7 @@ def _worker(
         if not held:
             return
         table = pa.Table.from_batches(held).rename_columns(list(columns))
-        found = run_clause(bound, table, engine).rename_columns(result.names)
+        found = run_clause(bound, table, engine, limits=limits).rename_columns(result.names)
         yield from found.cast(result).to_batches(max_chunksize=BATCH)
 
     return work

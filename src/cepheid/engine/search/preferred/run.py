@@ -19,6 +19,7 @@ from cepheid.engine.search.preferred.points import Paths, Points
 from cepheid.engine.search.preferred.program import Program, compile_pattern
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
+from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.language.match_recognize.syntax import SkipTo
 
@@ -32,6 +33,11 @@ class Found:
     start: Int64s
     length: Int64s
     step: Int64s  # which step of the program took each row of all matches
+
+    @property
+    def matches(self) -> int:
+        """How many there are."""
+        return int(np.count_nonzero(self.length >= 0))
 
 
 def needed_columns(clause: BoundClause) -> tuple[str, ...]:
@@ -49,14 +55,17 @@ def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
     return arrange(clause, table, needed_columns(clause))
 
 
-def match_table(clause: BoundClause, table: pa.Table, threads: int = 1) -> pa.Table:
-    """The result of a clause over a whole table."""
+def match_table(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> pa.Table:
+    """The result of a clause over a whole table; at most so many matches."""
     rows = arranged(clause, table)
     program = program_of(clause)
+    matches: list[int] = []  # of the pieces that are done
 
     def work(piece: Arranged) -> pa.Table:
         conditions = prepare(clause, piece)
         found = find_matches(clause, program, piece, conditions, from_the_start(piece), threads=threads)
+        matches.append(found.matches)
+        check_matches(sum(matches), most)
         return assemble(clause, program, piece, found)
 
     return pa.concat_tables(side_by_side(work, pieces(rows, threads)))
