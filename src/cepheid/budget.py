@@ -65,6 +65,16 @@ def within_budget(timeout: float | None, max_bytes: int | None) -> Iterator[None
         _budget.reset(token)
 
 
+@contextmanager
+def unbounded() -> Iterator[None]:
+    """A block that waits for others, such as Spark and its jobs: their tasks have budgets of their own."""
+    token = _budget.set(NO_BUDGET)
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
 def resident_bytes() -> int:
     """The memory that the process takes at this moment; 0 where the system does not say."""
     try:

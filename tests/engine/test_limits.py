@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.budget import checkpoint, paced, reserve, within_budget
+from cepheid.budget import checkpoint, paced, reserve, unbounded, within_budget
 from cepheid.engine import explosion
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.search import runs
@@ -115,6 +115,14 @@ def test_a_checkpoint_is_an_error_once_the_time_is_over() -> None:
 def test_the_tighter_of_two_budgets_holds() -> None:
     with within_budget(0.0, None), within_budget(1000.0, None), pytest.raises(cepheid.TimeoutReached):
         list(paced(range(10**9)))
+
+
+def test_waiting_for_others_does_not_count() -> None:
+    with within_budget(0.0, 1):
+        with unbounded():
+            assert len(list(paced(range(1000)))) == 1000
+        with pytest.raises(cepheid.TimeoutReached):
+            list(paced(range(10**9)))
 
 
 def test_what_would_not_fit_is_refused_before_it_is_built() -> None:
@@ -250,6 +258,7 @@ def test_what_is_cheap_to_count_is_listed_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_live_query_holds_to_its_limits() -> None:
-    live = cepheid.live("PATTERN SEQ(A+ a[], A b) WITHIN 1000", {"ts": int, "type": str}, timeout=0.3)
+    text = "PATTERN SEQ(A+ a[], A b) WHERE sum(a[].ts) < 0 WITHIN 1000"
+    live = cepheid.live(text, {"ts": int, "type": str}, timeout=0.3)
     with pytest.raises(cepheid.TimeoutReached):
-        live.send([{"ts": n, "type": "A"} for n in range(60)])
+        live.send([{"ts": n, "type": "A"} for n in range(300)])

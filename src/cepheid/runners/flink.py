@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from cepheid.budget import within_budget
+from cepheid.budget import unbounded, within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.reference.flink import Found, match_flink
 from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
@@ -115,7 +115,8 @@ def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) ->
     if is_spark(events):
         from cepheid.runners.spark.flink import match_spark_flink
 
-        return match_spark_flink(events, pattern, options)
+        with unbounded():
+            return match_spark_flink(events, pattern, options)
     for name in ("partitions", "delay", "shards"):
         if getattr(options, name) is not None:
             raise CepheidError(f"{name} is for Spark", hint="leave it out")

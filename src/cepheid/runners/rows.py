@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.budget import within_budget
+from cepheid.budget import unbounded, within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
@@ -44,7 +44,8 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     if is_spark(events):
         from cepheid.runners.spark.rows import match_spark_rows
 
-        return match_spark_rows(events, clause, engine, {**options, "limits": limits})
+        with unbounded():
+            return match_spark_rows(events, clause, engine, {**options, "limits": limits})
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")

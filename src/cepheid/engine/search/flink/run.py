@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import checkpoint
 from cepheid.engine.data.keys import codes, combined, grouped
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import ordered
@@ -149,6 +150,7 @@ def result_schema(automaton: FlinkAutomaton, schema: pa.Schema, partial: bool) -
 
 
 def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
+    checkpoint()
     taken = column.take(pa.array(rows))
     taken = taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
     return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken

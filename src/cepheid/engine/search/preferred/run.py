@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.budget import paced
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
 from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare, start_labels
 from cepheid.engine.search.preferred.interpreted import search_interpreted
@@ -179,14 +180,14 @@ def assemble(
         scattered = np.full(len(of), -1, np.int64)
         scattered[seen] = np.arange(len(seen))
     measures = {}
-    for name, expression in clause.measures:
+    for name, expression in paced(clause.measures):
         values = points.value(expression)
         if scattered is not None:
             values = values.take(pa.array(scattered, mask=unmatched))
         measures[name] = pa.array([None] * len(of), pa.string()) if pa.types.is_null(values.type) else values
     indices = pa.array(row)
     columns, names = [], clause.output_columns
-    for name in names:
+    for name in paced(names):
         values = measures[name] if name in measures else rows.table.column(name).take(indices)
         columns.append(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
     return pa.Table.from_arrays(columns, names=list(names))
