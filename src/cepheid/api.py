@@ -20,6 +20,7 @@ from cepheid.language.flink.pattern import Pattern as FlinkPattern
 from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.partial import partial_queries, with_length
 from cepheid.language.sase.parse import parse
+from cepheid.plan.options import bounded
 from cepheid.row_query import RowQuery, row_query
 from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
 from cepheid.runners.options import BatchOptions, Options, StreamOptions
@@ -87,6 +88,7 @@ class Query(CheckedQuery):
         """The matches of this query; see `cepheid.match`."""
         return match(events, self, **options)
 
+    @bounded
     def explain(self, events: Any = None, *, analyze: bool = False, **options: Unpack[MatchKeywords]) -> Explanation:
         """The logical and physical plan, the engine and why; with `analyze=True` also what each step saw."""
         from cepheid.runners.dispatch import explain
@@ -240,6 +242,7 @@ def match(
 ) -> Any: ...
 
 
+@bounded
 def match(events: Any, query: Any, **options: Any) -> Any:
     """The matches of a query in a table of events, as a table of the same kind.
 
@@ -295,6 +298,7 @@ def parts_of(query: Query) -> dict[str, Query]:
     return {name: Query(check(part), None, query.parameters) for name, part in found.items()}
 
 
+@bounded
 def fit(
     history: Any,
     query: AnyQuery,
@@ -348,6 +352,7 @@ def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[
     return forecast_events(events, Query(syntax, asked.text, asked.parameters), at, keywords)
 
 
+@bounded
 def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]) -> Diagnosis:
     """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
 
@@ -369,6 +374,7 @@ def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **optio
     return diagnose(events, asked, MOST_EVENTS if most_events is None else most_events, keywords)
 
 
+@bounded
 def live(
     query: AnyQuery | FlinkPattern | Mapping[str, AnyQuery],
     schema: Any,
@@ -412,6 +418,7 @@ def live(
     return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
 
 
+@bounded
 def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -> Check:
     """What a loss and gap model predicts of a table of events, beside what that shows: `model.check` calls it."""
     from cepheid.runners.fit import check_model as compare

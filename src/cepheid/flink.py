@@ -9,10 +9,12 @@ from typing import Any
 
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
+from cepheid.plan.options import bounded
 
 __all__ = ["AfterMatchSkipStrategy", "Pattern", "explain"]
 
 
+@bounded
 def explain(pattern: Pattern, events: Any, **options: Any) -> str:
     """The automaton of a pattern over a table, what judges its conditions, and the engine; options are `match`'s.
 

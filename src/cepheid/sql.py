@@ -15,16 +15,17 @@ from typing import Any
 __all__ = ["query", "register"]
 
 
-def query(spark: Any, statement: str, dialect: str = "spark") -> Any:
+def query(spark: Any, statement: str, dialect: str = "spark", **limits: Any) -> Any:
     """The result of a SELECT with any number of MATCH_RECOGNIZE clauses in it, as a Spark table.
 
         cepheid.sql.query(spark, "SELECT * FROM ticks MATCH_RECOGNIZE (... PATTERN (A B+) DEFINE ...) AS m")
 
     `dialect` is the system the statement was written for: "trino", "snowflake", "oracle", "flink", ...
+    `max_matches=`, `timeout=` and `max_bytes=` bound each clause, in each task of Spark's.
     """
     from cepheid.runners.sql.statement import query as run
 
-    return run(spark, statement, dialect)
+    return run(spark, statement, dialect, **limits)
 
 
 def register(spark: Any, *, match_events: str = "match_events", match_table: str = "match_table") -> None:

@@ -69,3 +69,10 @@ def test_a_stream_needs_a_delay(spark: Any) -> None:
     source = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
     with pytest.raises(DataError, match="how much later"):
         cepheid.match(source, Pattern.begin("a").where("value > 3"))
+
+
+@pytest.mark.slow
+def test_limits_hold_in_tasks(spark: Any) -> None:
+    found = cepheid.match(spark.sql(MADE.format(0, 90)), PATTERN, partition_by="k", max_matches=1, timeout=600)
+    with pytest.raises(Exception, match="the pattern reached max_matches=1"):
+        found.collect()

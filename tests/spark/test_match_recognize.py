@@ -35,6 +35,13 @@ def test_a_statement_of_trino(spark: Any) -> None:
     assert rows(spark, f"SELECT n, s FROM {TICKS} {clause} AS m ORDER BY n", "trino") == [(1, 58), (2, 21)]
 
 
+def test_limits_hold_in_tasks(spark: Any) -> None:
+    statement = f"SELECT * FROM {TICKS} MATCH_RECOGNIZE (ORDER BY id MEASURES count(*) AS n {V_SHAPE}) AS m"
+    assert cepheid.sql.query(spark, statement, max_matches=2, timeout=600).count() == 2
+    with pytest.raises(Exception, match="the clause reached max_matches=1"):
+        cepheid.sql.query(spark, statement, max_matches=1).collect()
+
+
 def test_clauses_in_queries_before_the_select_and_in_joins(spark: Any) -> None:
     statement = f"""
     WITH ticks AS (SELECT * FROM {TICKS}),

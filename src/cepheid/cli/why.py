@@ -14,7 +14,7 @@ import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.match_table import event_text
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, out
-from cepheid.cli.query_argument import load_functions, read_query
+from cepheid.cli.query_argument import load_functions, parse_parameters, read_query
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.story import Section, sections, verdict
 from cepheid.files.event_files import read_events
@@ -44,6 +44,7 @@ def why(
     parameter: o.Parameters = None,
     model: o.ModelPath = None,
     scoring: o.Scoring = "exact",
+    option: o.MatchOptions = None,
     bad_records: o.BadRecords = None,
     aside: o.Aside = None,
     dedupe: o.Dedupe = None,
@@ -72,7 +73,7 @@ def why(
     from cepheid.api import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, **records, **roles.arguments()}
+    given = {"model": loaded, "scoring": scoring, **records, **roles.arguments(), **parse_parameters(option or ())}
     with explaining_delay():
         diagnosis = find_why(events, parsed, most_events=most_events, **given)
     if as_json:

@@ -11,6 +11,7 @@ from cepheid.engine.engines import ENGINES, NEVER_CHOSEN, Engine
 from cepheid.engine.statistics import measure, split_by_most_selective
 from cepheid.errors import EngineError, closest
 from cepheid.language.bound import BoundQuery
+from cepheid.language.linear import FEWER, TOO_LONG, TOO_MANY
 from cepheid.language.until import follows_runs
 from cepheid.plan.checks import check_meaning, check_options
 from cepheid.plan.cost import cheapest_order, considered, eager_order
@@ -115,6 +116,7 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
         kind = "forecast" if bound.syntax.forecast is not None else kind
         kind = "states" if bound.given_up or follows_runs(bound.syntax) else kind
         hint = f"only engine={able[0].name!r} can, on a small stream" if able else None
+        hint = FEWER if refusals[kind] in (TOO_LONG, TOO_MANY) else hint
         raise EngineError(f"{_where(lossy, imprecise)}this query cannot be run: {refusals[kind]}", hint=hint)
     for name in (name for name in given if name in CHOOSING):
         readers = [engine for engine in ENGINES.values() if name in options_of(engine.options)]

@@ -22,8 +22,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TypeVar
 
+from cepheid.budget import within_budget
 from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, names_in
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.errors import TimeoutReached
 
 FEW_EVENTS = 5_000  # more of them take longer as plain Python than the compiler does

@@ -26,8 +26,7 @@ from cepheid.errors import LimitError
 from cepheid.language.bound import BoundQuery
 from cepheid.language.competing import Competition
 from cepheid.language.linear import (
-    MAX_LINEAR,
-    MAX_PLACES,
+    FEWER,
     Linear,
     LinearQuery,
     TooManyError,
@@ -43,7 +42,6 @@ from cepheid.plan.rules.scan_every_event import looks_at_all_events
 from cepheid.plan.states import MOST_BITS
 
 MOST = 0.8  # a pattern whose types are more than this share of the events looks at all of them
-HINT = "make the window shorter, the conditions tighter, or the number of rounds smaller"
 EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_matches, truncate=True)
 
 
@@ -81,6 +79,7 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
         query = linear_query(bound, linear, tuple(competition.rivals(linear)) if competition is not None else ())
         if query is None:
             continue
+        _check_width(query)
         query = replace(query, bound=_judged(bound, query.bound))
         part = find(_unsure_plan(plan, query), events, BEGINNING if imprecise else after, until)
         found.append((query, part))
@@ -188,25 +187,29 @@ def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     rivals = {linear: tuple(competition.rivals(linear)) for linear in patterns} if competition is not None else {}
     queries = (linear_query(bound, linear, rivals.get(linear, ())) for linear in patterns)
     found = [query for query in queries if query is not None]
-    widest = max((len(query.bound.components) for query in found), default=0)
-    if widest > MOST_BITS:  # an event has a bit for each component, and so has what competes with it
-        raise LimitError(f"one of the linear patterns has {widest} components, over {MOST_BITS}", hint=HINT)
+    for query in found:
+        _check_width(query)
     return found
+
+
+def _check_width(query: LinearQuery) -> None:
+    """An event has a bit for each component, and so has what competes with it."""
+    width = len(query.bound.components)
+    if width > MOST_BITS:
+        raise LimitError(f"one of the linear patterns has {width} components, over {MOST_BITS}", hint=FEWER)
 
 
 def _patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
     try:
-        found = linear_patterns(bound, rounds)
-    except TooManyError:
-        message = f"the pattern stands for more than {MAX_LINEAR} linear ones in these events"
-        raise LimitError(message, hint=HINT) from None
-    if any(len(linear) > MAX_PLACES for linear in found):
-        raise LimitError(f"a group is repeated so often that a match has more than {MAX_PLACES} events", hint=HINT)
-    return found
+        return linear_patterns(bound, rounds)
+    except TooManyError as error:
+        raise LimitError(f"{error.message} in these events", hint=error.hint) from None
 
 
 def _begins(plan: Plan, events: EventTable, linear: Linear, rounds: int, competition: Competition | None) -> bool:
     query = beginning(plan.bound, linear, rounds, competition.rivals if competition is not None else None)
+    if query is not None:
+        _check_width(query)
     return query is not None and len(find(_plan(plan, query, EXISTENCE), events)) > 0
 
 

@@ -1,9 +1,9 @@
-"""What explodes is counted before it is listed, and the error names what would tame it.
+"""Count matches before listing them; if there are too many, suggest clauses that reduce the count.
 
-Matches can be exponentially many. So only a part of what may be listed is listed first. If there are more, they are
-counted without being listed where that can be done (search/totals.py, or the shared buffer of runs): more than may be
-are an error at once, with their number, and with the clauses that leave few of them. Each clause was tried: its number
-of matches is what the same events give with it.
+Matches can be exponentially many. So only a few are listed first. If there are more, they are counted without being
+listed where that can be done (search/totals.py, or the shared buffer of runs): more than may be are an error at once,
+with their number, and with the clauses that leave few of them. Each clause was tried: its number of matches is what the
+same events give with it. Counting and trying have a budget of their own: what takes longer is left out of the error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen, make_plan
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.matches import NEVER, Matches
@@ -22,7 +23,6 @@ from cepheid.engine.data.order_index import compared_with_the_one_before
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL
 from cepheid.engine.engines import ENGINES, Run, of_runs
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.output.closed import can_close
 from cepheid.engine.program.carry import carrying
 from cepheid.engine.program.compile import compile_program
@@ -39,10 +39,14 @@ from cepheid.plan.physical import Plan
 LISTED_FIRST = 10  # a tenth of what may be listed is, before anything is counted
 WORTH_COUNTING = 100_000  # matches: to list so many takes no time to speak of
 MOST_STEPS = 3e8  # of counting: some seconds
-CHEAP_STEPS = 1e6
+CHEAP_STEPS = 1e7  # less than it takes to list the matches that are counted
 LOGARITHM = 10.0  # about what a prefix in an order of values takes
 EXACT_BELOW = 1e38
-PATIENCE = 2.0  # seconds for each clause that is tried
+PATIENCE = 2.0  # seconds for a count, and for all clauses that are tried
+ROOM = 1 << 29  # bytes for them
+FEW_EVENTS = 1_000  # through which runs are followed in no time
+LONG = "to count them takes long; SUMMARISE count(*) does it"
+COUNTED_UP_TO = 2**63  # by runs, whose numbers have so many bits
 FEW = 200_000  # matches and runs that a clause may leave
 
 _ADVICE = "skip_till_next_match, OUTPUT NON-OVERLAP, a shorter WITHIN or more conditions leave fewer"
@@ -58,6 +62,8 @@ class Count:
     near: float
 
     def __str__(self) -> str:
+        if self.number == COUNTED_UP_TO:
+            return "more than 9.2 * 10^18"
         if self.near < EXACT_BELOW:
             return f"{self.number:,}"
         return f"more than 10^38 (about {self.near:.2g})" if np.isfinite(self.near) else "more than 10^300"
@@ -74,12 +80,16 @@ def list_or_count(run: Run, find: Find) -> Run:
             # Only the subsets of a group make runs without end; other queries may well have many.
             subsets = bound.has_kleene and bound.strategy is s.Strategy.SKIP_TILL_ANY
             runs = min(limits.max_partial_matches, FEW) if subsets else limits.max_partial_matches
-            try:
-                return run(limited(plan, part, runs), events, after, until)
-            except TimeoutReached:
-                raise
-            except LimitError:
-                counted = count(bound, plan.model, events, after, until)
+            # What is cheap to count is counted as soon as there are some: a long list would be made twice.
+            for most, steps in ((WORTH_COUNTING, CHEAP_STEPS), (part, MOST_STEPS)):
+                try:
+                    return run(limited(plan, most, runs), events, after, until)
+                except TimeoutReached:
+                    raise
+                except LimitError:
+                    counted = counted_soon(bound, plan.model, events, after, until, steps)
+                if isinstance(counted, Count):
+                    break
             if isinstance(counted, Count) and max(counted.number, counted.near) > limits.max_matches:
                 message = f"more matches than max_matches={limits.max_matches:,} allows"
                 raise explained(LimitError(message), plan, events, counted, find)
@@ -89,7 +99,7 @@ def list_or_count(run: Run, find: Find) -> Run:
         except TimeoutReached:
             raise
         except LimitError as error:
-            counted = counted or count(bound, plan.model, events, after, until)
+            counted = counted or counted_soon(bound, plan.model, events, after, until)
             raise explained(error, plan, events, counted, find) from None
 
     return listed
@@ -97,8 +107,8 @@ def list_or_count(run: Run, find: Find) -> Run:
 
 def _with_what_was_cut(found: Matches, plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """A result that was cut short on request says of how many matches it is a part, where that takes no time."""
-    counted = count(plan.bound, plan.model, events, after, until, CHEAP_STEPS)
-    if isinstance(counted, str) or counted.near >= EXACT_BELOW:
+    counted = counted_soon(plan.bound, plan.model, events, after, until, CHEAP_STEPS)
+    if isinstance(counted, str) or counted.near >= EXACT_BELOW or counted.number == COUNTED_UP_TO:
         return found
     return replace(found, counters={**found.counters, "matches_in_all": counted.number})
 
@@ -114,7 +124,8 @@ def explained(
         told = f"how many matches there are is not known: {counted}"
     if ENGINES[of_runs(plan.bound)].refuses(plan.bound, plan.model) is not None:
         return LimitError(f"{error.message}; {told}", hint=error.hint)
-    hints = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find if as_is else None)]
+    with within_budget(PATIENCE, ROOM):
+        hints = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find if as_is else None)]
     hints = [", ".join(hints)] if hints else [error.hint or _ADVICE]
     if as_is and not isinstance(counted, str):
         hints.append("SUMMARISE adds them up without listing them")
@@ -128,6 +139,17 @@ def uncountable(bound: BoundQuery, model: object) -> str | None:
     return refused if refused is not None or shares else carrying(bound).refused
 
 
+def counted_soon(
+    bound: BoundQuery, model: object, events: EventTable, after: int, until: int, steps: float = MOST_STEPS
+) -> Count | str:
+    """The same as `count`, unless it takes long or much memory: an error is not worth that."""
+    try:
+        with within_budget(PATIENCE, ROOM):
+            return count(bound, model, events, after, until, steps)
+    except LimitError:
+        return LONG
+
+
 def count(
     bound: BoundQuery, model: object, events: EventTable, after: int, until: int, steps: float = MOST_STEPS
 ) -> Count | str:
@@ -136,12 +158,14 @@ def count(
     refused = uncountable(bound, model)
     if refused is not None:
         return f"only listing tells ({refused})"
+    if bound.pattern is not None and steps < MOST_STEPS and len(events) > FEW_EVENTS:
+        return LONG
     if bound.pattern is not None:
         return _count_by_runs(bound, events, after, until, "it has groups that conditions look at as a whole")
     how, plan = carrying(bound), make_plan(bound)[0]
     if how.refused is None:
         if _steps(plan, events, how.needs_first) > steps:
-            return "to count them takes long; SUMMARISE count(*) does it"
+            return LONG
         found = importlib.import_module("cepheid.engine.search.totals").total(plan, COUNT_ALL, events, after, until)
         if found is not None:
             return Count(sum(row[0] for row in found.exact), float(found.near[:, 0].sum()))
@@ -154,13 +178,13 @@ def _count_by_runs(bound: BoundQuery, events: EventTable, after: int, until: int
     """Along the runs, which are merged where they go on alike."""
     runs = chosen(make_plan(bound)[0], Choice(of_runs(bound)))
     try:
-        counter = importlib.import_module("cepheid.engine.search.runs").count
-        number: int = counter(limited(runs, FEW, FEW), events, after, until)
+        counter = importlib.import_module("cepheid.engine.search.runs").count_up_to_63_bits
+        number: int | None = counter(limited(runs, FEW, FEW), events, after, until)
     except TimeoutReached:
         raise
     except LimitError:
         return f"too many runs are open at a time to follow them ({why})"
-    return Count(number, float(number))
+    return Count(COUNTED_UP_TO, float(COUNTED_UP_TO)) if number is None else Count(number, float(number))
 
 
 def _steps(plan: Plan, events: EventTable, needs_first: bool) -> float:
@@ -215,8 +239,7 @@ def _tamed(plan: Plan, events: EventTable, find: Find | None) -> Iterator[tuple[
         ]
     for clause, number in tries:
         try:
-            with within_budget(PATIENCE, None):
-                left = number()
+            left = number()
         except CepheidError:  # as many again, or nothing that can be had soon
             continue
         if left <= plan.limits.max_matches:
@@ -238,8 +261,7 @@ def _shorter_windows(plan: Plan, events: EventTable) -> Iterator[tuple[str, int]
             return
         shorter = replace(bound, window=BoundWindow(length, counts_events))
         try:
-            with within_budget(PATIENCE, None):
-                left = count(shorter, plan.model, events, int(np.iinfo(np.int64).min), NEVER)
+            left = count(shorter, plan.model, events, int(np.iinfo(np.int64).min), NEVER)
         except CepheidError:
             return
         if isinstance(left, Count) and left.near < EXACT_BELOW and left.number <= plan.limits.max_matches:

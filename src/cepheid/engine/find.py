@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen, decide, make_plan
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, Engine, Run
-from cepheid.engine.explosion import count, explained, limited, list_or_count
-from cepheid.engine.kernels.stop import within_budget
+from cepheid.engine.explosion import counted_soon, explained, limited, list_or_count
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
@@ -72,7 +72,8 @@ def _find(
             except LimitError as error:
                 if not explains:
                     raise
-                raise explained(error, plan, events, count(plan.bound, plan.model, events, low, high)) from None
+                counted = counted_soon(plan.bound, plan.model, events, low, high)
+                raise explained(error, plan, events, counted) from None
         case s.OutputMode.MAXIMAL:
             closes = ENGINES["runs"].refuses(plan.bound, plan.model) is None and can_close(plan.bound)
             return find_maximal(_closed_first(listed) if closes else listed, plan, events, low, high)

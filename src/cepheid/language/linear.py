@@ -7,11 +7,14 @@ own, and conditions are written out for each of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 
+from cepheid.budget import paced
+from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bind import bind, place_conjunct
@@ -22,13 +25,18 @@ from cepheid.language.unchosen import TRUE, without_unchosen
 
 MAX_LINEAR = 120  # linear patterns that are run one by one
 MAX_PLACES = 60  # components of one of them
+FEWER = "use fewer parts in AND, fewer optional parts, or a smaller number of rounds"
 _ONE_BY_ONE = frozenset({"count", "sum", "first", "last"})  # aggregates that can be written out for single events
 
 Rounds = tuple[tuple[str, int], ...]  # the repeated parts around a step, the outermost first, and which round of each
 
 
-class TooManyError(Exception):
-    """The pattern stands for more linear ones than are run one by one."""
+class TooManyError(LimitError):
+    """The pattern stands for more linear ones, or longer ones, than are run one by one."""
+
+
+TOO_MANY = f"the pattern stands for more than {MAX_LINEAR} linear ones"
+TOO_LONG = f"a group is repeated so often that a match has more than {MAX_PLACES} events"
 
 
 @dataclass(frozen=True)
@@ -96,8 +104,8 @@ def refusal(bound: BoundQuery) -> str | None:
                 return f"{name}() over the rounds of a group"
     try:
         linear_patterns(bound, 2)
-    except TooManyError:
-        return f"the pattern stands for more than {MAX_LINEAR} linear ones"
+    except TooManyError as error:
+        return error.message
     return None
 
 
@@ -127,7 +135,7 @@ def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
             case Choice(parts=parts):
                 found = [linear for part in parts for linear in expand(part, around)]
             case AnyOrder(parts=parts):
-                found = [linear for order in permutations(parts) for linear in in_a_row(order, around)]
+                found = in_any_order(parts, around)
             case Repeat(part=part) if not is_list(node):
                 found = [(), *expand(part, around)]
             case Repeat(part=Single(label=label), least=least, most=most) if groups and not around and most != 1:
@@ -140,27 +148,42 @@ def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
     def in_a_row(parts: Several[Pattern], around: Rounds) -> list[Linear]:
         found: list[Linear] = [()]
         for part in parts:
-            found = several([(*head, *tail) for head in found for tail in expand(part, around)])
+            tails = expand(part, around)
+            found = several((*head, *tail) for head in found for tail in tails)
         return found
+
+    def in_any_order(parts: Several[Pattern], around: Rounds) -> list[Linear]:
+        # Counted before any order is built: parts that take something are all there in every order of them.
+        taking = [part for part in parts if any(expand(part, around))]
+        if math.factorial(min(len(taking), MAX_LINEAR)) > MAX_LINEAR:
+            raise TooManyError(TOO_MANY, hint=FEWER)
+        return several(linear for order in permutations(taking) for linear in in_a_row(order, around))
 
     def repeat(part: Pattern, least: int, most: int | None, around: Rounds) -> list[Linear]:
         name = f"{labels_of(part)[0]} {len(around)}"
         vanishes = any(not takes(linear) for linear in expand(part, around))
         last = max(least, rounds) if most is None else most
+        if not vanishes and least > MAX_PLACES:
+            raise TooManyError(TOO_LONG, hint=FEWER)
         found: list[Linear] = []
         heads: list[Linear] = [()]
         for number in range(last + 1):
             if number >= (0 if vanishes else least):
-                found += heads
+                found = several([*found, *heads])
             tails = [tail for tail in expand(part, (*around, (name, number + 1))) if takes(tail)]
-            heads = several([(*head, *tail) for head in heads for tail in tails]) if number < last else []
+            heads = several((*head, *tail) for head in heads for tail in tails) if number < last else []
         return found
 
-    def several(found: list[Linear]) -> list[Linear]:
-        unique = list(dict.fromkeys(found))
-        if len(unique) > MAX_LINEAR:
-            raise TooManyError
-        return unique
+    def several(found: Iterable[Linear]) -> list[Linear]:
+        """Each once; an error as soon as they are too many or too long."""
+        unique: dict[Linear, None] = {}
+        for linear in paced(found):
+            unique[linear] = None
+            if len(unique) > MAX_LINEAR:
+                raise TooManyError(TOO_MANY, hint=FEWER)
+            if len(linear) > MAX_PLACES:
+                raise TooManyError(TOO_LONG, hint=FEWER)
+        return list(unique)
 
     return expand(bound.pattern, ())
 

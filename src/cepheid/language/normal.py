@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from cepheid.budget import paced
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 
@@ -95,7 +96,7 @@ def _combined(node: s.Expression, outer: type[s.And] | type[s.Or], inner: type[s
 
 def _without_repeats(clauses: Iterable[_Clause], node: s.Expression) -> list[_Clause]:
     seen: dict[frozenset[s.Expression], _Clause] = {}
-    for clause in clauses:
+    for clause in paced(clauses):
         seen.setdefault(frozenset(clause), clause)
         if len(seen) > MAX_CLAUSES:
             start, end = node.span

@@ -12,6 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TypeAlias
 
+from cepheid.budget import checkpoint
 from cepheid.language.pattern import Pattern
 
 Span: TypeAlias = tuple[int, int]  # character offsets into the query text, half open
@@ -407,6 +408,7 @@ def walk(node: Expression) -> Iterator[Expression]:
     """The expression and everything inside it, outermost first; safe for any depth."""
     pending = [node]
     while pending:
+        checkpoint()
         current = pending.pop()
         yield current
         pending.extend(reversed(children(current)))
@@ -433,6 +435,7 @@ def rebuild(node: Expression, change: Callable[[Expression], Expression]) -> Exp
     >>> rebuild(Not(Name("x")), lambda inner: Name(inner.name.upper()))
     Not(operand=Name(name='X'))
     """
+    checkpoint()
     updates: dict[str, object] = {}
     for name in _parts(node):
         value = getattr(node, name)

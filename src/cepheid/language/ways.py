@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cepheid.budget import checkpoint
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
 
 MOST_WAYS = 2000
@@ -52,6 +53,7 @@ def ways(rest: Rest, negative: frozenset[str]) -> Iterator[Way]:
     """Every way on through the rest of a pattern."""
 
     def on(rest: Rest, passed: tuple[str, ...], entered: frozenset[Repeat], further: bool) -> Iterator[Way]:
+        checkpoint()
         if not rest:
             yield Way(None, (), passed, entered, further)
             return

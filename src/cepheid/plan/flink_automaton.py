@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NoReturn, TypeAlias
 
+from cepheid.budget import checkpoint
 from cepheid.errors import QueryError
 from cepheid.language.durations import whole_steps
 from cepheid.language.flink.conditions import Atom, Steps, bind_condition, type_condition
 from cepheid.language.flink.pattern import (
-    NEGATIVE,
     Both,
     Condition,
     Contiguity,
@@ -31,6 +31,7 @@ from cepheid.language.flink.pattern import (
 )
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
 from cepheid.language.schema import Schema
+from cepheid.plan.flink_limits import MOST_STATES
 
 # --- conditions on edges --------------------------------------------------------------------------------------------
 
@@ -171,9 +172,12 @@ def compile_pattern(pattern: Pattern, schema: Schema, parameters: Mapping[str, A
     """The automaton of a pattern over events of a schema."""
     check_pattern(pattern)
     builder = _Builder(pattern, schema, parameters or {})
-    builder.build()
+    try:
+        builder.build()
+        _check_no_circle(builder.states)
+    except RecursionError:
+        _fail("the pattern has too many steps that may be left out", "make fewer of them optional")
     (start,) = (state.number for state in builder.states if state.start)
-    _check_no_circle(builder.states)
     return FlinkAutomaton(
         tuple(builder.states),
         tuple(builder.atoms),
@@ -199,6 +203,7 @@ def _check_no_circle(states: list[State]) -> None:
     done: set[int] = set()
 
     def visit(state: State, path: frozenset[int]) -> None:
+        checkpoint()
         if state.number in path:
             _fail("a repeated group that may be empty", "make a step of the group not optional")
         if state.number not in done:
@@ -219,7 +224,7 @@ class _Builder:
         self.schema = schema
         self.parameters = parameters
         self.states: list[State] = []
-        self.names: set[str] = set()
+        self.names: dict[str, int] = {}  # with how many further states have each
         self.atoms: list[Atom] = []
         self.formulas: dict[int, Formula] = {}
         self.stops: dict[str, State] = {}
@@ -338,10 +343,11 @@ class _Builder:
 
     def create(self, name: str, kind: Kind) -> State:
         """A state with a name of its own."""
-        unique, number = name, 0
-        while unique in self.names:
-            unique, number = f"{name}:{number}", number + 1
-        self.names.add(unique)
+        checkpoint()
+        if len(self.states) >= MOST_STATES:
+            _fail(f"the pattern has more than {MOST_STATES:,} states", "ask for fewer rounds: each is a state")
+        number = self.names[name] = self.names.get(name, -2) + 1
+        unique = name if number < 0 else f"{name}:{number}"
         state = State(len(self.states), unique, kind)
         self.states.append(state)
         return state
@@ -592,8 +598,3 @@ class _Builder:
         """What follows a greedy loop waits as long as the loop could take the event."""
         for edge in state.edges:
             edge.formula = All(edge.formula, Not(taken))
-
-
-def positive_steps(pattern: Pattern) -> tuple[str, ...]:
-    """The names of the steps that hold events, in order."""
-    return tuple(step.name for step in pattern.steps() if step.name is not None and step.contiguity not in NEGATIVE)

@@ -8,14 +8,18 @@ command line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import Field, dataclass, field, fields
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+from cepheid.budget import within_budget
 from cepheid.errors import CepheidError, closest
 
 Kind = Callable[[object], str | None]
 T = TypeVar("T")
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 # --- kinds of values ------------------------------------------------------------------------------------------------
@@ -265,9 +269,27 @@ class Limits:
 
     max_matches: int = option(50_000_000, whole(1))
     max_partial_matches: int = option(50_000_000, whole(1))
-    timeout: float | None = option(None, number(0))  # seconds that one search may take
-    max_bytes: int | None = option(None, whole(1))  # memory that one search may take
+    timeout: float | None = option(None, number(0))  # seconds that a call may take; on Spark, those of each task
+    max_bytes: int | None = option(None, whole(1))  # memory that it may take
     truncate: bool = option(False, flag)  # True: return what was found so far and say so; False: an error
+
+
+def within_limits(keywords: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """A block that holds to the `timeout` and `max_bytes` among the options of a call."""
+    given = {name: keywords[name] for name in ("timeout", "max_bytes") if name in keywords}
+    limits = read_options(Limits, given)
+    return within_budget(limits.timeout, limits.max_bytes)
+
+
+def bounded(call: Call) -> Call:
+    """A public call that holds to its own `timeout` and `max_bytes` in all it does, not in searches alone."""
+
+    @wraps(call)
+    def held(*arguments: Any, **options: Any) -> Any:
+        with within_limits(options):
+            return call(*arguments, **options)
+
+    return cast(Call, held)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from cepheid.budget import checkpoint
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
@@ -276,6 +277,7 @@ class _Builder:
         pending, found = [start], [State(start)]
         numbers[start] = 0
         while pending:
+            checkpoint()
             key = pending.pop()
             edges: list[Edge] = []
             final = False

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cepheid.budget import unbounded
 from cepheid.errors import DataError
 from cepheid.runners.composition import check_sources
 from cepheid.runners.local import explain_query, explain_table, prepare, run_table, run_tables
@@ -22,7 +23,8 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     if is_spark(events):
         from cepheid.runners.spark.match import match_spark
 
-        return match_spark(events, query, keywords)
+        with unbounded():
+            return match_spark(events, query, keywords)
     local = as_local(events)
     if local is None:
         raise no_table(events)
@@ -59,7 +61,8 @@ def explain(query: Any, events: Any = None, *, analyze: bool = False, **keywords
             raise DataError(
                 "analyze=True counts what a run saw, and this would start one on Spark", hint="leave it out"
             )
-        return explain_spark(events, query, keywords)
+        with unbounded():
+            return explain_spark(events, query, keywords)
     if local is None:
         raise no_table(events)
     return explain_table(query, local.arrow, Options.from_keywords(keywords), analyze)

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import unbounded, within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.data.table import ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
 from cepheid.engine.fitting.stretches import with_histories
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.worth.losses import gap_scale
 from cepheid.errors import CepheidError, DataError, ModelError, ModelWarning
 from cepheid.language.bound import BoundQuery
@@ -48,7 +48,8 @@ def fit_model(
     if is_spark(history):
         if history.isStreaming:
             raise ModelError("a stream has no end to learn from", hint="fit on a table of past events")
-        bound, seen = _from_spark(history, query, options)
+        with unbounded():
+            bound, seen = _from_spark(history, query, options)
     else:
         local = as_local(history)
         if local is None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import pyarrow as pa
 
+from cepheid.budget import unbounded, within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.reference.flink import Found, match_flink
 from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
@@ -21,7 +22,8 @@ from cepheid.language import syntax as s
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import ROW, DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
-from cepheid.plan.options import read_options
+from cepheid.plan.flink_limits import LIMITS, NAMES, limit_reached
+from cepheid.plan.options import Limits, read_options
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import StreamOptions
 from cepheid.runners.tables import as_local
@@ -52,6 +54,10 @@ class FlinkKeywords(TypedDict, total=False):
     metrics: str
     idle: Any
     heartbeat: bool
+    max_matches: int
+    max_partial_matches: int
+    timeout: float | None
+    max_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ class FlinkOptions:
     metrics: str | None = None
     idle: Any = None
     heartbeat: bool | None = None
+    limits: Limits = LIMITS
 
     def as_they_come(self, columns: pa.Schema) -> FlinkOptions:
         """In memory, events of one time are taken in row order anyway: tiebreak="row" asks for nothing more."""
@@ -83,18 +90,21 @@ class FlinkOptions:
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> FlinkOptions:
         """Checks names and the simplest mistakes."""
-        known = [each.name for each in fields(cls)]
+        known = [*(each.name for each in fields(cls) if each.name != "limits"), *NAMES]
         for name in keywords:
             if name not in known:
                 guess = closest(name, known)
                 hint = f"did you mean {guess}?" if guess else f"there are {', '.join(known)}"
                 raise CepheidError(f"no option '{name}' for a Flink pattern", hint=hint)
-        given = dict(keywords)
+        given = {name: value for name, value in keywords.items() if name not in NAMES}
+        limits = read_options(Limits, {name: value for name, value in keywords.items() if name in NAMES})
+        if keywords.get("max_partial_matches") is None:
+            limits = replace(limits, max_partial_matches=LIMITS.max_partial_matches)
         for name in ("tiebreak", "partition_by"):
             if isinstance(given.get(name), str):
                 given[name] = (given[name],)
             given[name] = tuple(given.get(name) or ())
-        options = cls(**{**given, "parameters": given.get("parameters") or {}})
+        options = cls(**{**given, "parameters": given.get("parameters") or {}, "limits": limits})
         if options.engine not in ENGINES:
             raise EngineError(
                 f"engine '{options.engine}' cannot run a Flink pattern", hint=f"use {' or '.join(ENGINES)}"
@@ -133,7 +143,8 @@ def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) ->
     if is_spark(events):
         from cepheid.runners.spark.flink import match_spark_flink
 
-        return match_spark_flink(events, pattern, options)
+        with unbounded():
+            return match_spark_flink(events, pattern, options)
     options.refuse(SPARK_ONLY, "is for Spark")
     local = as_local(events)
     if local is None:
@@ -154,27 +165,38 @@ def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -
 
 def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> pa.Table:
     """The result over a table in memory."""
-    events = arranged(automaton, table, options.partition_by)
+    with within_budget(options.limits.timeout, options.limits.max_bytes):
+        return _run(automaton, table, options)
+
+
+def _run(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> pa.Table:
+    events, partial, limits = arranged(automaton, table, options.partition_by), options.partial, options.limits
+
+    def walked() -> Reported:
+        return find_matches(Moves(automaton), events, partial, limits=limits)[0]
+
     if options.engine != "reference":
         try:
-            found, _ = answer(KERNEL, len(events.time), lambda: find_matches(Moves(automaton), events, options.partial))
+            found = answer(KERNEL, len(events.time), walked)
             return assemble(automaton, events, found, options.partial)
         except NotCompiled:
             if options.engine != "auto":
                 raise EngineError(
                     "a condition is beyond the compiled automaton", hint="use engine='auto' or engine='reference'"
                 ) from None
-    return assemble(automaton, events, by_reference(automaton, events, options.partial), options.partial)
+    return assemble(automaton, events, by_reference(automaton, events, partial, limits), partial)
 
 
-def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool) -> Reported:
+def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
     """The same by the reference."""
     rows, times = _rows(automaton, events.table), events.time.tolist()
     found: list[tuple[int, Found]] = []
     for partition in range(len(events.bounds) - 1):
         low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
-        each = match_flink(automaton, rows[low:high], times[low:high], partial)
+        each = match_flink(automaton, rows[low:high], times[low:high], partial, limits)
         found += [(low, one) for one in each]
+        if len(found) > limits.max_matches:
+            raise limit_reached("max_matches", limits)
     return _as_arrays(automaton, found)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import make_plan
 from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language.durations import whole_steps
@@ -30,7 +32,20 @@ from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.tables import as_local
 from cepheid.runners.ties import LiveTies, in_row_order, with_rows
 
+Taken = TypeVar("Taken", bound=Callable[..., Any])
+
 _ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+
+
+def _within_limits(step: Taken) -> Taken:
+    """A step of a live query that holds to `timeout` and `max_bytes` in all it does."""
+
+    @wraps(step)
+    def held(live: Live, *arguments: Any) -> Any:
+        with within_budget(live._options.timeout, live._options.max_bytes):
+            return step(live, *arguments)
+
+    return cast(Taken, held)
 
 
 class Live(LiveFace):
@@ -69,6 +84,7 @@ class Live(LiveFace):
             ties=self._ties.count(kept.until),
         )
 
+    @_within_limits
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are complete now, as a table of the same kind.
 
@@ -93,11 +109,13 @@ class Live(LiveFace):
         self._ties.take(fitted, None if outcome.late is None else passed, self._resident.until)
         return self._told(outcome)
 
+    @_within_limits
     def advance(self, time: Any) -> Any:
         """Says that nothing at or before a time will come any more, and returns what that decides."""
         self._check_open()
         return self._told(self._resident.take(None, self._steps(time)))
 
+    @_within_limits
     def finish(self) -> Any:
         """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
         self._check_open()

@@ -103,7 +103,7 @@ def live_pattern(
     options.refuse(SPARK_ONLY, "is for Spark")
     automaton = automaton_for(pattern, schema, options)
     steps = whole_steps(delay, automaton.schema, "delay")
-    stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial)
+    stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial, options.limits)
     check_compiled(automaton, schema)  # an error now, not at the first event
     if state is not None:
         stream.restore(state)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import checkpoint
 from cepheid.engine.data.matches import MISSING, Chosen, Forecasts, Int64s, Matches
 from cepheid.engine.values.columnwise import Column, value, value_column
 from cepheid.errors import LimitError
@@ -81,6 +82,7 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
+    checkpoint()
     indices = pa.array(rows, mask=rows == MISSING) if (rows == MISSING).any() else pa.array(rows)
     taken = _whole(column.take(indices))
     return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken

@@ -7,14 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.budget import unbounded, within_budget
 from cepheid.engine.cold import answer
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
 from cepheid.engine.search.preferred.typed import typed
-from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
+from cepheid.errors import CepheidError, DataError, EngineError, LimitError, QueryError, closest
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
@@ -23,9 +23,11 @@ from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import Options
 from cepheid.runners.tables import as_local
 
+FEWER_ROWS = "use engine='auto', or fewer rows"
 ENGINES = ("auto", "preferred", "reference")
 STREAMS_ONLY = ("delay", "shards", "max_rows", "late_events", "metrics", "idle", "heartbeat")
-OPTIONS = ("engine", "timeout", "max_bytes", "partitions", *STREAMS_ONLY)
+LIMITS = ("max_matches", "timeout", "max_bytes")
+OPTIONS = ("engine", *LIMITS, "partitions", *STREAMS_ONLY)
 
 
 def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
@@ -34,28 +36,28 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     engine = options.get("engine", "auto")
     if engine not in ENGINES:
         raise EngineError(f"engine '{engine}' cannot run a MATCH_RECOGNIZE clause", hint=f"use {' or '.join(ENGINES)}")
+    limits = read_options(Limits, {name: options[name] for name in LIMITS if name in options})
     if is_spark(events):
-        for name in ("timeout", "max_bytes"):
-            if name in options:
-                raise CepheidError(f"{name} is for tables in memory", hint="leave it out; Spark can cancel a job")
         from cepheid.runners.spark.rows import match_spark_rows
 
-        return match_spark_rows(events, clause, engine, options)
+        with unbounded():
+            return match_spark_rows(events, clause, engine, {**options, "limits": limits})
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
     for name in ("partitions", *STREAMS_ONLY):
         if name in options:
             raise CepheidError(f"{name} is for Spark", hint="leave it out")
-    limits = read_options(Limits, {name: options[name] for name in ("timeout", "max_bytes") if name in options})
-    with within_budget(limits.timeout, limits.max_bytes):
-        found = run_clause(bound_to(clause, local.arrow.schema), local.arrow, engine, available_threads())
-    return local.back(found)
+    bound = bound_to(clause, local.arrow.schema)
+    return local.back(run_clause(bound, local.arrow, engine, available_threads(), limits))
 
 
 def check_clause_options(options: Mapping[str, Any]) -> None:
     """An error for an option that a clause does not have."""
     for name in options:
+        if name == "max_partial_matches":
+            hint = "leave it out; timeout bounds the search"
+            raise CepheidError(f"{name}: a row pattern follows one partial match at a time", hint=hint)
         if name not in OPTIONS:
             guess = None if name in options_of(Options) else closest(name, OPTIONS)
             hint = f"did you mean {guess}?" if guess else "PARTITION BY and ORDER BY say which columns are what"
@@ -79,12 +81,23 @@ def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
     return typed(bind_clause(clause, Columns(tuple(schema.names), frozenset(times))), schema)
 
 
-def run_clause(clause: BoundClause, table: pa.Table, engine: str = "auto", threads: int = 1) -> pa.Table:
+def run_clause(
+    clause: BoundClause, table: pa.Table, engine: str = "auto", threads: int = 1, limits: Limits | None = None
+) -> pa.Table:
     """The result of a clause over a table in memory."""
+    limits = limits or Limits()
+    with within_budget(limits.timeout, limits.max_bytes):
+        return _run(clause, table, engine, threads, limits.max_matches)
+
+
+def _run(clause: BoundClause, table: pa.Table, engine: str, threads: int, most: int) -> pa.Table:
     if engine != "reference":
-        return answer("search.preferred.run", table.num_rows, lambda: match_table(clause, table, threads))
+        return answer("search.preferred.run", table.num_rows, lambda: match_table(clause, table, threads, most))
     schema = result_schema(clause, table.schema)
-    rows = match_rows(clause, table.to_pylist())
+    try:
+        rows = match_rows(clause, table.to_pylist(), most)
+    except RecursionError:
+        raise LimitError("the reference engine goes one call deeper for each row of a match", hint=FEWER_ROWS) from None
     columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]
     return pa.Table.from_arrays(columns, schema=schema)
 

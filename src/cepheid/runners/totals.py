@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen
 from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
@@ -20,7 +21,6 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
 from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING, find
-from cepheid.engine.kernels.stop import within_budget
 from cepheid.engine.program.carry import carrying
 from cepheid.errors import CepheidError, LimitError, TimeoutReached
 from cepheid.language import syntax as s
@@ -114,7 +114,7 @@ def count_matches(plan: Plan, events: EventTable) -> int:
         alone = chosen(plan, Choice(of_runs(plan.bound)))
         with within_budget(plan.limits.timeout, plan.limits.max_bytes):  # no buffer is kept for a mere number
             number: int = answer(module, len(events), lambda: runs.count(alone, events, BEGINNING, NEVER))
-        return _exact("count(*)", number, float(number))
+        return _exact("count(*)", number, float(number) if number < 10**300 else math.inf)
     found = find_totals(plan, COUNT_ALL, events)
     return sum(_exact("count(*)", row[0], near) for row, near in zip(found.exact, found.near[:, 0], strict=True))
 
@@ -219,6 +219,6 @@ def _value(total: BoundTotal, index: int, found: GroupTotals, group: int) -> Any
 def _exact(name: str, value: int, near: float) -> int:
     """An exact sum, if it has at most 38 digits."""
     if not abs(near) < 2 * TOO_LARGE or abs(value) >= TOO_LARGE:
-        size = "" if math.isnan(near) else f": about {near:.1e}"
+        size = f": about {near:.1e}" if math.isfinite(near) else ""
         raise LimitError(f"{name} has more than 38 digits{size}", hint=MORE_DIGITS)
     return value

@@ -28,7 +28,7 @@ from numba.extending import typeof_impl
 from cepheid.engine.kernels.cache import cached, is_cached
 from cepheid.engine.kernels.parts import OF_A_PART, WITHOUT_PYTHON, set_environments
 from cepheid.engine.kernels.progress import compiling
-from cepheid.engine.kernels.stop import guarded
+from cepheid.engine.kernels.stop import guarded, in_the_background
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -90,11 +90,14 @@ class Kernel:
     def dispatcher(self) -> Any:
         """The compiled function, as Python calls it."""
         if self._dispatcher is None:
-            # Numba's own lock: one of our own could be taken in the other order by another thread.
-            with global_compiler_lock:
-                if self._dispatcher is None:
-                    self._dispatcher = self._compile()
+            in_the_background(self._make)
         return self._dispatcher
+
+    def _make(self) -> None:
+        # Numba's own lock: one of our own could be taken in the other order by another thread.
+        with global_compiler_lock:
+            if self._dispatcher is None:
+                self._dispatcher = self._compile()
 
     def is_ready(self) -> bool:
         """Is it compiled, or in the cache?"""

@@ -13,12 +13,10 @@ from __future__ import annotations
 import _thread
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import llvmlite.binding
 import numpy as np
@@ -26,11 +24,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from cepheid.errors import LimitError, TimeoutReached
+from cepheid.budget import EVERY, NO_BUDGET, Budget, check_budget, current_budget, within_budget
+
+__all__ = ["STOP", "briefly", "guarded", "in_the_background", "stop_flag", "within_budget"]
+
+T = TypeVar("T")
 
 STOP = np.zeros(1, np.int64)  # not 0: kernels return at their next look
 SYMBOL = "cepheid_stop"
-EVERY = 0.05  # seconds between two looks at the clock and at the memory
 
 llvmlite.binding.add_symbol(SYMBOL, STOP.ctypes.data)
 
@@ -62,18 +63,6 @@ def _compiled_stop_flag() -> Any:
     return read
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Until when a query may run, and how much memory the process may take for it."""
-
-    deadline: float | None = None  # of time.monotonic()
-    timeout: float | None = None  # what the deadline came from, in seconds
-    max_bytes: int | None = None
-    bytes_before: int = 0
-
-
-NO_BUDGET = Budget()
-_budget: ContextVar[Budget] = ContextVar("cepheid_budget", default=NO_BUDGET)
 _beside: ContextVar[bool] = ContextVar("cepheid_beside", default=False)  # does a caller wait beside this thread?
 _brief: ContextVar[bool] = ContextVar("cepheid_brief", default=False)
 _running = threading.Lock()  # kernels run one at a time, as they did under the global lock: the flag is theirs alone
@@ -90,24 +79,6 @@ if hasattr(os, "register_at_fork"):  # a child must not wait for a thread that i
 
 
 @contextmanager
-def within_budget(timeout: float | None, max_bytes: int | None) -> Iterator[None]:
-    """What searches in this block may spend; a budget further out goes on to hold."""
-    outer = _budget.get()
-    if timeout is None and max_bytes is None:
-        yield
-        return
-    deadline, limit = outer.deadline, outer.timeout
-    if timeout is not None and (deadline is None or time.monotonic() + timeout < deadline):
-        deadline, limit = time.monotonic() + timeout, timeout
-    inner = Budget(deadline, limit, max_bytes or outer.max_bytes, resident_bytes() if max_bytes else outer.bytes_before)
-    token = _budget.set(inner)
-    try:
-        yield
-    finally:
-        _budget.reset(token)
-
-
-@contextmanager
 def briefly(brief: bool = True) -> Iterator[None]:
     """Searches in this block are known to take less time than starting a thread: the caller's runs them."""
     token = _brief.set(brief)
@@ -117,37 +88,13 @@ def briefly(brief: bool = True) -> Iterator[None]:
         _brief.reset(token)
 
 
-def resident_bytes() -> int:
-    """The memory that the process takes at this moment; 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
-def check_budget(budget: Budget | None = None) -> None:
-    """An error if the time is over, or more memory is taken than the query may."""
-    budget = _budget.get() if budget is None else budget
-    if budget.deadline is not None and time.monotonic() > budget.deadline:
-        raise TimeoutReached(
-            f"the query did not finish within timeout={budget.timeout:g} seconds",
-            hint="make the window shorter or the conditions tighter, or allow more time",
-        )
-    if budget.max_bytes is not None and resident_bytes() - budget.bytes_before > budget.max_bytes:
-        raise LimitError(
-            f"the query took more than max_bytes={budget.max_bytes} of memory",
-            hint="ask for less with max_matches, or use output='count', which lists nothing",
-        )
-
-
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel that Ctrl-C, a deadline and a budget of memory can stop; or a function that calls several of them."""
 
     def run(*arguments: Any) -> Any:
         if _beside.get():
             return function(*arguments)
-        budget = _budget.get()
+        budget = current_budget()
         check_budget(budget)
         while not _running.acquire(timeout=EVERY):
             check_budget(budget)
@@ -202,3 +149,29 @@ def _stop(finished: threading.Event) -> None:
                 finished.wait()
     finally:
         STOP[0] = 0
+
+
+def in_the_background(work: Callable[[], T]) -> T:
+    """What `work` returns. It cannot be stopped; at the deadline the caller stops waiting, and it goes on alone.
+
+    For the compiler: what it has made by then serves the next call.
+    """
+    if current_budget().deadline is None:
+        return work()
+    result: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=run, name="cepheid-compiler")
+    thread.start()
+    while thread.is_alive():
+        thread.join(EVERY)
+        check_budget()
+    if failure:
+        raise failure[0]
+    return result[0]

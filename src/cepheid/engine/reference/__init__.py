@@ -10,6 +10,7 @@ import numpy as np
 
 from cepheid.engine.data.matches import Matches, from_groups
 from cepheid.engine.data.table import EventTable
+from cepheid.engine.limits import check_limit
 from cepheid.engine.reference import expansion, missing, output, precise, worlds
 from cepheid.engine.reference.stream import FoundMatch, Stream
 from cepheid.engine.values.columnwise import value_column
@@ -38,8 +39,12 @@ def find(plan: Plan, events: EventTable, after: int, until: int, ended: output.E
         (match for match in found if after < match.completion <= until),
         key=lambda match: (match.completion, match.groups),
     )
+    most = plan.limits.max_matches
+    truncated = check_limit(plan, "max_matches", len(found) > most)
+    found = found[:most]
     kleene = [component.kleene for component in bound.positives]
     matches = from_groups([match.groups for match in found], [match.completion for match in found], kleene)
+    matches = replace(matches, truncated=truncated)
     if is_lossy(plan):
         matches = replace(matches, probability=np.array([match.probability for match in found], np.float64))
     if bound.schema.lower is not None:
@@ -80,6 +85,7 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
             missing_last=bool(options.get("missing_last", False)),
             impossible=bound.schema.lower is not None,  # a match that scores 0 in one world may be one in another
         )
+    judge = partial(judge, most_open=min(plan.limits.max_partial_matches, precise.MAX_RUNS))
     if bound.schema.lower is None:
         found = list(judge(stream))
     else:

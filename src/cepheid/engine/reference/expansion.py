@@ -4,13 +4,23 @@ that one gets by choosing each optional part in or out, each alternative, each n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from typing import Any
 
+from cepheid.budget import paced
 from cepheid.engine.reference import missing
-from cepheid.engine.reference.precise import ENDING, MAX_MATCHES, MAX_RUNS, NEXT, Chances, Search, about_ending
+from cepheid.engine.reference.precise import (
+    ENDING,
+    MAX_MATCHES,
+    MAX_RUNS,
+    NEXT,
+    Chances,
+    Search,
+    about_ending,
+    check_open,
+)
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream
 from cepheid.engine.reference.values import Row
 from cepheid.engine.worth.losses import linear_model
@@ -40,11 +50,11 @@ class Step:
 Linear = tuple[Step, ...]
 
 
-def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
+def find_all(bound: BoundQuery, stream: Stream, most_open: int = MAX_RUNS) -> list[FoundMatch]:
     """Every match, each assignment once, with the earliest instant from which one of its patterns is known to hold."""
     if len(stream) == 0:
         return []
-    search = ExpansionSearch(bound, stream)
+    search = ExpansionSearch(bound, stream, most_open)
     known: dict[Groups, int] = {}
     for linear, taken in search.matches():
         groups = search.groups(linear, taken)
@@ -54,11 +64,11 @@ def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
     return [FoundMatch(completion, groups) for groups, completion in known.items()]
 
 
-def find_given_up(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
+def find_given_up(bound: BoundQuery, stream: Stream, most_open: int = MAX_RUNS) -> list[FoundMatch]:
     """OUTPUT PARTIAL: what runs took that were not complete and took nothing more until their window had passed."""
     if len(stream) == 0:
         return []
-    search = ExpansionSearch(bound, stream)
+    search = ExpansionSearch(bound, stream, most_open)
     complete = {tuple(step.variable for step in judged.positive) for judged in search.patterns}
     taken_by_runs: dict[tuple[tuple[str, int], ...], list[tuple[Judged, tuple[int, ...]]]] = {}
     for patterns, taken in search.runs():
@@ -78,7 +88,9 @@ def find_given_up(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
     return found
 
 
-def find_likely(bound: BoundQuery, stream: Stream, model: Any, scoring: Scoring) -> list[FoundMatch]:
+def find_likely(
+    bound: BoundQuery, stream: Stream, model: Any, scoring: Scoring, most_open: int = MAX_RUNS
+) -> list[FoundMatch]:
     """Where events may be missing: every match of a linear pattern, each assignment by the one that is most probable.
 
     That a variable was left out and that its event is missing are the same assignment: nobody saw it.
@@ -90,7 +102,8 @@ def find_likely(bound: BoundQuery, stream: Stream, model: Any, scoring: Scoring)
             continue
         own = missing.check_missing(query.bound, linear_model(model, query.bound) if model is not None else None)
         likely = missing.probability_of(query.bound, own, scoring)
-        for match in missing.find_all(query.bound, stream, likely, missing.missable(query.bound, own)):
+        may_miss = missing.missable(query.bound, own)
+        for match in missing.find_all(query.bound, stream, likely, may_miss, most_open=most_open):
             groups = tuple(tuple(e for place in places for e in match.groups[place]) for places in query.places)
             best = found.get(groups, match)
             if (match.probability or 0.0) >= (best.probability or 0.0):
@@ -108,30 +121,38 @@ def linear_patterns(pattern: Pattern, negative: frozenset[str], room: int) -> li
     def events(linear: Linear) -> int:
         return sum(step.variable not in negative for step in linear)
 
+    def several(found: Iterable[Linear], room: int) -> list[Linear]:
+        unique: dict[Linear, None] = {}
+        for linear in paced(found):
+            if events(linear) <= room:
+                unique[linear] = None
+            if len(unique) > MAX_PATTERNS:
+                message = f"the pattern stands for more than {MAX_PATTERNS} linear ones"
+                raise LimitError(message, hint="use a fast engine")
+        return list(unique)
+
     def expand(node: Pattern, rounds: Rounds, room: int) -> list[Linear]:
-        found: list[Linear] = []
+        found: Iterable[Linear] = []
         match node:
             case Single(label=label):
                 found = [(Step(label, rounds),)]
             case InSequence(parts=parts):
                 found = in_a_row(parts, rounds, room)
             case Choice(parts=parts):
-                found = [linear for part in parts for linear in expand(part, rounds, room)]
+                found = (linear for part in parts for linear in expand(part, rounds, room))
             case AnyOrder(parts=parts):
-                found = [linear for order in permutations(parts) for linear in in_a_row(order, rounds, room)]
+                found = (linear for order in permutations(parts) for linear in in_a_row(order, rounds, room))
             case Repeat(part=part) if not is_list(node):
                 found = [(), *expand(part, rounds, room)]
             case Repeat(part=part, least=least, most=most):
                 found = repeat(part, least, most, (f"{labels_of(part)[0]} {len(rounds)}", rounds), room)
-        found = [linear for linear in dict.fromkeys(found) if events(linear) <= room]
-        if len(found) > MAX_PATTERNS:
-            raise LimitError(f"the pattern stands for more than {MAX_PATTERNS} linear ones", hint="use a fast engine")
-        return found
+        return several(found, room)
 
     def in_a_row(parts: Sequence[Pattern], rounds: Rounds, room: int) -> list[Linear]:
         found: list[Linear] = [()]
         for part in parts:
-            found = [(*head, *tail) for head in found for tail in expand(part, rounds, room - events(head))]
+            longer = ((*head, *tail) for head in found for tail in expand(part, rounds, room - events(head)))
+            found = several(longer, room)
         return found
 
     def repeat(part: Pattern, least: int, most: int | None, where: tuple[str, Rounds], room: int) -> list[Linear]:
@@ -142,14 +163,17 @@ def linear_patterns(pattern: Pattern, negative: frozenset[str], room: int) -> li
         count = 0
         while heads and (most is None or count <= most):
             if count >= (0 if vanishes else least):
-                found += heads
+                found = several([*found, *heads], room)
             count += 1
-            heads = [
-                (*head, *tail)
-                for head in heads
-                for tail in expand(part, (*outer, (name, count)), room - events(head))
-                if events(tail) > 0
-            ]
+            heads = several(
+                (
+                    (*head, *tail)
+                    for head in heads
+                    for tail in expand(part, (*outer, (name, count)), room - events(head))
+                    if events(tail) > 0
+                ),
+                room,
+            )
         return found
 
     return expand(pattern, (), room)
@@ -178,6 +202,7 @@ class ExpansionSearch:
 
     bound: BoundQuery
     stream: Stream
+    most_open: int = MAX_RUNS
 
     def __post_init__(self) -> None:
         assert self.bound.pattern is not None
@@ -189,7 +214,7 @@ class ExpansionSearch:
         if self.bound.given_up:  # also what has no room in the stream may be waited for
             room += _shortest(self.bound.pattern)
         linear = linear_patterns(self.bound.pattern, self.negated, room)
-        self.patterns = [judged for judged in map(self.judged, linear) if not judged.impossible]
+        self.patterns = [judged for judged in map(self.judged, paced(linear)) if not judged.impossible]
 
     # linear patterns
 
@@ -275,6 +300,7 @@ class ExpansionSearch:
         )
         while pending:
             patterns, taken = pending.pop()
+            check_open(len(pending), self.most_open)
             runs += 1
             if runs > MAX_RUNS:
                 raise LimitError(f"the reference engine enumerates at most {MAX_RUNS} runs", hint="use a fast engine")
@@ -289,7 +315,7 @@ class ExpansionSearch:
         pseudo = tuple((event,) for event in taken)
         instants = self.search.instants_after(pseudo) if taken else iter(range(self.stream.instants[-1] + 1))
         chances = Chances(self.search, taken[-1]) if taken else None
-        for instant in instants if patterns else ():
+        for instant in paced(instants) if patterns else ():
             if chances is not None:
                 chances.come(instant)
             fitting: dict[tuple[int, str], list[Judged]] = {}
@@ -469,7 +495,7 @@ class ExpansionSearch:
                 [e for e in everyone if self.search.inside(edge, pseudo, e) and self.search.fits(component, e)]
             )
         tests = [pair for copy in copies for pair in self.conditions(judged, branch, copy)]
-        for events in product(*candidates):
+        for events in paced(product(*candidates)):
             if len(set(events)) < len(events):
                 continue
             pairs = list(zip(components, events, strict=True))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
+from cepheid.budget import checkpoint
 from cepheid.engine.reference.values import Evaluator
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
@@ -22,6 +23,8 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import HERE, Atom
 from cepheid.language.flink.skip import AfterMatchSkipStrategy, Skip
 from cepheid.plan.flink_automaton import Action, All, Always, Edge, FlinkAutomaton, Formula, Judged, Kind, Not, State
+from cepheid.plan.flink_limits import LIMITS, limit_reached
+from cepheid.plan.options import Limits
 
 Row: TypeAlias = Mapping[str, Any]
 Version: TypeAlias = tuple[int, ...]
@@ -41,7 +44,7 @@ class Found:
 
 
 def match_flink(
-    automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int], partial: bool = False
+    automaton: FlinkAutomaton, rows: Sequence[Row], times: Sequence[int], partial: bool = False, limits: Limits = LIMITS
 ) -> list[Found]:
     """The matches of one partition, whose events are in order; the end of the events counts as time having passed."""
     walk = _Walk(automaton, rows, times)
@@ -50,8 +53,13 @@ def match_flink(
         if not number or time > times[number - 1]:  # once for all events of an instant, as Flink's operator does
             found += walk.advance(time)
         found += walk.process(number)
+        if len(walk.runs.items) > limits.max_partial_matches:
+            raise limit_reached("max_partial_matches", limits)
     found += walk.advance(_LAST)
-    return [each for each in found if partial or each.given_up is None]
+    found = [each for each in found if partial or each.given_up is None]
+    if len(found) > limits.max_matches:
+        raise limit_reached("max_matches", limits)
+    return found
 
 
 # --- versions and the shared buffer ---------------------------------------------------------------------------------
@@ -316,6 +324,7 @@ class _Walk:
 
     def extend(self, run: Run, number: int) -> list[Run]:
         """What a run becomes with an event."""
+        checkpoint()
         looked_back = self.buffer.path(run.node, run.version)
         edges = self.open_edges(run.state, looked_back, number)
         takes = sum(edge.action is Action.TAKE for edge in edges)

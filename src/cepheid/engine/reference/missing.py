@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
-from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search
+from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search, check_open
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_seen, last_seen
 from cepheid.engine.worth.losses import (
     NEGLIGIBLE,
@@ -47,16 +47,17 @@ def find_all(
     may_miss: frozenset[str],
     missing_last: bool = False,
     impossible: bool = False,
+    most_open: int = MAX_RUNS,
 ) -> list[FoundMatch]:
     """Every match that may have happened, with its probability; before the threshold is applied.
 
     With `impossible`, those that score 0 are listed, too: this stream is one of several possible worlds.
     """
-    search = Search(bound, stream, missing_last)
+    search = Search(bound, stream, missing_last, most_open)
 
     @cache
     def searched(absent: frozenset[str]) -> Search:
-        return Search(seen_part(bound, absent), stream)
+        return Search(seen_part(bound, absent), stream, most_open=most_open)
 
     @cache
     def selected(absent: frozenset[str]) -> frozenset[Groups]:
@@ -104,6 +105,7 @@ def assignments(search: Search, may_miss: frozenset[str]) -> Iterator[Groups]:
     steps = 0
     while pending:
         groups = pending.pop()
+        check_open(len(pending), search.most_open)
         steps += 1
         if steps > MAX_RUNS:
             raise LimitError(f"the reference engine enumerates at most {MAX_RUNS} steps", hint="use a fast engine")

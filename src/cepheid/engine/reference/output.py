@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cepheid.budget import paced
 from cepheid.engine.data.matches import sortable
 from cepheid.engine.reference.stream import (
     FoundMatch,
@@ -56,7 +57,7 @@ def maximal(found: list[FoundMatch]) -> list[FoundMatch]:
         return sets[inner] != sets[outer] and all(small <= large for small, large in pairs)
 
     everyone = range(len(found))
-    return [found[each] for each in everyone if not any(within(each, other) for other in everyone)]
+    return [found[each] for each in paced(everyone) if not any(within(each, other) for other in everyone)]
 
 
 def most_confident(bound: BoundQuery, stream: Stream, found: list[FoundMatch], count: int) -> list[FoundMatch]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from cepheid.budget import checkpoint, paced
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_seen, last_seen
 from cepheid.engine.reference.values import Binding, Evaluator, Row
@@ -22,9 +23,17 @@ NEXT = s.Strategy.SKIP_TILL_NEXT
 ENDING = "the event that ends a group"
 
 
-def find_all(bound: BoundQuery, stream: Stream) -> list[FoundMatch]:
-    """Every match of the query in a stream without losses."""
-    search = Search(bound, stream)
+def check_open(number: int, most: int) -> None:
+    """An error if more partial matches are open than may be, or the call has spent what it may."""
+    checkpoint()
+    if number > most:
+        hint = "raise the limit, make the window shorter or the conditions tighter"
+        raise LimitError(f"the query reached max_partial_matches={most}", hint=hint)
+
+
+def find_all(bound: BoundQuery, stream: Stream, most_open: int = MAX_RUNS) -> list[FoundMatch]:
+    """Every match of the query in a stream without losses; at most so many runs are open at a time."""
+    search = Search(bound, stream, most_open=most_open)
     return [FoundMatch(search.completion(groups), groups) for groups in search.matches()]
 
 
@@ -35,6 +44,7 @@ class Search:
     bound: BoundQuery
     stream: Stream
     missing_last: bool = False  # may the last event of a match be missing? Then all decisions may come late
+    most_open: int = MAX_RUNS  # partial matches at a time
     evaluator: Evaluator = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,6 +65,7 @@ class Search:
                 yield groups
                 found += 1
             pending.extend(self.continued(groups, closed))
+            check_open(len(pending), self.most_open)
             if found > MAX_MATCHES or runs > MAX_RUNS:
                 limits = f"{MAX_MATCHES} matches and {MAX_RUNS} runs"
                 raise LimitError(f"the reference engine enumerates at most {limits}", hint="use a fast engine")
@@ -69,7 +80,7 @@ class Search:
         if not final:
             moves["begin"] = self.bound.reached_by(self.bound.positives[len(groups)].variable, False)
         chances = Chances(self, groups[-1][-1])
-        for instant in self.instants_after(groups) if moves else ():
+        for instant in paced(self.instants_after(groups)) if moves else ():
             events = [event for event in self.stream.at(instant) if self.in_window(groups, event)]
             chances.come(instant)
             can = {move for move, strategy in moves.items() if chances.allow(strategy)}
@@ -254,7 +265,7 @@ class Search:
             [event for event in everyone if self.inside(each, groups, event) and self.fits(each.component, event)]
             for each in together
         ]
-        for events in product(*candidates):
+        for events in paced(product(*candidates)):
             if len(set(events)) < len(events):
                 continue
             pairs = list(zip(components, events, strict=True))

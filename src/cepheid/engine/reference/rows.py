@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TypeAlias
 
+from cepheid.budget import checkpoint
 from cepheid.errors import DataError
 from cepheid.language import pattern as p
 from cepheid.language.library.operators import known
@@ -29,6 +30,7 @@ from cepheid.language.match_recognize.bound import (
     SortKey,
 )
 from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
+from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.scalars import OPERATORS, Value
 from cepheid.language.match_recognize.syntax import Rows, SkipTo
 
@@ -48,12 +50,30 @@ class Moment:
     number: int
 
 
-def match_rows(clause: BoundClause, rows: Sequence[Row]) -> list[list[Value]]:
-    """The result, row by row, its columns in the order of `clause.output_columns`."""
+def match_rows(clause: BoundClause, rows: Sequence[Row], most: int = MOST_MATCHES) -> list[list[Value]]:
+    """The result, row by row, its columns in the order of `clause.output_columns`; at most so many matches."""
     partitions: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
         partitions.setdefault(tuple(row[name] for name in clause.partition_by), []).append(row)
-    return [out for part in partitions.values() for out in _match_partition(clause, _sorted(part, clause.order_by))]
+    found: list[list[Value]] = []
+    matches = 0
+    for part in partitions.values():
+        numbers = _Numbers(matches, most)
+        found += _match_partition(clause, _sorted(part, clause.order_by), numbers)
+        matches = numbers.found
+    return found
+
+
+@dataclass
+class _Numbers:
+    """How many matches there are so far, in all partitions."""
+
+    found: int
+    most: int
+
+    def one_more(self) -> None:
+        self.found += 1
+        check_matches(self.found, self.most)
 
 
 def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
@@ -72,7 +92,7 @@ def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
     return sorted(rows, key=cmp_to_key(compare))
 
 
-def _match_partition(clause: BoundClause, rows: list[Row]) -> Iterator[list[Value]]:
+def _match_partition(clause: BoundClause, rows: list[Row], numbers: _Numbers) -> Iterator[list[Value]]:
     start, number, matched = 0, 1, -1  # `matched`: the last row that a match has taken
     while start < len(rows):
         ways = _ways(clause, rows, clause.pattern, Moment(rows, start, (), -1, number), False)
@@ -82,6 +102,7 @@ def _match_partition(clause: BoundClause, rows: list[Row]) -> Iterator[list[Valu
                 yield _output(clause, Moment(rows, start, (), -1, number), rows[start], measured=False)
             start += 1
             continue
+        numbers.one_more()
         if not path:
             if clause.rows is not Rows.ALL_OMIT_EMPTY:
                 yield _output(clause, Moment(rows, start, (), -1, number), rows[start])
@@ -123,6 +144,7 @@ def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Mome
     def onward(part: p.Pattern, path: Path) -> Iterator[Path]:
         return _ways(clause, rows, part, Moment(rows, at.start, path, -1, at.number), excluded)
 
+    checkpoint()
     path = at.path
     match pattern:
         case p.Single(label=label):
@@ -139,7 +161,7 @@ def _ways(clause: BoundClause, rows: Sequence[Row], pattern: p.Pattern, at: Mome
         case p.Excluded(part=part):
             yield from _ways(clause, rows, part, at, True)
         case p.Repeat():
-            yield from _repeat(onward, pattern, path)
+            yield from _repeat(onward, pattern, path, len(rows) - at.start - len(path))
         case p.Start():
             if at.start + len(path) == 0:
                 yield path
@@ -158,12 +180,19 @@ def _sequence(onward: Onward, parts: tuple[p.Pattern, ...], path: Path) -> Itera
         yield from _sequence(onward, parts[1:], longer)
 
 
-def _repeat(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
-    """So often, one after the other: n of them, then up to m - n more or, without an upper bound, any number."""
+def _repeat(onward: Onward, repeat: p.Repeat, path: Path, room: int) -> Iterator[Path]:
+    """So often, one after the other: n of them, then up to m - n more or, without an upper bound, any number.
+
+    There is room for so many further rows.
+    """
+    if not p.may_be_empty(repeat.part) and repeat.least > room:
+        return
+    # Rounds beyond one for each row take nothing.
+    least = min(repeat.least, room + 1)
     if repeat.most is not None:
-        required = (repeat.part,) * repeat.least
+        required = (repeat.part,) * least
         for longer in _sequence(onward, required, path):
-            yield from _up_to(onward, repeat, repeat.most - repeat.least, longer)
+            yield from _up_to(onward, repeat, min(repeat.most - repeat.least, room + 1), longer)
     elif repeat.least == 0:
         if not repeat.greedy:
             yield path
@@ -171,7 +200,7 @@ def _repeat(onward: Onward, repeat: p.Repeat, path: Path) -> Iterator[Path]:
         if repeat.greedy:
             yield path
     else:
-        for longer in _sequence(onward, (repeat.part,) * (repeat.least - 1), path):
+        for longer in _sequence(onward, (repeat.part,) * (least - 1), path):
             yield from _loop(onward, repeat, longer)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from cepheid.budget import checkpoint
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -64,6 +65,7 @@ class Evaluator:
 
     def condition(self, node: s.Expression, binding: Binding, at: Mapping[str, int]) -> bool:
         """Is a condition true? Unknown is not."""
+        checkpoint()
         match node:
             case s.And(operands=operands):
                 return all(self.condition(operand, binding, at) for operand in operands)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from cepheid.budget import paced
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.reference.missing import passes_alone
@@ -101,7 +102,7 @@ def possible_worlds(
     stream: Stream, intervals: Sequence[Interval], cluster: Sequence[int]
 ) -> Iterator[tuple[float, list[int], Stream]]:
     """Each world of some events: its probability, the events in their order there, and the precise stream it is."""
-    for choice in product(*(intervals[event].choices() for event in cluster)):
+    for choice in paced(product(*(intervals[event].choices() for event in cluster))):
         happened = zip(choice, cluster, strict=True)
         chosen = sorted((instant, event) for (instant, _), event in happened if instant is not None)
         times = [instant for instant, _ in chosen]

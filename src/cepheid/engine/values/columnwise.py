@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import paced
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -22,6 +23,7 @@ from cepheid.language.library import decimal_columns
 from cepheid.language.library.decimal_columns import as_doubles, common_kind, converted, decimal_type, precision
 from cepheid.language.library.decimals import MOST, as_decimal, fitted
 from cepheid.language.library.function import Function
+from cepheid.language.library.growth import check_column
 from cepheid.language.library.value_functions import type_named
 from cepheid.language.schema import DataType, Schema, data_type
 from cepheid.language.whole import within_64_bits
@@ -303,6 +305,7 @@ def called(function: Function, arguments: list[Any]) -> Column:
     if function.columnwise is not None:
         if not function.strict and function.typed is None and function.result is None:
             arguments = [converted(each, kind) for each in arguments]
+        check_column(function.name, arguments)
         return _plain_column(function.columnwise(*arguments))
     return _row_by_row(function, arguments, kind)
 
@@ -323,7 +326,7 @@ def _row_by_row(function: Function, arguments: list[Any], kind: pa.DataType) -> 
 def _called(function: Function, arguments: list[Any], length: int, kind: pa.DataType) -> pa.Array:
     rows = zip(*[_repeated(each, length) for each in arguments], strict=True)
     strict = function.strict
-    results = [None if strict and _has_null(row) else _plain(function.apply(*row)) for row in rows]
+    results = [None if strict and _has_null(row) else _plain(function.apply(*row)) for row in paced(rows)]
     if pa.types.is_decimal(kind):
         results = [None if each is None else fitted(as_decimal(each), (kind.precision, kind.scale)) for each in results]
     elif pa.types.is_floating(kind):

@@ -19,6 +19,7 @@ from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, ColumnLayout, storage
 from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
+from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
 from cepheid.errors import EngineError
@@ -132,7 +133,8 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
-            return handed_over(numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]), PREDICATE), True
+            compiled = in_the_background(lambda: numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]))
+            return handed_over(compiled, PREDICATE), True
         except numba.core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
     names = ", ".join(function.__name__ for _, function in functions)

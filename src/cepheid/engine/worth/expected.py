@@ -15,6 +15,7 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace
 from cepheid.engine.worth.edges import CERTAIN
 from cepheid.engine.worth.spans import SPANS, Spans, score_of
@@ -75,6 +76,8 @@ def expected(
     now, then = room.one, room.two
     total = 0.0
     for opening in range(low[0], (high[0] if tied else low[0]) + 1):
+        if stop_flag() != 0:
+            break
         first, last = opening, opening if tied else high[0]
         for instant in range(first, last + 1):
             now[instant - first] = chance(timed, chosen[0], instant)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cepheid.language.library.decimals import Precision
+from cepheid.language.library.growth import check_text
 from cepheid.language.schema import NUMBERS, DataType
 
 Kinds = frozenset[DataType]
@@ -82,6 +83,7 @@ class Function:
                 float(each) if place in self.fractions and type(each) is int else each
                 for place, each in enumerate(arguments)
             )
+        check_text(self.name, arguments)
         return self.call(*arguments)
 
     def compiled(self, arguments: int) -> Callable[..., Any]:

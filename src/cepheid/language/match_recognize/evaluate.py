@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from cepheid.language.functions import find_function
 from cepheid.language.library.decimals import as_decimal, fitted
+from cepheid.language.library.growth import bounded_text
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import Aggregated, Apply
 from cepheid.language.match_recognize.functions import FUNCTIONS, called
@@ -33,7 +34,7 @@ def function_of(node: Apply) -> Callable[..., Value]:
     if node.target is not None and node.function == "whole /":
         return divide_whole(decimal_parts(type_parts(node.target)[1]))
     if node.function in OPERATORS:
-        return OPERATORS[node.function]
+        return bounded_text(node.function, OPERATORS[node.function])
     if node.function == "cast":
         target = str(node.target)
         return lambda value: cast(value, target)
@@ -42,7 +43,8 @@ def function_of(node: Apply) -> Callable[..., Value]:
         return lambda value: field_of(value, name)
     known = FUNCTIONS.get(node.function)
     if known is not None:
-        return called(known) if node.target is None else _fitted(called(known), node.target)
+        call = bounded_text(known.name, called(known))
+        return call if node.target is None else _fitted(call, node.target)
     own = find_function(node.function)
     assert own is not None
     return _strict(own.call)

@@ -42,7 +42,7 @@ def match_flink_stream(
         "partial": options.partial,
     }
     sought = Sought(
-        partial(FlinkStream, automaton, schema, 0, options.partition_by, options.partial),
+        partial(FlinkStream, automaton, schema, 0, options.partition_by, options.partial, options.limits),
         automaton.schema,
         options.partition_by,
         result,

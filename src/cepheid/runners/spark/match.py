@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import make_plan
 from cepheid.engine.find import automaton_text
 from cepheid.errors import DataError
@@ -105,7 +106,8 @@ def _match_changing(df: DataFrame, queries: Any, options: Options, running: Batc
 def spark_plan(query: Any, schema: pa.Schema, options: Options) -> Plan:
     """The plan for events of an Arrow schema, without having seen any: what depends on them, workers decide."""
     bound = query.bind(Schema.from_arrow(schema, **options.roles()))
-    return make_plan(bound, None, options, decide_later=True)[0]
+    with within_budget(options.timeout, options.max_bytes):
+        return make_plan(bound, None, options, decide_later=True)[0]
 
 
 def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> None:

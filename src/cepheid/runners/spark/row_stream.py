@@ -15,6 +15,7 @@ from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.match_recognize.tokens import tokens
 from cepheid.language.schema import Schema
+from cepheid.plan.options import Limits
 from cepheid.runners.options import StreamOptions
 from cepheid.runners.spark.incremental_stream import Sought, match_incremental
 from cepheid.runners.spark.session import DataFrame, arrow_schema
@@ -22,7 +23,13 @@ from cepheid.runners.stream.rows import RowStream
 
 
 def match_row_stream(
-    rows: DataFrame, clause: BoundClause, written: Clause, columns: list[str], options: StreamOptions, limit: int | None
+    rows: DataFrame,
+    clause: BoundClause,
+    written: Clause,
+    columns: list[str],
+    options: StreamOptions,
+    limit: int | None,
+    limits: Limits | None = None,
 ) -> DataFrame:
     """The rows that a clause makes of a stream, under names of the form `_0`; `columns` are those of the source."""
     check_stream(clause, limit)
@@ -34,7 +41,7 @@ def match_row_stream(
         "columns": [(field.name, str(field.type)) for field in schema],
     }
     sought = Sought(
-        partial(RowStream, clause, schema, 0, limit),
+        partial(RowStream, clause, schema, 0, limit, limits),
         Schema.from_arrow(pa.schema([schema.field(time)]), time=time, type=None),
         clause.partition_by,
         result_schema(clause, schema),

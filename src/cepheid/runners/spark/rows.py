@@ -12,7 +12,7 @@ from cepheid.errors import CepheidError, QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
-from cepheid.plan.options import read_options
+from cepheid.plan.options import Limits, read_options
 from cepheid.runners.options import StreamOptions
 from cepheid.runners.rows import STREAMS_ONLY, bound_to, run_clause
 from cepheid.runners.spark.pack import LATE_EVENT
@@ -60,7 +60,7 @@ def _match(parts: SparkParts, engine: str, options: Mapping[str, Any], own: list
 
         given = {name: value for name, value in options.items() if name in STREAMS_ONLY and name != "max_rows"}
         running = read_options(StreamOptions, given)
-        found = match_row_stream(rows, bound, clause, own, running, options.get("max_rows"))
+        found = match_row_stream(rows, bound, clause, own, running, options.get("max_rows"), options.get("limits"))
         return finished(found, parts, bound)
     for name in STREAMS_ONLY:
         if name in options:
@@ -74,7 +74,8 @@ def _match(parts: SparkParts, engine: str, options: Mapping[str, Any], own: list
     result = result_schema(bound, arrow_schema(rows))
     unique = pa.schema([field.with_name(name) for name, field in zip(_numbered(result.names), result, strict=True)])
     rows = rows.toDF(*_numbered(columns))  # names that mapInArrow can resolve
-    matched = rows.mapInArrow(_worker(bound, columns, unique, engine), spark_schema(unique))
+    work = _worker(bound, columns, unique, engine, options.get("limits"))
+    matched = rows.mapInArrow(work, spark_schema(unique))
     return finished(matched, parts, bound)
 
 
@@ -116,7 +117,7 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
 
 
 def _worker(
-    bound: BoundClause, columns: tuple[str, ...], result: pa.Schema, engine: str
+    bound: BoundClause, columns: tuple[str, ...], result: pa.Schema, engine: str, limits: Limits | None
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with its rows."""
 
@@ -126,7 +127,7 @@ def _worker(
         if not held:
             return
         table = pa.Table.from_batches(held).rename_columns(list(columns))
-        found = run_clause(bound, table, engine).rename_columns(result.names)
+        found = run_clause(bound, table, engine, limits=limits).rename_columns(result.names)
         yield from found.cast(result).to_batches(max_chunksize=BATCH)
 
     return work

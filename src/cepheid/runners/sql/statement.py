@@ -49,10 +49,11 @@ class Found:
     end: int
 
 
-def query(spark: Session, statement: str, dialect: str = "spark") -> DataFrame:
+def query(spark: Session, statement: str, dialect: str = "spark", **limits: Any) -> DataFrame:
     """The result of a statement, with any number of MATCH_RECOGNIZE in it, as a Spark table.
 
     `dialect` is the system it was written for: spark, trino, snowflake, oracle, flink and others that sqlglot knows.
+    `limits` are those of each clause: max_matches, timeout and max_bytes of a task.
     """
     from cepheid.runners.rows import match_clause
 
@@ -69,7 +70,7 @@ def query(spark: Session, statement: str, dialect: str = "spark") -> DataFrame:
             select = f"{_tables_before(text, found.keyword)}SELECT * FROM {text[found.source : found.keyword]}"
             source = spark.sql(translated(select, dialect))
             view = f"cepheid_rows_{uuid.uuid4().hex[:12]}"
-            match_clause(source, found.clause, {}).createOrReplaceTempView(view)
+            match_clause(source, found.clause, limits).createOrReplaceTempView(view)
             views.append(view)
             text = f"{text[: found.source]} {view} {text[found.end :]}"
     finally:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.data.table import times_of
 from cepheid.engine.kernels.stop import briefly
@@ -19,6 +20,8 @@ from cepheid.engine.search.flink.released import Retained, compacted, nothing_re
 from cepheid.engine.search.flink.run import result_schema
 from cepheid.errors import DataError, EngineError
 from cepheid.plan.flink_automaton import FlinkAutomaton
+from cepheid.plan.flink_limits import LIMITS
+from cepheid.plan.options import Limits
 from cepheid.runners.arrow_bytes import encoded
 
 BRIEF = 20_000  # runs times events that take less time than to start a thread
@@ -39,9 +42,10 @@ class FlinkStream:
         delay: int = 0,
         partition_by: Sequence[str] = (),
         partial: bool = False,
+        limits: Limits = LIMITS,
     ) -> None:
         self.automaton, self.schema, self.delay = automaton, schema, delay
-        self.partition_by, self.partial = tuple(partition_by), partial
+        self.partition_by, self.partial, self.limits = tuple(partition_by), partial, limits
         self.moves = Moves(automaton)
         self.result = result_schema(automaton, schema, partial)
         self.state: Retained = nothing_retained(schema)
@@ -89,10 +93,11 @@ class FlinkStream:
     def _known(self, released: pa.Table, end: int | None) -> pa.Table:
         def known() -> tuple[pa.Table | None, Retained]:
             with briefly(released.num_rows * (1 + len(self.state.runs.partition)) < BRIEF):
-                return step(self.moves, self.state, released, end, self.partition_by, self.partial)
+                return step(self.moves, self.state, released, end, self.partition_by, self.partial, self.limits)
 
         try:
-            result, self.state = answer("search.flink.kernel", released.num_rows, known)
+            with within_budget(self.limits.timeout, self.limits.max_bytes):
+                result, self.state = answer("search.flink.kernel", released.num_rows, known)
         except NotCompiled:
             raise not_compiled() from None
         return self.result.empty_table() if result is None else result

@@ -7,10 +7,12 @@ import struct
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import within_budget
 from cepheid.engine.search.preferred.arrange import Int64s, window_times
 from cepheid.engine.search.preferred.released import Resume, Retained, check_stream, nothing_retained, step
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause
+from cepheid.plan.options import Limits
 from cepheid.runners.arrow_bytes import encoded
 
 VERSION = 1  # of the saved state
@@ -23,11 +25,19 @@ class RowStream:
     Times are those of the first column of ORDER BY: whole numbers, or microseconds.
     """
 
-    def __init__(self, clause: BoundClause, schema: pa.Schema, delay: int = 0, max_rows: int | None = None) -> None:
+    def __init__(
+        self,
+        clause: BoundClause,
+        schema: pa.Schema,
+        delay: int = 0,
+        max_rows: int | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         check_stream(clause, max_rows)
         self.clause = clause
         self.delay = delay
         self.max_rows = max_rows
+        self.limits = limits or Limits()  # of each step
         self.state: Retained = nothing_retained(clause, schema)
         self.waiting = schema.empty_table()  # rows that the watermark has not passed
         self.watermark: int | None = None
@@ -62,11 +72,14 @@ class RowStream:
     def finish(self) -> pa.Table:
         """No more rows will come: decides everything."""
         released, self.waiting = self.waiting, self.waiting.slice(0, 0)
-        result, self.state = step(self.clause, self.state, released, 0, last=True, limit=self.max_rows)
-        return result
+        return self._decided(released, 0, last=True)
 
-    def _decided(self, released: pa.Table, horizon: int) -> pa.Table:
-        result, self.state = step(self.clause, self.state, released, horizon, limit=self.max_rows)
+    def _decided(self, released: pa.Table, horizon: int, *, last: bool = False) -> pa.Table:
+        most = self.limits.max_matches
+        with within_budget(self.limits.timeout, self.limits.max_bytes):
+            result, self.state = step(
+                self.clause, self.state, released, horizon, last=last, limit=self.max_rows, most=most
+            )
         return result
 
     def earliest_decision(self) -> int | None:

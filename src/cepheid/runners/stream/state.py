@@ -18,13 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.budget import within_budget
 from cepheid.engine.choose import WORTH_MEASURING, decide
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.find import find, last_ends
-from cepheid.engine.kernels.stop import briefly, within_budget
+from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.output.overlap import Ended
 from cepheid.engine.retention import reach, retained
 from cepheid.errors import DataError, LimitError, TimeoutReached

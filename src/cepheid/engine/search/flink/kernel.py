@@ -41,6 +41,8 @@ from cepheid.engine.search.flink.machine import (
     LEFT,
     LENGTH,
     MACHINE,
+    MOST_REPORTS,
+    MOST_RUNS,
     NEAREST,
     NEXT_PRESENT,
     NO_SKIP,
@@ -71,12 +73,13 @@ from cepheid.engine.search.flink.machine import (
 )
 
 MISSED, AT_ITS_START = 1, 2  # what a strict strategy may run into
+TOO_MANY_RUNS, TOO_MANY_MATCHES = 3, 4  # limits that are reached
 COLLECT = 1 << 16  # nodes at which those that no run needs are dropped
 # What is done with an event: the next one is looked for, time passes up to it, runs are extended, matches are reported.
 SEEKING, PASSING, EXTENDING, SETTLING = range(4)
 # What is needed to go on, if anything.
 DONE, MORE_RUNS, MORE_NODES, MORE_ARRIVED, MORE_COMPLETE, MORE_REPORTS, MORE_EVENTS, COLLECTION, A_LOOK = range(9)
-UNTIL_A_LOOK = 1 << 14  # events after which one looks whether the search is to stop
+UNTIL_A_LOOK = 1 << 14  # runs to be extended after which one looks whether the search is to stop
 
 
 @borrowing(INT(MACHINE, INT64S, INT64_ROWS, INT, INT, INT), inline=True)
@@ -350,6 +353,9 @@ def settle(machine: Machine, room: Room, out: Reported, partition: int) -> int:
                 counts[HEAD] += 1
             counts[COMPLETE] = drop_earlier(complete, counts[COMPLETE], limit)
         report(out, counts, nodes, node, partition, -1, 0)
+        if counts[REPORTS] > counts[MOST_REPORTS]:
+            counts[FAILURE] = TOO_MANY_MATCHES
+            break
     return DONE
 
 
@@ -394,6 +400,8 @@ def give_up(machine: Machine, time: Int64s, room: Room, out: Reported, partition
             counts[ARRIVED] = place + 1
         elif deadline <= now and machine.partial:
             report(out, counts, nodes, node, partition, state, deadline)
+    if counts[REPORTS] > counts[MOST_REPORTS]:
+        counts[FAILURE] = TOO_MANY_MATCHES
     # Those that stay before the last one that goes move up to it.
     place = high
     for at in range(high - 1, counts[HEAD] - 1, -1):
@@ -448,7 +456,7 @@ def walk_on(
             if counts[AT_ROW] == last:
                 break
             counts[PHASE] = PASSING
-            seen += 1
+            seen += 1 + counts[TAIL] - counts[HEAD]
         row = counts[AT_ROW]
         if counts[PHASE] == PASSING:
             if counts[NEAREST] <= time[row] or counts[ARRIVED] or counts[COMPLETE]:
@@ -461,6 +469,9 @@ def walk_on(
             if needed != DONE:
                 return int(needed)
             counts[PHASE] = SETTLING
+        if counts[TAIL] - counts[HEAD] > counts[MOST_RUNS]:
+            counts[FAILURE] = TOO_MANY_RUNS
+            return DONE
         if counts[ARRIVED] or counts[COMPLETE]:
             needed = settle(machine, room, out, partition)
             if needed != DONE or counts[FAILURE]:

@@ -10,6 +10,7 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
+from cepheid.plan.options import Limits
 
 Floats = npt.NDArray[np.float64]
 
@@ -153,17 +154,21 @@ ROW, STEP, BEFORE, LENGTH = range(4)
     WRITTEN,  # where what it becomes is put
     LEFT,  # how many runs stand in `behind`; -1: they are still in their place
     NEXT_PRESENT,
-) = range(17)
+    # What may be at most:
+    MOST_RUNS,  # at a time
+    MOST_REPORTS,
+) = range(19)
 
 
 SUMMED = 4096  # events that a sum adds up in their order; of more, backwards
 
 
-def make_room(fan: int, depth: int) -> Room:
+def make_room(fan: int, depth: int, limits: Limits) -> Room:
     """Room to begin with; `depth` is how many values a condition holds at a time."""
     runs, behind, arrived, complete = (np.empty((2 * fan + 64, 3), np.int64) for _ in range(4))
     nodes = np.empty((1024 + 2 * fan, 4), np.int64)
-    values, counts = np.empty(depth + SUMMED, np.float64), np.zeros(17, np.int64)
+    values, counts = np.empty(depth + SUMMED, np.float64), np.zeros(19, np.int64)
+    counts[MOST_RUNS], counts[MOST_REPORTS] = limits.max_partial_matches, limits.max_matches
     return Room(runs, behind, arrived, complete, nodes, values, counts)
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.budget import checkpoint, paced
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.flink import machine as m
 from cepheid.errors import LimitError
@@ -64,7 +65,7 @@ class Moves:
         self.choices: list[tuple[int, int, int]] = []
         self.decided: dict[tuple[int, bytes], int] = {}
         self.tables: dict[tuple[int, bytes], MoveTable] = {}
-        self.asked = [self._asked(state) for state in automaton.states]
+        self.asked = self._asked()
 
     def table(self, truths: npt.NDArray[np.uint8]) -> MoveTable:
         """What runs do with events of several kinds; per kind and atom, does it hold?"""
@@ -78,7 +79,7 @@ class Moves:
     def _table(self, truths: npt.NDArray[np.uint8]) -> MoveTable:
         decision = np.zeros((len(truths), len(self.automaton.states)), np.int64)
         active = np.zeros(len(truths), np.int64)
-        for state in self.automaton.states:
+        for state in paced(self.automaton.states):
             asked = self.asked[state.number]
             waiting = -1 - self._outcome((self._waiting(state),))
             column = [self._decided(state, asked, row) for row in truths[:, asked]]
@@ -94,20 +95,22 @@ class Moves:
             max(len(each) for each in moves),
         )
 
-    def _asked(self, state: State) -> list[int]:
-        """The atoms about the event alone that decide what a run in a state does."""
-        found: set[int] = set()
-        seen: set[int] = set()
-        states = [state]
-        while states:
-            at = states.pop()
-            seen.add(at.number)
-            for edge in at.edges:
-                found.update(atoms_in(edge.formula))
-                # Where a take leads to matters, too: the end may be reached from there without an event.
-                if edge.action is not Action.IGNORE and edge.target.number not in seen:
-                    states.append(edge.target)
-        return sorted(atom for atom in found if self.automaton.atoms[atom].is_simple)
+    def _asked(self) -> list[list[int]]:
+        """For each state the atoms about the event alone that decide what a run does there."""
+        states, atoms = self.automaton.states, self.automaton.atoms
+        found = [{atom for edge in state.edges for atom in atoms_in(edge.formula)} for state in states]
+        changed = True
+        while changed:  # states mostly lead to those that were made before them, so that few rounds are enough
+            changed = False
+            for state in paced(states):
+                own = found[state.number]
+                before = len(own)
+                for edge in state.edges:
+                    # Where a take leads to matters, too: the end may be reached from there without an event.
+                    if edge.action is not Action.IGNORE:
+                        own |= found[edge.target.number]
+                changed = changed or len(own) > before
+        return [sorted(atom for atom in each if atoms[atom].is_simple) for each in found]
 
     def _waiting(self, state: State) -> Move:
         return (m.AGAIN if state.start else m.WAIT, -1, state.number)
@@ -121,6 +124,7 @@ class Moves:
 
     def _decision(self, state: State, known: Truths) -> int:
         """A choice, or -1 minus an outcome."""
+        checkpoint()
         try:
             return -1 - self._outcome(tuple(self._moves(state, known)))
         except Undecided as undecided:

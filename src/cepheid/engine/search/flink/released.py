@@ -19,6 +19,8 @@ from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
 from cepheid.language.free_names import free_name
 from cepheid.plan.flink_automaton import FlinkAutomaton
+from cepheid.plan.flink_limits import LIMITS
+from cepheid.plan.options import Limits
 
 UNUSED, CHUNKS = 1000, 64  # events that no run needs, and pieces of tables, before what is retained is laid out anew
 
@@ -44,17 +46,24 @@ def step(
     end: int | None,
     keys: Sequence[str] = (),
     partial: bool = False,
+    limits: Limits = LIMITS,
 ) -> tuple[pa.Table | None, Retained]:
     """What is known now (None: nothing), and what stays. Time has passed up to the end; None: no more events come."""
     if not keys or end is None or not state.events.num_rows:
-        return _walked(moves, state, released, end, keys, partial)
+        return _walked(moves, state, released, end, keys, partial, limits)
     concerned, others = _divided(moves.automaton, state, released, end, keys)
-    result, after = _walked(moves, concerned, released, end, keys, partial)
+    result, after = _walked(moves, concerned, released, end, keys, partial, limits)
     return result, _joined(others, after)
 
 
 def _walked(
-    moves: Moves, state: Retained, released: pa.Table, end: int | None, keys: Sequence[str], partial: bool
+    moves: Moves,
+    state: Retained,
+    released: pa.Table,
+    end: int | None,
+    keys: Sequence[str],
+    partial: bool,
+    limits: Limits,
 ) -> tuple[pa.Table | None, Retained]:
     """A step over all keys that are retained."""
     automaton = moves.automaton
@@ -67,7 +76,7 @@ def _walked(
     known = _placed(state.runs, was, events.bounds)
     processed = np.add.reduceat(was >= 0, events.bounds[:-1]) if len(was) else np.zeros(0, np.int64)
     begin = events.bounds[:-1] + processed
-    reported, kept = find_matches(moves, events, partial, known, begin, end)
+    reported, kept = find_matches(moves, events, partial, known, begin, end, limits)
     result = assemble(automaton, events, reported, partial) if len(reported.partition) else None
     return result, _retained(automaton, events, kept) if end is not None else nothing_retained(state.events.schema)
 

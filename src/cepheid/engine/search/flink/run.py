@@ -10,16 +10,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import checkpoint
 from cepheid.engine.data.keys import codes, combined, grouped
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import ordered
 from cepheid.engine.search.flink import machine as m
 from cepheid.engine.search.flink.conditions import compile_conditions, kinds_of_events
-from cepheid.engine.search.flink.kernel import MISSED, walk
+from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS, walk
 from cepheid.engine.search.flink.moves import Moves
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton, Kind
+from cepheid.plan.flink_limits import LIMITS, limit_reached
+from cepheid.plan.options import Limits
 
 _SKIPS = {
     Skip.NO_SKIP: m.NO_SKIP,
@@ -90,6 +93,7 @@ def find_matches(
     known: m.Reported | None = None,
     begin: Int64s | None = None,
     end: int | None = None,
+    limits: Limits = LIMITS,
 ) -> tuple[m.Reported, m.Reported]:
     """What is reported and, if time has an end, the runs that go on from there."""
     automaton = moves.automaton
@@ -100,8 +104,10 @@ def find_matches(
     first = events.bounds[:-1] if begin is None else begin
     end_of_time = m.LATEST if end is None else end
     given = m.Events(events.bounds, np.ascontiguousarray(first), events.time, kind, end_of_time, int(end is not None))
-    room = m.make_room(machine.fan, len(conditions.code) + 1)
+    room = m.make_room(machine.fan, len(conditions.code) + 1, limits)
     reported, kept, failure = walk(machine, conditions, given, known or nobody, room)
+    if failure in (TOO_MANY_RUNS, TOO_MANY_MATCHES):
+        raise limit_reached("max_partial_matches" if failure == TOO_MANY_RUNS else "max_matches", limits)
     if failure:
         step = automaton.skip.step
         told = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
@@ -144,6 +150,7 @@ def result_schema(automaton: FlinkAutomaton, schema: pa.Schema, partial: bool) -
 
 
 def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
+    checkpoint()
     taken = column.take(pa.array(rows))
     taken = taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
     return taken.cast(taken.type.value_type) if pa.types.is_dictionary(taken.type) else taken

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.budget import paced
 from cepheid.engine.values.columnwise import arithmetic, called, compared, opposite, without_nan
 from cepheid.errors import QueryError
 from cepheid.language.functions import find_function
@@ -21,6 +22,7 @@ from cepheid.language.library.conversions import number_of_text, truth_of_text, 
 from cepheid.language.library.decimal_columns import as_doubles, converted, decimal_type, precision
 from cepheid.language.library.decimals import OF_WHOLE, as_decimal, fitted, precision_of, widest
 from cepheid.language.library.function import Function
+from cepheid.language.library.growth import check_column
 from cepheid.language.library.operators import known, moment_of
 from cepheid.language.library.text_functions import wrong_like, wrong_regex
 from cepheid.language.match_recognize.bound import Apply, Bound, Constant
@@ -180,6 +182,7 @@ def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
             if fast is not None:
                 return fast
         case "||" if all(pa.types.is_string(argument.type) for argument in arguments):
+            check_column(name, arguments)
             return pc.binary_join_element_wise(*arguments, "")
         case "like" if len(arguments) == 2 and _is_constant(arguments[1]):
             if wrong_like((arguments[1].as_py(),)) is None and pa.types.is_string(arguments[0].type):
@@ -432,7 +435,7 @@ def _one_by_one(node: Apply, arguments: list[Values], length: int) -> Values:
         found = pa.array([fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
         return found.take(pc.fill_null(coded.indices, len(distinct) - 1))
     lists = [[a.as_py()] * length if isinstance(a, pa.Scalar) else a.to_pylist() for a in arguments]
-    return pa.array([fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
+    return pa.array([fitting(function(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
 
 
 def fitting(value: Any, kind: pa.DataType) -> Any:

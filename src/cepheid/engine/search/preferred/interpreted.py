@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.budget import checkpoint
 from cepheid.engine.search.preferred.conditions import BY_PATH, Conditions
 from cepheid.engine.search.preferred.kernel import (
     SKIP_FIRST,
@@ -119,6 +120,7 @@ class _Search:
         step = 0
         best: list[int] | int = UNMATCHED
         while True:
+            checkpoint()
             kind, row, failed = program.kind[step], start + len(path), False
             if kind == TAKE and self.unsettled(start, row, high):
                 return UNSETTLED

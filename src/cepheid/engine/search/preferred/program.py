@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.budget import checkpoint, paced
 from cepheid.errors import QueryError
 from cepheid.language import pattern as p
 
@@ -82,7 +83,8 @@ def compile_pattern(
     brief = _forgetful(steps, {steps.labels[label] for label in path_labels - start_labels})
     memory = np.full(len(steps.rows), -1, np.int32)
     memory[lasting] = np.arange(len(lasting))
-    others = [number for number in brief if number not in lasting]
+    known = set(lasting)
+    others = [number for number in brief if number not in known]
     memory[others] = np.arange(len(lasting), len(lasting) + len(others))
     kind, left, right, label, exits, excluded = (np.ascontiguousarray(row) for row in table)
     bits = len(lasting) + len(others)
@@ -124,10 +126,18 @@ def _choice(parts: tuple[p.Pattern, ...], steps: _Steps, excluded: int) -> None:
         steps.rows[jump][1] = len(steps.rows)
 
 
+def _several(part: p.Pattern, count: int, steps: _Steps, excluded: int) -> None:
+    """A part so many times; one without steps, such as `()`, is the same however often it stands there."""
+    for _ in paced(range(count)):
+        before = len(steps.rows)
+        _compile(part, steps, excluded)
+        if len(steps.rows) == before:
+            return
+
+
 def _unbounded(repeat: p.Repeat, steps: _Steps, excluded: int) -> None:
     entry = steps.add(SPLIT) if repeat.least == 0 else None
-    for _ in range(repeat.least - 1):
-        _compile(repeat.part, steps, excluded)
+    _several(repeat.part, repeat.least - 1, steps, excluded)
     register = -1
     if p.may_be_empty(repeat.part):
         register = steps.registers
@@ -144,8 +154,7 @@ def _unbounded(repeat: p.Repeat, steps: _Steps, excluded: int) -> None:
 
 def _bounded(repeat: p.Repeat, steps: _Steps, excluded: int) -> None:
     assert repeat.most is not None
-    for _ in range(repeat.least):
-        _compile(repeat.part, steps, excluded)
+    _several(repeat.part, repeat.least, steps, excluded)
     splits = []
     for _ in range(repeat.most - repeat.least):
         splits.append(steps.add(SPLIT))
@@ -168,6 +177,7 @@ def _forgetful(steps: _Steps, path_labels: set[int]) -> list[int]:
     onward[-1] = ()
     changed = bool(looks_back.any())
     while changed:
+        checkpoint()
         before = int(looks_back.sum())
         for number in range(count - 1, -1, -1):
             looks_back[number] |= any(looks_back[target] for target in onward[number])

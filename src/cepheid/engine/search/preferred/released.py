@@ -26,6 +26,7 @@ from cepheid.engine.search.preferred.run import (
 from cepheid.errors import CepheidError, LimitError, QueryError
 from cepheid.language import pattern as p
 from cepheid.language.match_recognize.bound import Bound, BoundClause, MatchNumber, Navigate, walk
+from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 
 Key: TypeAlias = tuple[Any, ...]
 
@@ -75,6 +76,7 @@ def step(
     *,
     last: bool = False,
     limit: int | None = None,
+    most: int = MOST_MATCHES,
 ) -> tuple[pa.Table, Retained]:
     """The rows that are decided now, and what stays. All rows up to the horizon are there; `last`: no more come."""
     table = pa.concat_tables([state.rows, released.select(state.rows.column_names)])
@@ -85,6 +87,7 @@ def step(
     program = program_of(clause)
     openness = None if last else Openness(horizon, reach(_conditions(clause))[1], reach(_measures(clause))[1])
     found = find_matches(clause, program, rows, prepare(clause, rows), positions, openness)
+    check_matches(found.matches, most)
     result = assemble(clause, program, rows, found, numbers)
     return result, _retained(clause, state, rows, keys, positions, limit)
 

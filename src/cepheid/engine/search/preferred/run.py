@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.budget import paced
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
 from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare, start_labels
 from cepheid.engine.search.preferred.interpreted import search_interpreted
@@ -19,6 +20,7 @@ from cepheid.engine.search.preferred.points import Paths, Points
 from cepheid.engine.search.preferred.program import Program, compile_pattern
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
+from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.language.match_recognize.syntax import SkipTo
 
@@ -32,6 +34,11 @@ class Found:
     start: Int64s
     length: Int64s
     step: Int64s  # which step of the program took each row of all matches
+
+    @property
+    def matches(self) -> int:
+        """How many there are."""
+        return int(np.count_nonzero(self.length >= 0))
 
 
 def needed_columns(clause: BoundClause) -> tuple[str, ...]:
@@ -49,14 +56,17 @@ def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
     return arrange(clause, table, needed_columns(clause))
 
 
-def match_table(clause: BoundClause, table: pa.Table, threads: int = 1) -> pa.Table:
-    """The result of a clause over a whole table."""
+def match_table(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> pa.Table:
+    """The result of a clause over a whole table; at most so many matches."""
     rows = arranged(clause, table)
     program = program_of(clause)
+    matches: list[int] = []  # of the pieces that are done
 
     def work(piece: Arranged) -> pa.Table:
         conditions = prepare(clause, piece)
         found = find_matches(clause, program, piece, conditions, from_the_start(piece), threads=threads)
+        matches.append(found.matches)
+        check_matches(sum(matches), most)
         return assemble(clause, program, piece, found)
 
     return pa.concat_tables(side_by_side(work, pieces(rows, threads)))
@@ -170,14 +180,14 @@ def assemble(
         scattered = np.full(len(of), -1, np.int64)
         scattered[seen] = np.arange(len(seen))
     measures = {}
-    for name, expression in clause.measures:
+    for name, expression in paced(clause.measures):
         values = points.value(expression)
         if scattered is not None:
             values = values.take(pa.array(scattered, mask=unmatched))
         measures[name] = pa.array([None] * len(of), pa.string()) if pa.types.is_null(values.type) else values
     indices = pa.array(row)
     columns, names = [], clause.output_columns
-    for name in names:
+    for name in paced(names):
         values = measures[name] if name in measures else rows.table.column(name).take(indices)
         columns.append(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
     return pa.Table.from_arrays(columns, names=list(names))

@@ -74,13 +74,17 @@ def find_compressed(plan: Plan, events: EventTable, after: int, until: int) -> C
 
 def count(plan: Plan, events: EventTable, after: int, until: int) -> int:
     """How many matches there are, exactly, without listing them."""
+    number = count_up_to_63_bits(plan, events, after, until)
+    return find_compressed(plan, events, after, until).count() if number is None else number
+
+
+def count_up_to_63_bits(plan: Plan, events: EventTable, after: int, until: int) -> int | None:
+    """The same for what a kernel can count; None: there are more."""
     prepared = _prepare(plan, events)
     _, _, _, state = _scan(prepared, COUNTING, after, until)
     whole = replace(plan.match, limits=replace(plan.limits, truncate=False))  # half a number says nothing
     _cut_short(replace(plan, match=whole), state)
-    if state[TOTAL] == COUNTLESS:
-        return find_compressed(plan, events, after, until).count()
-    return int(state[TOTAL])
+    return None if state[TOTAL] == COUNTLESS else int(state[TOTAL])
 
 
 def _prepare(plan: Plan, events: EventTable) -> Prepared:

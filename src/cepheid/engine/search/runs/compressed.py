@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from cepheid.budget import paced
 from cepheid.engine.data.matches import Int64s, Matches
 from cepheid.engine.kernels.stop import guarded
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, MATCHES, Rows
+from cepheid.engine.search.runs.buffer import EARLIEST, ENTRY, EVENT, JOINED, KNOWN, LEFT, MATCHES, RIGHT, Rows
 from cepheid.engine.search.runs.enumerate import CUT, list_matches, nothing_listed
 from cepheid.engine.search.runs.moves import COUNTLESS
 from cepheid.engine.search.runs.prepare import Prepared, matches_of
@@ -64,26 +66,37 @@ class CompressedMatches:
     def _exact(self) -> list[int]:
         """The number of matches of each accepting entry; those past 63 bits are counted again, without a bound."""
         counts: list[int] = self.accepted[:, MATCHES].tolist()
-        if COUNTLESS in counts:
-            tallies = self._tallies()
-            for row, number in enumerate(counts):
-                if number == COUNTLESS:
-                    entry, earliest = int(self.accepted[row, ENTRY]), int(self.accepted[row, EARLIEST])
-                    counts[row] = sum(paths for began, paths in tallies[entry].items() if began >= earliest)
+        rows: dict[int, list[int]] = {}
+        for row, number in enumerate(counts):
+            if number == COUNTLESS:
+                rows.setdefault(int(self.accepted[row, ENTRY]), []).append(row)
+        for entry, tally in self._tallies() if rows else ():
+            for row in rows.get(entry, ()):
+                earliest = int(self.accepted[row, EARLIEST])
+                counts[row] = sum(paths for began, paths in tally.items() if began >= earliest)
         return counts
 
-    def _tallies(self) -> list[dict[int, int]]:
-        """For each entry, how many paths began with which event."""
-        tallies: list[dict[int, int]] = []
-        for event, left, right, _ in self.entries.tolist():
+    def _tallies(self) -> Iterator[tuple[int, dict[int, int]]]:
+        """For each entry, how many paths began with which event; what no later entry needs is dropped."""
+        needed = np.zeros(len(self.entries), np.int64)  # the last entry that goes on from each
+        for before in (LEFT, RIGHT):
+            here = np.flatnonzero(
+                (self.entries[:, before] >= 0) & ((before == LEFT) | (self.entries[:, EVENT] == JOINED))
+            )
+            np.maximum.at(needed, self.entries[here, before], here)
+        tallies: dict[int, dict[int, int]] = {}
+        for entry, (event, left, right, _) in enumerate(paced(self.entries.tolist())):
             if event == JOINED:
-                both = dict(tallies[left])
+                tally = dict(tallies[left])
                 for began, paths in tallies[right].items():
-                    both[began] = both.get(began, 0) + paths
-                tallies.append(both)
+                    tally[began] = tally.get(began, 0) + paths
             else:
-                tallies.append(tallies[left] if left >= 0 else {event: 1})
-        return tallies
+                tally = tallies[left] if left >= 0 else {event: 1}
+            tallies[entry] = tally
+            yield entry, tally
+            for used in {left, right if event == JOINED else -1, entry}:
+                if used >= 0 and needed[used] <= entry:
+                    tallies.pop(used, None)
 
     def known(self) -> Int64s:
         """When the matches of each accepting entry are known."""

@@ -9,6 +9,7 @@ from numba import types
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing, called_by_address
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.worth.confidence.rivals import RIVALS, Rivals
 from cepheid.engine.worth.confidence.shared_rivals import WEIGHING, Weighing
 from cepheid.engine.worth.confidence.undisturbed import EFFORT, EXCLUSIVE, Effort, Exclusive, exclusive
@@ -60,7 +61,7 @@ def alternatives(
     # Parts are added and taken off: each must be known, however small, and as well as all of them together.
     shared = Effort(effort.budget, effort.tolerance / (1 << bits_of(standing)), 0.0, effort.ordered)
     subset = standing
-    while subset > 0:
+    while subset > 0 and stop_flag() == 0:
         members = bits_of(subset)
         keys = np.empty(len(found.keys), np.int64)
         count = 0

@@ -13,6 +13,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S
 from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Float64s = npt.NDArray[np.float64]
@@ -39,6 +40,8 @@ def transition(job: RivalTables, step: int) -> Rows:
     shares = np.empty(high - low + 1)
     base = job.offset[step]
     for previous in range(before_low, min(before_high, high - 1) + 1):
+        if stop_flag() != 0:
+            break
         start = max(low, previous + 1)
         undisturbed(
             job.before,
@@ -103,6 +106,8 @@ def uncoupled(job: RivalTables) -> tuple[float, int, int]:
         leads = before
     earliest = job.low[0]
     while leads[earliest - job.low[0]] == 0.0 or job.weight[earliest - job.low[0]] == 0.0:
+        if earliest == job.high[0]:  # the search was stopped half way
+            break
         earliest += 1
     return total, earliest, latest
 
@@ -125,6 +130,8 @@ def coupled(job: RivalTables) -> tuple[float, int, int]:
         weight = job.weight[first - job.low[0]]
         if weight == 0.0:
             continue
+        if stop_flag() != 0:
+            break
         limit = min(job.high[final], first + job.window - 1)
         if final == 0:
             share = weight * edges(job, first, first)

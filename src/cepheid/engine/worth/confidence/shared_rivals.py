@@ -18,6 +18,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64_ROWS, INT64S
 from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Int64s = npt.NDArray[np.int64]
@@ -274,6 +275,8 @@ def sweep_on(job: RivalTables, weighing: Weighing, step: int, before: Swept, lim
         return Swept(low, high, slots, 0, now)
     shares, states, moved = np.empty(high - low + 1), np.zeros(1 << count), np.empty(ambiguous)
     for previous in range(before.low, min(before.high, high - 1) + 1):
+        if stop_flag() != 0:
+            break
         start, chances = max(low, previous + 1), before.chances[previous - before.low]
         gap_shares(job, weighing, step, previous, start, high, shares)
         for instant in range(start, high + 1):
@@ -336,7 +339,7 @@ def swept(job: RivalTables, weighing: Weighing) -> tuple[float, int, int]:
         total, latest = sweep(job, weighing, False, job.low[0], job.high[0])
         earliest = job.low[0]
         if total > 0.0:
-            while sweep(job, weighing, False, earliest, earliest)[0] == 0.0:
+            while earliest < job.high[0] and sweep(job, weighing, False, earliest, earliest)[0] == 0.0:
                 earliest += 1
         return total, earliest, latest
     total, earliest, latest = 0.0, job.high[0] + 1, job.low[0] - 1
@@ -372,7 +375,7 @@ def enumerate_instants(job: RivalTables, weighing: Weighing) -> tuple[float, int
     tied = is_tied(job, weighing)
     step = 0
     at[0] = job.low[0] - 1
-    while step >= 0:
+    while step >= 0 and stop_flag() == 0:
         at[step] += 1
         instant = at[step]
         if instant > job.high[step] or instant - at[0] >= job.window:

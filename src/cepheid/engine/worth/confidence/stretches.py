@@ -20,6 +20,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
 from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.worth.confidence.rival_tables import RIVAL_TABLES, RivalTables, edges, undisturbed
 
 Int64s = npt.NDArray[np.int64]
@@ -338,7 +339,7 @@ def follow_first(job: RivalTables, parts: Stretches, sums: Sums, first: int) -> 
         sums.spared[0, which] = job.before[base + which, job.offset[0] + first]
     step = 1
     sums.number[1] = parts.first[1]
-    while step > 0:
+    while step > 0 and stop_flag() == 0:
         now = sums.number[step]
         sums.number[step] += 1
         start, end = parts.begin[now], 0
