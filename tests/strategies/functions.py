@@ -87,6 +87,8 @@ NUMBERS_OF_NUMBERS += [
     "size(a.m)",
 ]
 NUMBERS_OF_NUMBERS += ["a.m['a']", "length(a.l)", "haversine({n}, {n}, 1, 2.5)", "atan2({n}, {n})"]
+NUMBERS_OF_NUMBERS += ["ceiling({n})", "cardinality(a.l)", "array_size(a.w)", "strpos({s}, 'b')"]
+NUMBERS_OF_NUMBERS += ["unix_timestamp({u})", "to_unixtime({u})", "date_diff({u}, {u})"]
 STRINGS = ["a.s", "a.t", "'a'", "'a%b'", "''"]
 STRINGS_OF_STRINGS = ["lower({s})", "upper({s})", "trim({s})", "ltrim({s})", "rtrim({s})", "concat({s}, {s})"]
 STRINGS_OF_STRINGS += ["substring({s}, 2)", "substring({s}, -2, 1)", "substr({s}, 0, 3)", "substring({s}, -9, 9)"]
@@ -95,6 +97,8 @@ STRINGS_OF_STRINGS += ["regexp_extract({s}, '(\\d+)')", "left({s}, 2)", "right({
 STRINGS_OF_STRINGS += ["coalesce({s}, {s})", "CASE WHEN {c} THEN {s} ELSE {s} END", "nullif({s}, {s})", "a.w[0]"]
 STRINGS_OF_STRINGS += ["CAST(a.i AS string)", "CAST(a.flag AS string)", "CAST(a.f AS string)", "CAST({u} AS string)"]
 STRINGS_OF_STRINGS += ["element_at(split({s}, ','), 2)", "get(split({s}, '[,b]'), 0)"]
+STRINGS_OF_STRINGS += ["lcase({s})", "ucase({s})", "lpad({s}, 5, 'x')", "rpad({s}, 5, 'x')", "repeat({s}, 2)"]
+STRINGS_OF_STRINGS += ["concat_ws('-', {s}, {s})", "array_join(a.w, ',')"]
 INSTANTS = ["a.ts", "a.u"]
 INSTANTS_OF_INSTANTS = [f"date_trunc('{unit}', {{u}})" for unit in ("second", "hour", "day", "week", "month", "year")]
 INSTANTS_OF_INSTANTS += ["{u} + 5 minutes", "CAST({u} AS date)", "CAST({s} AS timestamp)", "{u} - 90 seconds"]
@@ -107,6 +111,7 @@ CONDITIONS += [
 ]
 CONDITIONS += ["{s} LIKE {s}", "like_pattern({s}, {s})", "ilike_pattern({s}, {s})", "NOT rlike_pattern({s}, {s})"]
 CONDITIONS += ["starts_with({s}, {s})", "ends_with({s}, 'b')", "contains({s}, {s})", "NOT {s} LIKE '%b'"]
+CONDITIONS += ["isnull({n})", "isnotnull({s})", "isnan({n})"]
 CONDITIONS += ["startswith({s}, 'a')", "array_contains(a.l, 5)", "array_contains(a.w, 'y')", "CAST({s} AS boolean)"]
 CONDITIONS += ["CAST({n} AS boolean)", "{u} - {u} < 5 minutes", "hour({u}) BETWEEN 8 AND 18", "{u} >= '2024-01-01'"]
 

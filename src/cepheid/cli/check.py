@@ -53,7 +53,8 @@ def check(
     found: list[dict[str, Any]] = []
     for argument in [each for given in queries for each in query_arguments(given)]:
         name = argument if existing_file(argument) else "query"
-        errors = list(errors_of(query_text(argument), table, roles.arguments(), parse_parameters(parameter or ())))
+        given = roles.arguments(), parse_parameters(parameter or ())
+        errors = sorted(errors_of(query_text(argument), table, *given), key=lambda error: error.start or 0)
         found += [_record(name, error) for error in errors]
         if not as_json:
             _print(name, errors)

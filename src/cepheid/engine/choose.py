@@ -100,8 +100,9 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
     """The engines that can run the plan and read the options that were given; an error says why there is none."""
     bound, lossy, imprecise = plan.bound, plan.score.lossy, plan.score.imprecise
     if asked != AUTO and asked not in ENGINES:
-        guess = closest(asked, ENGINES)
-        known = f"did you mean '{guess}'?" if guess else f"the engines are {', '.join(sorted(ENGINES))}"
+        names = [name for name, engine in ENGINES.items() if engine.forecasts == (bound.syntax.forecast is not None)]
+        guess = closest(asked, names)
+        known = f"did you mean '{guess}'?" if guess else f"the engines are {', '.join(sorted(names))}"
         raise EngineError(f"no engine '{asked}'; {known}")
     refusals = {name: engine.refusal(bound, lossy, imprecise) for name, engine in ENGINES.items()}
     able = [engine for name, engine in ENGINES.items() if refusals[name] is None]

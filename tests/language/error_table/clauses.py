@@ -206,6 +206,15 @@ RETURN_AND_OUTPUT = Section(
             ),
         ),
         Kind(
+            "bad-forecast",
+            "FORECAST reports partial matches of a sequence with a window of time; some queries have none.",
+            Example(
+                "PATTERN SEQ(Login a, Payment b) FORECAST 80%",
+                "line 1, column 22: FORECAST needs a window of time",
+                "                     ^^^^^^^^^ add WITHIN 1 hour, for example",
+            ),
+        ),
+        Kind(
             "bad-output",
             "TOP needs a count, and only TOP takes one.",
             Example(

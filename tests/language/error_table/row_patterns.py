@@ -359,11 +359,6 @@ ROW_PATTERNS = Section(
             "types",
             "Operands that do not fit, or a condition that is neither true nor false.",
             Example(
-                "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS name > 1)",
-                "line 1, column 42: > of string, int64 is not possible",
-                "                                         ^^^^^^^^ cast one of them",
-            ),
-            Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price + 1)",
                 "line 1, column 42: a condition is true or false",
                 "                                         ^^^^^^^^^",
