@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -16,6 +16,8 @@ from cepheid.model.gap_statistics import GapStatistics, bin_edges
 # What chance explains is no deviation, and neither is what no decision would depend on.
 UNLIKELY = 1e-4
 SLIGHT = 0.03
+# Components that are missing together are compared among themselves, all at once: one false alarm in a hundred checks.
+UNLIKELY_TOGETHER = 0.01
 FEWEST = 50.0
 MISSING_TOGETHER = "missing together"
 
@@ -46,7 +48,16 @@ class Comparison:
     @property
     def deviates(self) -> bool:
         """Is it more than chance, and enough to matter?"""
-        return self.unlikely < UNLIKELY and self.off > SLIGHT
+        least = UNLIKELY_TOGETHER if self.what == MISSING_TOGETHER else UNLIKELY
+        return self.unlikely < least and self.off > SLIGHT
+
+    def between_two_histories(self) -> Comparison:
+        """The same where what is predicted comes from a history of about the same size, and is off by chance, too."""
+        if self.what.startswith("share"):
+            unlikely = 2.0 * special.ndtr(special.ndtri(self.unlikely / 2.0) / math.sqrt(2.0))
+        else:
+            unlikely = special.kolmogorov(special.kolmogi(self.unlikely) / math.sqrt(2.0))
+        return replace(self, unlikely=float(unlikely))
 
     @property
     def text(self) -> str:

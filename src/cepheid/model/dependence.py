@@ -33,8 +33,7 @@ def compare_together(names: Sequence[str], counts: Mapping[tuple[int, int], floa
     table = _Table.of(counts)
     stops = range(len(names))
     groups = [*combinations(stops, 2), *combinations(stops, 3)]
-    found = (_compared(table, names, others, last) for *others, last in groups)
-    return [each for each in found if each is not None]
+    return _all([_compared(table, names, others, last) for *others, last in groups])
 
 
 def compare_apart(names: Sequence[str], counts: Mapping[tuple[int, int], float]) -> list[Comparison]:
@@ -53,7 +52,13 @@ def compare_apart(names: Sequence[str], counts: Mapping[tuple[int, int], float])
             if mask & inside or not inside:
                 apart[(stratum << len(names)) + (mask & inside), mask] = number
         found.append(_compared(_Table.of(apart), names, [first], last))
-    return [each for each in found if each is not None]
+    return _all(found)
+
+
+def _all(found: Sequence[Comparison | None]) -> list[Comparison]:
+    """Those that there are. The more there are, the less each one of them counts (Bonferroni)."""
+    known = [each for each in found if each is not None]
+    return [replace(each, unlikely=min(each.unlikely * len(known), 1.0)) for each in known]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_sca
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.model import Model
+from cepheid.model.chain import quantiles
 from cepheid.model.check import (
     FEWEST,
     Check,
@@ -32,6 +33,7 @@ from cepheid.model.loss_model import AFTER
 _FEW_CUT = 0.02
 _TELLING = 0.01  # how unlikely lengths must be by chance to say why components are missing together
 _ALWAYS = 0.98
+_HARDLY_ANY = 0.999
 
 
 def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
@@ -47,7 +49,7 @@ def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
         by_hour = _losses_by_hour(bound, model, component)
         loss = float(trips @ by_hour / trips.sum())
         if component.variable in leading:
-            found += _first(component, model, seen, loss)
+            found += _first(component, bound, model, seen, loss)
             continue
         behind = next((c for c in bound.components[place + 1 :] if not c.negative), None)
         if behind is None:
@@ -55,6 +57,8 @@ def check_history(bound: BoundQuery, model: Model, history: History) -> Check:
         else:
             found += compare_hours(component.variable, seen.seen_by_hour, seen.unseen_by_hour, 1.0 - by_hour)
             found += _between(component, behind, model, seen, loss)
+    if model.is_fitted:
+        found = [each.between_two_histories() for each in found]
     return Check((*found, *_together(bound, model, history)))
 
 
@@ -86,7 +90,8 @@ def _stretch(bound: BoundQuery, model: Model, history: History, ends: tuple[int,
     if stretch is None or lengths.count < FEWEST or (model.histories and not stretch.known):
         return []
     name = " and ".join(stretch.missing)
-    return compare_lengths("trip without", name, lengths, stretch.at(length_edges(lengths)))
+    found = compare_lengths("trip without", name, lengths, stretch.at(length_edges(lengths)))
+    return [each.between_two_histories() for each in found] if model.is_fitted else found
 
 
 def _trips_by_hour(history: History) -> Floats:
@@ -108,13 +113,18 @@ def check_stream(bound: BoundQuery, model: Model, events: EventTable) -> Check:
     return check_history(bound, model, gather(bound, events, gap_scale(bound, model)))
 
 
-def _first(component: s.Component, model: Model, seen: ComponentHistory, loss: float) -> list[Comparison]:
+def _first(
+    component: s.Component, bound: BoundQuery, model: Model, seen: ComponentHistory, loss: float
+) -> list[Comparison]:
     name = component.variable
-    if component.negative or not model.knows_share(name):
+    if component.negative or not model.knows_share(name) or model.hours:  # the hours of the later half may be others
         return []
     share = _share(model, name)
-    # What came before the stream began cannot be missed: only the later half counts.
-    late = max((bin_edges(np.array([b]))[1][0] for b, _ in seen.seen_since.bins), default=0.0) / 2.0
+    # What came before the stream began cannot be missed: only what is so late that hardly any gap reaches back there.
+    assert bound.window is not None
+    window = bound.window.length * gap_scale(bound, model)
+    second = next((c.variable for c in bound.positives[1:] if c.variable in model.gaps), None)
+    late = min([window, *(quantiles(model.gaps[second], (_HARDLY_ANY,), window) if second else ())])
     return compare_shares(name, share * (1.0 - loss), _after(seen.seen_since, late), _after(seen.lost_since, late))
 
 
