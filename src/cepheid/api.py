@@ -17,6 +17,7 @@ from cepheid.language import syntax as s
 from cepheid.language.check import check
 from cepheid.language.checked import CheckedQuery
 from cepheid.language.flink.pattern import Pattern as FlinkPattern
+from cepheid.language.forecasts import LEAST
 from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.partial import partial_queries, with_length
 from cepheid.language.sase.parse import parse
@@ -341,7 +342,6 @@ def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[
     >>> [(row["a"]["id"], round(row["probability"], 2)) for row in found.to_pylist()]
     [(1, 0.61), (2, 0.87)]
     """
-    from cepheid.engine.forecasting import LEAST
     from cepheid.runners.forecast import forecast_events
 
     keywords: dict[str, Any] = dict(options)

@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.api import match
 from cepheid.errors import CepheidError, DataError
+from cepheid.runners.dispatch import is_spark
 from cepheid.runners.tables import as_local, no_table
 
 if TYPE_CHECKING:
@@ -38,9 +40,6 @@ def funnel(
     2  Ordered     43
     3     Paid     32
     """
-    from cepheid.api import match
-    from cepheid.runners.dispatch import is_spark
-
     named = _named(steps)
     keys = (by,) if isinstance(by, str) else tuple(by)
     _check(events, named, keys)

@@ -26,14 +26,13 @@ from cepheid.engine.worth.losses import check_missing, gap_scale, unseen_item
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
-from cepheid.language.forecasts import Beginning, Ender, forecast_beginnings
+from cepheid.language.forecasts import LEAST, Beginning, Ender, forecast_beginnings
 from cepheid.model.forecast import ForecastTable, forecast_table
 from cepheid.model.loss_model import Model
 from cepheid.plan.options import Limits, PlanOptions
 from cepheid.plan.physical import Plan
 
 Bools = npt.NDArray[np.bool_]
-LEAST = 1e-6  # partial matches with components in between that were seen less probably than so are not listed
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from cepheid.language import syntax as s
 from cepheid.language.partial import known_conditions
 
+LEAST = 1e-6  # partial matches with unseen events in between that are less probable than so are not listed
 COLUMNS = ("forecast_at", "probability", "waiting_for", "expected", "earliest", "latest")
 
 

@@ -44,7 +44,7 @@ def part_names(summary: BoundSummary, number: int) -> tuple[str, str]:
     """The columns of a total's parts, beside those of its groups: its own, and that of the count under an average.
 
     >>> part_names(BoundSummary((), by=("id",)), 1), part_names(BoundSummary((), by=("_1",)), 1)
-    (('_1', '_1_known'), ('____1', '____1_known'))
+    (('_1', '_1_known'), ('__1', '__1_known'))
     """
     prefix = "_" if not any(name.startswith("_") for name in summary.by) else free_name("__", summary.by)
     return f"{prefix}{number}", f"{prefix}{number}_known"

@@ -106,7 +106,7 @@ def pooled_loss(
 
     >>> pool = LossEstimate(0.8, 0.78, 0.82, 20.0, 80.0)
     >>> print(*pooled_loss("c", pool, 0.98, 1000.0, Known({}, {}, 1.0)), sep="\\n")
-    LossEstimate(loss=0.02, low=0.0, high=0.0307..., seen=980.0, lost=20.0)
+    LossEstimate(loss=0.02, low=0.0, high=0.0306..., seen=980.0, lost=20.0)
     'c' takes its own loss, at most 0.0307: with that of the other components, 0.8, 20.0% would be seen, and 98.0% were
     """
     possible = known.happens.get(name, 1.0)
