@@ -69,8 +69,8 @@ def test_all_errors_against_data_are_listed(cepheid_command: Cepheid, shop: Path
         "no attribute 'a'",
         "a string cannot be compared with a whole number",
         "no attribute 'b'",
-        "no attribute 'c'",
         "the window is in hours, but it is not known what one step of column 'ts' is",
+        "no attribute 'c'",
     ]
 
 

@@ -35,6 +35,8 @@ def codes(column: pa.ChunkedArray, null: int = NULL_CODE) -> Int64s:
             return values - low  # type: ignore[no-any-return]
     if pa.types.is_floating(column.type):
         column = pc.add(column, 0.0)  # -0.0 becomes 0.0
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.string())  # Arrow joins no dictionaries of decimals; all of a column have one scale
     encoded = pc.dictionary_encode(column)
     indices = encoded.combine_chunks().indices if isinstance(encoded, pa.ChunkedArray) else encoded.indices
     found: Int64s = pc.fill_null(indices, null).to_numpy(zero_copy_only=False).astype(np.int64)

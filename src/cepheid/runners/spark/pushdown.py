@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -243,7 +244,7 @@ class _Writer:
         """The value of an expression exactly as the engine has it, where Spark can say it."""
         F = self.F
         match node:
-            case s.Literal(value=bool() | None | str() | float() as literal):
+            case s.Literal(value=bool() | None | str() | float() | Decimal() as literal):
                 return F.lit(literal)
             case s.Literal(value=literal):
                 return F.lit(literal).cast("bigint")
