@@ -1,13 +1,16 @@
-"""Are forecasts true as often as they say? Simulated trips, looked at in moments drawn at random.
+"""Are forecasts true as often as they say, and how long do they take? Simulated trips.
 
-python -m bench.forecasts            every world, with the true model and with a fitted one
+python -m bench.forecasts            every world at moments drawn at random, with the true model and with a fitted one
+python -m bench.forecasts speed      forecasts of 100,000 open partial matches; FORECAST beside OUTPUT PARTIAL
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +18,18 @@ import pyarrow as pa
 
 import cepheid
 from cepheid import forecast
-from cepheid.model import Exponential, Gamma, GapDistribution, LogNormal, Model, Uniform, Weibull
+from cepheid.model import (
+    Empirical,
+    Exponential,
+    Gamma,
+    GapDistribution,
+    LogNormal,
+    Model,
+    SegmentItem,
+    Uniform,
+    Weibull,
+)
+from cepheid.model.forecast import forecast_table
 
 Floats = npt.NDArray[np.float64]
 TRIPS = 40_000
@@ -63,6 +77,8 @@ WORLDS = (
     World("narrow and wide", "a b c d", {"b": Uniform(20, 60), "c": Weibull(1.5, 120), "d": Exponential(90, 0.8)}),
     World("absence at the end", "a !n", {"n": Exponential(400, 0.7)}, {"n": 0.1}),
     World("absence between", "a !n b", {"n": Exponential(500, 0.5), "b": Gamma(3, 60, 0.9)}, {"n": 0.2}),
+    World("two-speed gaps", "a b c", {"b": Empirical((0, 30, 90, 240, 360), (0.2, 0.45, 0.05, 0.3)),
+                                      "c": Empirical((0, 40, 80, 200, 280), (0.3, 0.3, 0.1, 0.3), 0.9)}),
     World("two speeds", "a b c", {"b": Gamma(2, 60), "c": Gamma(3, 50)}, slow=0.3),
     World("losses and absence", "a b !n c", {"b": Gamma(2, 60), "n": Exponential(300, 0.4), "c": Gamma(3, 50)},
           {"b": 0.2, "c": 0.1, "n": 0.1}),
@@ -163,8 +179,55 @@ def judge(world: World, trips: int = TRIPS, seed: int = 1, fitted: bool = False)
     return calibration_error(chances, outcomes), len(chances)
 
 
+def seconds(action: Callable[[], object], times: int = 3) -> float:
+    """The best of some runs."""
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        action()
+        taken.append(time.perf_counter() - begin)
+    return min(taken)
+
+
+def matched(events: pa.Table, query: str, model: Model | None) -> int:
+    """The results of a batch."""
+    return len(cepheid.match(events, query, **({} if model is None else {"model": model})))
+
+
+def streamed(events: pa.Table, query: str, model: Model | None, size: int = 20_000) -> int:
+    """The results of a live query that gets events in pieces."""
+    live = cepheid.live(query, events.schema, **({} if model is None else {"model": model}))
+    found = [live.send(events.slice(begin, size)) for begin in range(0, len(events), size)]
+    return sum(len(each) for each in [*found, live.finish()])
+
+
+def speed() -> None:
+    """What 100,000 open partial matches take, and FORECAST beside OUTPUT PARTIAL on the same stream."""
+    rng, world, number = np.random.default_rng(1), WORLDS[1], 100_000
+    query, model = world.query, world.model
+    table = forecast_table(tuple(SegmentItem("missing", 0.0, gap) for gap in model.gaps.values()), float(world.window))
+    elapsed, left = rng.uniform(0, 300, number), rng.uniform(300, 600, number)
+    print(f"{number:,} partial matches, all different:")
+    print(f"  probability and instants {seconds(lambda: table.forecast(elapsed, left)):.2f} s")
+    print(f"  when 80% is reached      {seconds(lambda: table.reached(left, 0.8)):.2f} s")
+    waiting = {"ts": np.sort(rng.integers(0, 300, number)), "type": ["A"] * number, "id": np.arange(number)}
+    open_ones = pa.table(waiting)
+    print(f"  cepheid.forecast         {seconds(lambda: forecast(open_ones, query, model=model)):.2f} s")
+    print(f"  FORECAST 80%             {seconds(partial(matched, open_ones, query + ' FORECAST 80%', model)):.2f} s")
+    events = simulate(world, 60_000, rng).events()
+    print(f"{len(events):,} events, FORECAST 80% and OUTPUT PARTIAL:")
+    for name, strategy in (("any", "[id]"), ("next", "skip_till_next_match { [id] }")):
+        text = query.replace("[id]", strategy)
+        for how, action in (("batch", matched), ("live", streamed)):
+            one = seconds(partial(action, events, text + " FORECAST 80%", model))
+            two = seconds(partial(action, events, text + " OUTPUT PARTIAL", None))
+            print(f"  skip_till_{name:4} {how:5} {one:.2f} s and {two:.2f} s: {one / two:.2f} times")
+
+
 def main() -> None:
     """A line for each world."""
+    if sys.argv[1:] == ["speed"]:
+        return speed()
     print(f"{'world':22} {'forecasts':>9} {'true model':>11} {'fitted':>8}")
     for world in WORLDS:
         if len(sys.argv) > 1 and sys.argv[1] not in world.name:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import html
+import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
+import cepheid
 from console import as_on_a_terminal, run_block
 
 ROOT = Path(__file__).parent.parent
@@ -46,7 +49,7 @@ def test_no_example_hides_from_the_tests(page: Path) -> None:
     """python and console blocks run here, py blocks with Spark in tests/spark, the others are not ours to run."""
     known = {"python", "console", "py", "sql", "text", "sh", "java"}
     assert set(FENCE.findall(page.read_text(encoding="utf-8"))) <= known
-    spark = page.name in ("spark.md", "match-recognize-on-spark.md")
+    spark = page.name in ("spark.md", "match-recognize-on-spark.md", "tutorial.md") or page == ROOT / "README.md"
     assert spark or "```py\n" not in page.read_text(encoding="utf-8")
 
 
@@ -54,3 +57,24 @@ def test_no_example_hides_from_the_tests(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_queries_of_compact_references_parse() -> None:
+    text = (ROOT / "docs" / "cheat-sheet.md").read_text(encoding="utf-8")
+    queries = re.findall(r"`(PATTERN \S[^`]*)`|<code>(PATTERN .*?)</code>", text)
+    compact = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+    queries += re.findall(r"^ {4}(PATTERN .*?)\n\n()", compact, re.MULTILINE | re.DOTALL)
+    assert len(queries) > 20
+    for query in queries:
+        cepheid.query(html.unescape("".join(query)))
+
+
+def test_drawings_show_what_queries_find() -> None:
+    """`python docs/site/drawings.py` writes them anew."""
+    found = importlib.util.spec_from_file_location("drawings", ROOT / "docs" / "site" / "drawings.py")
+    assert found is not None
+    assert found.loader is not None
+    drawings = importlib.util.module_from_spec(found)
+    found.loader.exec_module(drawings)
+    for name, draw in drawings.DRAWINGS.items():
+        assert (ROOT / "docs" / "img" / name).read_text(encoding="utf-8") == draw(), name

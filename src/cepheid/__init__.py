@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepheid.api import Query, fit, forecast, live, match, query, why
 from cepheid.errors import (
@@ -23,7 +23,7 @@ from cepheid.errors import (
     TimeoutReached,
 )
 from cepheid.language.functions import function
-from cepheid.row_query import RowQuery
+from cepheid.pattern_query import FlinkQuery, RowQuery
 
 if TYPE_CHECKING:
     from cepheid import build as build
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cepheid import metrics as metrics
     from cepheid import plot as plot
     from cepheid import sql as sql
+    from cepheid.files.read import read
     from cepheid.funnels import funnel
     from cepheid.language.build import any_of, event, seq
     from cepheid.language.expressions import attr, call, equivalent, var
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         load_model,
         register_distribution,
     )
+    from cepheid.paths import next_events, retention
     from cepheid.report.show import show
     from cepheid.runners.live_face import LiveFace as Live
     from cepheid.runners.spark.moving import read_checkpoint
@@ -61,6 +63,7 @@ __all__ = [
     "Empirical",
     "EngineError",
     "Exponential",
+    "FlinkQuery",
     "Gamma",
     "LimitError",
     "Live",
@@ -87,9 +90,12 @@ __all__ = [
     "live",
     "load_model",
     "match",
+    "next_events",
     "query",
+    "read",
     "read_checkpoint",
     "register_distribution",
+    "retention",
     "seq",
     "show",
     "var",
@@ -115,6 +121,8 @@ _LATER |= dict.fromkeys(
     "cepheid.model",
 )
 _LATER["read_checkpoint"] = "cepheid.runners.spark.moving"
+_LATER |= dict.fromkeys(("next_events", "retention"), "cepheid.paths")
+_LATER["read"] = "cepheid.files.read"
 _LATER["funnel"] = "cepheid.funnels"
 _LATER["show"] = "cepheid.report.show"
 _LATER["Live"] = "cepheid.runners.live_face"
@@ -133,6 +141,11 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and that there are
         if name in _SUBMODULES:
             return importlib.import_module(f"cepheid.{name}")
         raise AttributeError(f"module 'cepheid' has no attribute '{name}'")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext cepheid`: cells that begin with `%%cepheid` are queries."""
+    importlib.import_module("cepheid.notebook").register(shell)
 
 
 def __dir__() -> list[str]:

@@ -18,11 +18,13 @@ from cepheid.language.check import check
 from cepheid.language.checked import CheckedQuery
 from cepheid.language.flink.pattern import Pattern as FlinkPattern
 from cepheid.language.forecasts import LEAST
+from cepheid.language.match_recognize.dialects import known_dialect
+from cepheid.language.match_recognize.from_query import clause_of
 from cepheid.language.match_recognize.parse import is_clause
 from cepheid.language.partial import partial_queries, with_length
 from cepheid.language.sase.parse import parse
+from cepheid.pattern_query import FlinkQuery, PatternQuery, RowQuery, row_query
 from cepheid.plan.options import bounded
-from cepheid.row_query import RowQuery, row_query
 from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
 from cepheid.runners.options import BatchOptions, Options, StreamOptions
 
@@ -41,7 +43,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("cepheid")
 
 
-AnyQuery: TypeAlias = "Query | Pattern | str"  # a text that is a MATCH_RECOGNIZE clause gives a RowQuery
+# A text that is a MATCH_RECOGNIZE clause gives a RowQuery, a pattern of cepheid.flink a FlinkQuery.
+AnyQuery: TypeAlias = "Query | Pattern | str"
+OtherQuery: TypeAlias = "PatternQuery | FlinkPattern"
 
 
 class Explanation(str):
@@ -102,10 +106,42 @@ class Query(CheckedQuery):
         return why(events, self, **options)
 
     def live(
-        self, schema: Any, *, delay: Length = 0, state: bytes | None = None, **options: Unpack[PlanKeywords]
+        self,
+        schema: Any,
+        *,
+        delay: Length = 0,
+        state: bytes | None = None,
+        max_ahead: Length | None = None,
+        **options: Unpack[PlanKeywords],
     ) -> Live:
         """The query over events as they come; see `cepheid.live`."""
-        return live(self, schema, delay=delay, state=state, **options)
+        return live(self, schema, delay=delay, state=state, max_ahead=max_ahead, **options)
+
+    def to_match_recognize(self, dialect: str = "spark", *, time: str = "ts", type: str | None = "type") -> str:
+        """A MATCH_RECOGNIZE clause with the same matches, for `spark` (Cepheid itself), `trino`, `oracle` or `flink`.
+
+        A query that no clause can express is a QueryError that names what is in the way. Rows of one partition must
+        have different times.
+
+        >>> text = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match { [id] } WITHIN 5 minutes RETURN b.x AS x"
+        >>> print(query(text).to_match_recognize("trino"))
+        MATCH_RECOGNIZE (
+          PARTITION BY "id"
+          ORDER BY "ts"
+          MEASURES
+            FIRST("ts") AS "match_start",
+            LAST("ts") AS "match_end",
+            "b"."x" AS "x"
+          ONE ROW PER MATCH
+          AFTER MATCH SKIP TO NEXT ROW
+          PATTERN ("a" "skip1"* "b")
+          DEFINE
+            "a" AS ("type" = 'A') AND "id" IS NOT NULL,
+            "b" AS ("type" = 'B') AND "ts" - FIRST("ts") < INTERVAL '5' MINUTE,
+            "skip1" AS NOT COALESCE(("type" = 'B'), FALSE)
+        )
+        """
+        return clause_of(self.syntax, self.text, self.parameters, dialect=dialect, time=time, type=type)
 
     def svg(self) -> str:
         """The automaton as a drawing, in the colours of where it is shown."""
@@ -122,10 +158,14 @@ class Query(CheckedQuery):
 def query(text: AnyQuery, parameters: Mapping[str, Any] | None = None) -> Query: ...
 @overload
 def query(text: RowQuery, parameters: Mapping[str, Any] | None = None) -> RowQuery: ...
+@overload
+def query(text: FlinkQuery | FlinkPattern, parameters: Mapping[str, Any] | None = None) -> FlinkQuery: ...
 
 
-def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | RowQuery:
+def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | RowQuery | FlinkQuery:
     """A query from its text, or from a pattern built in Python; a QueryError points at what is wrong.
+
+    The text is in Cepheid's own language, or a MATCH_RECOGNIZE clause.
 
     `parameters` gives values to bare words in the text, such as T in `WITHIN T`.
 
@@ -142,7 +182,9 @@ def query(text: Any, parameters: Mapping[str, Any] | None = None) -> Query | Row
     if hasattr(text, "to_syntax"):
         return Query(text.to_syntax(), None, parameters)
     if isinstance(text, FlinkPattern):
-        raise QueryError("a Flink pattern is run by cepheid.match and cepheid.live only", code="flink-pattern")
+        return FlinkQuery(text, parameters or {})
+    if isinstance(text, FlinkQuery):
+        return FlinkQuery(text.pattern, {**text.parameters, **(parameters or {})})
     if not isinstance(text, str):
         hint = "for example 'PATTERN SEQ(Shelf a, Exit b) WHERE [tag] WITHIN 1 hour'"
         if isinstance(text, list | tuple):
@@ -165,7 +207,7 @@ def check_parameters(parameters: Any) -> None:
     """Parameters have names."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise QueryError(
-            f"parameters={parameters!r} does not say which word has which value",
+            f"parameters={parameters!r} is not a mapping of names to values",
             hint="for example parameters={'T': 3600}",
             code="bad-parameter",
         )
@@ -179,8 +221,8 @@ def _check_used(parameters: Mapping[str, Any] | None, queries: Iterable[object])
     for name in parameters:
         if not re.search(rf"\b{re.escape(name)}\b", text):
             raise QueryError(
-                f"parameters={{'{name}': ...}}: the query has no word '{name}'",
-                hint=f"write {name} where the value should stand, or leave it out",
+                f"parameters={{'{name}': ...}}: the query has no parameter '{name}'",
+                hint=f"write {name} in the query where the value belongs, or leave it out",
                 code="bad-parameter",
             )
 
@@ -200,12 +242,15 @@ def _check_near(options: Mapping[str, Any], own: str) -> None:
 def sase_query(
     text: Any,
     parameters: Mapping[str, Any] | None = None,
-    refusal: str = "a MATCH_RECOGNIZE clause cannot be used here",
+    refusal: str = "{} cannot be used here",
 ) -> Query:
-    """The same for what takes no MATCH_RECOGNIZE clause."""
-    found: Query | RowQuery = query(text, parameters)
+    """The same for what takes queries in Cepheid's own language only; `refusal` says why, with {} for the language."""
+    found: Query | PatternQuery = query(text, parameters)
     if isinstance(found, RowQuery):
-        raise QueryError(refusal, code="row-pattern")
+        raise QueryError(refusal.format("a MATCH_RECOGNIZE clause"), code="row-pattern")
+    if isinstance(found, FlinkQuery):
+        raise QueryError(refusal.format("a Flink pattern"), code="flink-pattern")
+    assert isinstance(found, Query)
     return found
 
 
@@ -259,22 +304,13 @@ def match(events: Any, query: Any, **options: Any) -> Any:
 
     parameters = options.pop("parameters", None)
     begin = time.perf_counter()
-    if isinstance(query, FlinkPattern):
-        from cepheid.runners.flink import match_pattern
-
-        result = match_pattern(events, query, {**options, "parameters": parameters})
-    elif isinstance(query, RowQuery) or (isinstance(query, str) and is_clause(query)):
-        dialect = options.pop("dialect", "spark")
-        rows = query if isinstance(query, RowQuery) else row_query(query, dialect)
-        result = rows.match(events, **options)
+    if isinstance(query, str) and is_clause(query):
+        result = row_query(query, known_dialect(options.pop("dialect", "spark"))).match(events, **options)
+    elif isinstance(query, FlinkPattern | PatternQuery):
+        asked: Any = as_query(query, parameters)  # type: ignore[arg-type]
+        result = asked.match(events, **options)
     elif isinstance(query, Mapping):
-        queries = {name: as_query(each, parameters) for name, each in query.items()}
-        if any(isinstance(each, RowQuery) for each in queries.values()):
-            raise QueryError("MATCH_RECOGNIZE clauses do not share a pass; match one at a time", code="row-pattern")
-        if any(each.syntax.output.mode is s.OutputMode.PARTIAL for each in queries.values()):
-            raise QueryError("OUTPUT PARTIAL is for one query at a time", hint="match it by itself", code="bad-partial")
-        _check_used(parameters, queries.values())
-        result = run(events, queries, **options)
+        result = _match_several(events, query, parameters, options)
     elif may_change(query):
         result = run(events, query, **options)
     else:
@@ -291,6 +327,25 @@ def match(events: Any, query: Any, **options: Any) -> Any:
         size = f"{len(result):,} rows" if hasattr(result, "__len__") else type(result).__name__
         _log.info("match: %s in %.3f s", size, time.perf_counter() - begin)
     return result
+
+
+def _match_several(
+    events: Any, named: Mapping[str, Any], parameters: Mapping[str, Any] | None, options: dict[str, Any]
+) -> Any:
+    """The matches of several queries with names."""
+    queries: dict[str, Any] = {name: as_query(each, parameters) for name, each in named.items()}
+    others = {name: each for name, each in queries.items() if isinstance(each, PatternQuery)}
+    text = [each for name, each in queries.items() if name not in others]
+    if any(each.syntax.output.mode is s.OutputMode.PARTIAL for each in text):
+        raise QueryError("OUTPUT PARTIAL runs one query at a time", hint="match this query alone", code="bad-partial")
+    _check_used(parameters, queries.values())
+    if others:
+        from cepheid.runners.together import match_together
+
+        return match_together(events, queries, others, options)
+    from cepheid.runners.dispatch import run
+
+    return run(events, queries, **options)
 
 
 def parts_of(query: Query) -> dict[str, Query]:
@@ -322,7 +377,7 @@ def fit(
 
     keywords: dict[str, Any] = dict(options)
     parameters = keywords.pop("parameters", None)
-    asked = sase_query(query, parameters, "a MATCH_RECOGNIZE clause has no losses to fit")
+    asked = sase_query(query, parameters, "{} has no losses to fit")
     stated: dict[str, Any] = {"loss": loss, "happens": happens, "negatives": negatives}
     return fit_model(history, asked, loss_by=loss_by, loss_by_hour=loss_by_hour, **stated, **keywords)
 
@@ -345,15 +400,15 @@ def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[
     from cepheid.runners.forecast import forecast_events
 
     keywords: dict[str, Any] = dict(options)
-    asked = sase_query(
-        query, keywords.pop("parameters", None), "a MATCH_RECOGNIZE clause has no model to forecast with"
-    )
+    asked = sase_query(query, keywords.pop("parameters", None), "{} has no model to forecast with")
     syntax = check(replace(asked.syntax, forecast=asked.syntax.forecast or LEAST), asked.text)
     return forecast_events(events, Query(syntax, asked.text, asked.parameters), at, keywords)
 
 
 @bounded
-def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]) -> Diagnosis:
+def why(
+    events: Any, query: AnyQuery | OtherQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]
+) -> Diagnosis:
     """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
 
     Takes the options of `match`. Tables beyond `most_events`, two million unless told, are thinned out, and the
@@ -363,31 +418,35 @@ def why(events: Any, query: AnyQuery, *, most_events: int | None = None, **optio
     >>> events = pa.table({"ts": [98, 100, 120], "type": ["D", "C", "D"]})
     >>> for hint in why(events, "PATTERN SEQ(C c, D d) WITHIN 5").hints:
     ...     print(hint.text)
-    D d comes after C c, but 20 later at the soonest; what comes in time comes before it
+    D d comes after C c, but at least 20 later; those within the window come before it
     WITHIN 5 is too short: the closest needs 21
     """
     from cepheid.diagnose.diagnose import MOST_EVENTS, diagnose
 
     _check_near(options, "most_events")
     keywords: dict[str, Any] = dict(options)
-    asked = sase_query(query, keywords.pop("parameters", None))
+    asked: Any = as_query(query, keywords.pop("parameters", None))  # type: ignore[arg-type]
+    if isinstance(asked, PatternQuery):
+        return asked.why(events, most_events=most_events, **keywords)
     return diagnose(events, asked, MOST_EVENTS if most_events is None else most_events, keywords)
 
 
 @bounded
 def live(
-    query: AnyQuery | FlinkPattern | Mapping[str, AnyQuery],
+    query: AnyQuery | OtherQuery | Mapping[str, AnyQuery | OtherQuery],
     schema: Any,
     *,
     delay: Length = 0,
     state: bytes | None = None,
+    max_ahead: Length | None = None,
     **options: Unpack[PlanKeywords],
 ) -> Live:
     """A query, or several with names, over events as they come: the streaming step without Spark.
 
     `schema` says what events are like: a pyarrow schema, {"ts": int, "type": str, ...}, or a table with the same
     columns. `delay` says how much older than the newest event others may be when they come. `state` is what `save()`
-    of an earlier one returned.
+    of an earlier one returned. `max_ahead` says how far ahead of the machine's clock an event may lie: one beyond is
+    left out and counted, since all that come after it would be late.
 
     >>> doors = live("PATTERN SEQ(Shelf a, Exit b) WHERE [tag] WITHIN 9", {"ts": int, "type": str, "tag": int})
     >>> doors.send({"ts": 1, "type": "Shelf", "tag": 7})
@@ -398,24 +457,43 @@ def live(
     from cepheid.runners.live import live_query
 
     keywords: dict[str, Any] = dict(options)
-    if isinstance(query, FlinkPattern):
-        from cepheid.runners.live import as_schema
-        from cepheid.runners.live_flink import live_pattern
-
-        return live_pattern(query, as_schema(schema), delay, state, keywords)
     parameters = keywords.pop("parameters", None)
-    chosen: Any
+    how: dict[str, Any] = {"delay": delay, "state": state, "max_ahead": max_ahead}
     if isinstance(query, Mapping):
-        chosen = {name: sase_query(each, parameters) for name, each in query.items()}
-    else:
-        chosen = sase_query(query, parameters)
-        if chosen.syntax.output.mode is s.OutputMode.PARTIAL:
-            from cepheid.runners.live import as_schema
-            from cepheid.runners.partial import PartialLive
+        named: Mapping[str, Any] = query
+        return _live_several({name: as_query(each, parameters) for name, each in named.items()}, schema, how, keywords)
+    chosen: Any = as_query(query, parameters)  # type: ignore[arg-type]
+    if isinstance(chosen, PatternQuery):
+        return chosen.live(schema, **how, **keywords)
+    if chosen.syntax.output.mode is s.OutputMode.PARTIAL:
+        from cepheid.runners.partial import PartialLive
 
-            inner = live_query(parts_of(chosen), schema, delay=delay, state=state, keywords=keywords)
-            return PartialLive(inner, with_length(chosen.syntax, chosen.parameters), as_schema(schema), keywords)
-    return live_query(chosen, schema, delay=delay, state=state, keywords=keywords)
+        inner = live_query(parts_of(chosen), schema, **how, keywords=keywords)
+        return PartialLive(inner, with_length(chosen.syntax, chosen.parameters), inner.reader.schema, keywords)
+    return live_query(chosen, schema, **how, keywords=keywords)
+
+
+def _live_several(queries: dict[str, Any], schema: Any, how: dict[str, Any], keywords: dict[str, Any]) -> Live:
+    """Several queries with names over events as they come."""
+    from cepheid.runners.live import live_query
+    from cepheid.runners.live_many import TEXT, LiveMany, check_readers, states_of_parts
+    from cepheid.runners.many import check_names
+    from cepheid.runners.together import options_of_each, options_of_text
+
+    others = {name: each for name, each in queries.items() if isinstance(each, PatternQuery)}
+    text = {name: each for name, each in queries.items() if name not in others}
+    if not others:
+        return live_query(text, schema, **how, keywords=keywords)
+    check_names(queries)
+    check_readers(text, others)
+    own = options_of_each(queries, others, keywords)
+    states, seen = states_of_parts(how.pop("state"), [*([TEXT] if text else []), *others])
+    parts: dict[str, Any] = {}
+    if text:
+        parts[TEXT] = live_query(text, schema, **how, state=states[TEXT], keywords=options_of_text(keywords))
+    for name, each in others.items():
+        parts[name] = each.timed().live(schema, **how, state=states[name], **own[name])
+    return LiveMany(parts, tuple(queries), seen)
 
 
 @bounded
@@ -426,7 +504,7 @@ def check_model(model: Model, events: Any, query_or_text: Any, **options: Any) -
     return compare(
         model,
         events,
-        sase_query(query_or_text, options.pop("parameters", None), "a MATCH_RECOGNIZE clause has no losses to fit"),
+        sase_query(query_or_text, options.pop("parameters", None), "{} has no losses to fit"),
         **options,
     )
 

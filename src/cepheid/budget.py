@@ -99,7 +99,7 @@ def check_budget(budget: Budget | None = None) -> None:
 def _too_large(budget: Budget) -> LimitError:
     return LimitError(
         f"the query took more than max_bytes={budget.max_bytes} of memory",
-        hint="ask for less with max_matches, or use output='count', which lists nothing",
+        hint="lower max_matches, or use output='count', which lists no matches",
     )
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable
+from pathlib import Path
 
 TAB_WIDTH = 4
 LINE_WIDTH = 100  # columns of source shown around the place; longer lines are clipped
+_PACKAGE = str(Path(__file__).parent)
 
 
 class CepheidError(Exception):
@@ -122,6 +126,14 @@ class EngineError(CepheidError):
 
 class TiesWarning(UserWarning):
     """Events share time and key with others: they do not follow each other, which may cost matches."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points at the line that called the package, however deep inside of it the cause is."""
+    levels, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        levels, frame = levels + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=levels)
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:

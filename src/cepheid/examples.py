@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["flights", "heartbeats", "logins", "orders", "shoplifting"]
+__all__ = ["baggage", "flights", "heartbeats", "logins", "orders", "shoplifting", "warnings"]
 
 DAY = pd.Timestamp("2026-03-02 08:00:00", tz="UTC")
 
@@ -128,6 +128,40 @@ def orders(customers: int = 80) -> pd.DataFrame:
                 continue
             at += rng.exponential(wait) + (1 if wait else 0)
             rows.append({"at": at, "type": kind, "customer": customer, "amount": amount})
+    return _table(rows)
+
+
+def baggage(bags: int = 1500) -> pd.DataFrame:
+    """Bags that change planes, over ten days: `ts`, `type` (Landed, Loaded, Departed), `bag` and `flight`.
+
+    Most bags are loaded within an hour, and the next flight departs after about 75 minutes. One bag in twelve goes
+    astray and misses it, and so do a few that come late.
+    """
+    rng = np.random.default_rng(6)
+    rows: list[dict[str, Any]] = []
+    for bag in range(1, bags + 1):
+        landed, flight = rng.uniform(0, 10 * 86_400), f"CX{int(rng.integers(100, 140))}"
+        loaded, departs = landed + rng.gamma(4, 500), landed + rng.gamma(30, 150)
+        loaded = np.inf if rng.random() < 1 / 12 else loaded
+        moments = [(landed, "Landed"), (departs, "Departed")] + [(loaded, "Loaded")] * (loaded < departs)
+        rows += [{"at": at, "type": kind, "bag": bag, "flight": flight} for at, kind in moments]
+    return _table(rows)
+
+
+def warnings(machines: int = 400) -> pd.DataFrame:
+    """A month of a plant's machines: `ts`, `type` (Warning, Alarm, Failure) and `machine`.
+
+    Half of the warnings are followed by an alarm, and three of four alarms by a failure.
+    """
+    rng = np.random.default_rng(7)
+    rows: list[dict[str, Any]] = []
+    for machine in range(1, machines + 1):
+        at = rng.uniform(0, 29 * 86_400)
+        for kind, share, wait in (("Warning", 1.0, 0.0), ("Alarm", 0.5, 900.0), ("Failure", 0.75, 1800.0)):
+            if rng.random() > share:
+                break
+            at += rng.gamma(2, wait) if wait else 0.0
+            rows.append({"at": at, "type": kind, "machine": machine})
     return _table(rows)
 
 

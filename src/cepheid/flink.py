@@ -29,7 +29,7 @@ def explain(pattern: Pattern, events: Any, **options: Any) -> str:
       a (start)           take     -> b               x > 1
     <BLANKLINE>
     Conditions
-      x > a.x: on the way
+      x > a.x: during matching
       x > 1: over whole columns
     <BLANKLINE>
     Engine

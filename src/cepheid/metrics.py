@@ -31,21 +31,21 @@ _BY_QUERY = {
 _REASON = "shed_for_"
 HELP = {
     "cepheid_read_total": ("counter", "Records read"),
-    "cepheid_events_total": ("counter", "Records by what became of them; they add up to those read"),
+    "cepheid_events_total": ("counter", "Records by outcome; the outcomes add up to the records read"),
     "cepheid_matches_total": ("counter", "Matches reported"),
-    "cepheid_query_events_total": ("counter", "Events of the types that a query names, less those that were given up"),
+    "cepheid_query_events_total": ("counter", "Events of the types that a query names, without those that were shed"),
     "cepheid_query_irrelevant_total": ("counter", "Records that do not concern a query"),
-    "cepheid_query_late_total": ("counter", "Events of the types that a query names that came too late"),
-    "cepheid_query_duplicates_total": ("counter", "Events of the types that a query names that had come before"),
-    "cepheid_query_shed_total": ("counter", "Events of the types that a query names that were given up"),
-    "cepheid_shed_total": ("counter", "Events that were given up, by the bound that was met"),
+    "cepheid_query_late_total": ("counter", "Events of the types that a query names that arrived too late"),
+    "cepheid_query_duplicates_total": ("counter", "Events of the types that a query names that are duplicates"),
+    "cepheid_query_shed_total": ("counter", "Events of the types that a query names that were shed"),
+    "cepheid_shed_total": ("counter", "Events that were shed, by the limit that was reached"),
     "cepheid_lost_matches_estimate_total": ("counter", "Estimate of the matches that shed events would have been in"),
     "cepheid_batches_total": ("counter", "Micro-batches"),
     "cepheid_batch_seconds_total": ("counter", "Time spent in micro-batches"),
     "cepheid_batch_seconds": ("gauge", "Time of the last micro-batch"),
     "cepheid_state_bytes": ("gauge", "Bytes of events that later matches may need"),
     "cepheid_retained_events": ("gauge", "Events that later matches may need"),
-    "cepheid_watermark_lag": ("gauge", "Newest time less watermark, in steps of the time column"),
+    "cepheid_watermark_lag": ("gauge", "Newest time minus watermark, in steps of the time column"),
 }
 
 

@@ -59,7 +59,7 @@ def probabilities(matches: Any, threshold: float | None = None) -> Chart:
     """How many matches are how likely."""
     shown = _shown(matches)
     likelihood = _likelihood(shown)
-    name = f"How many of {shown.result.num_rows:,} matches have which {likelihood}"
+    name = f"Distribution of the {likelihood} of {shown.result.num_rows:,} matches"
     return Chart(charts.likelihoods(shown, threshold).properties(width=_WIDTH, title=name), name)
 
 
@@ -95,9 +95,9 @@ def _shown(matches: Any, time: str = "ts", type: str | None = "type", keys: tupl
     local = as_local(matches)
     if local is None:
         hint = "bring a part of it here first, for example with .limit(1000).toArrow()"
-        raise DataError(f"a pyarrow, pandas or polars table is needed, not {matches.__class__.__name__}", hint=hint)
+        raise DataError(f"a pyarrow, pandas or polars table is expected, not {matches.__class__.__name__}", hint=hint)
     if "match_start" not in local.arrow.column_names:
-        raise DataError("this table is no result of match(): it has no column 'match_start'")
+        raise DataError("this table is not a result of match(): it has no column 'match_start'")
     return Shown(local.arrow, time, type, keys=keys)
 
 

@@ -15,17 +15,18 @@ from typing import Any
 __all__ = ["query", "register"]
 
 
-def query(spark: Any, statement: str, dialect: str = "spark", **limits: Any) -> Any:
+def query(spark: Any, statement: str, dialect: str = "spark", *, unsafe_functions: bool = False, **limits: Any) -> Any:
     """The result of a SELECT with any number of MATCH_RECOGNIZE clauses in it, as a Spark table.
 
         cepheid.sql.query(spark, "SELECT * FROM ticks MATCH_RECOGNIZE (... PATTERN (A B+) DEFINE ...) AS m")
 
     `dialect` is the system the statement was written for: "trino", "snowflake", "oracle", "flink", ...
-    `max_matches=`, `timeout=` and `max_bytes=` bound each clause, in each task of Spark's.
+    `max_matches=`, `timeout=` and `max_bytes=` bound each clause, in each task of Spark's. In clauses, pure functions
+    of Spark's can be called; `unsafe_functions=True` allows all others, such as those of the session.
     """
     from cepheid.runners.sql.statement import query as run
 
-    return run(spark, statement, dialect, **limits)
+    return run(spark, statement, dialect, unsafe_functions=unsafe_functions, **limits)
 
 
 def register(spark: Any, *, match_events: str = "match_events", match_table: str = "match_table") -> None:

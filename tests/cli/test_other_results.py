@@ -51,7 +51,7 @@ def test_a_report_of_totals(cepheid_command: Cepheid, shop: Path, tmp_path: Path
     assert "2 totals in 5 events" in text
     assert "<td>razor</td>" in text
     truth = ["--truth", str(shop), "--truth-key", "id", "--truth-column", "id"]
-    assert "--truth says which matches are real" in cepheid_command("report", TOTALS, "-i", shop, *truth).err
+    assert "--truth is a list of single matches" in cepheid_command("report", TOTALS, "-i", shop, *truth).err
 
 
 def test_why_counts_the_matches_of_totals(cepheid_command: Cepheid, shop: Path) -> None:
@@ -66,7 +66,7 @@ def test_show_takes_totals_and_rows(shop: Path) -> None:
     assert repr(cepheid.show(cepheid.match(events, TOTALS))).endswith("\n1 total")
     assert "1 total" in cepheid.show(cepheid.match(events, TOTALS))._repr_html_()
     assert repr(cepheid.show(cepheid.match(events.to_pandas(), CLAUSE))).endswith("\n1 row")
-    with pytest.raises(cepheid.DataError, match="no result of match"):
+    with pytest.raises(cepheid.DataError, match="not a result of match"):
         cepheid.show(events)
 
 
@@ -78,7 +78,7 @@ def test_a_clause_needs_no_spark(cepheid_command: Cepheid, shop: Path, tmp_path:
     ]
     assert "2 matches in 5 events" in ran.err
     assert "razor" in cepheid_command("run", CLAUSE, "-i", shop, "--show", "table").out
-    assert "judged over whole columns" in cepheid_command("explain", CLAUSE, "-i", shop).out
+    assert "evaluated over whole columns" in cepheid_command("explain", CLAUSE, "-i", shop).out
     assert "Row pattern" in cepheid_command("explain", CLAUSE).out
     page = tmp_path / "page.html"
     assert cepheid_command("report", CLAUSE, "-i", shop, "-o", page).code == 0
@@ -96,7 +96,6 @@ def test_a_clause_needs_no_spark(cepheid_command: Cepheid, shop: Path, tmp_path:
         (["run", "--stream"], "runs over tables here, not over streams; in Python"),
         (["explain", "--analyze"], "--analyze counts the steps of a query with PATTERN"),
         (["explain", "--tiebreak", "id"], "no option 'tiebreak' for a MATCH_RECOGNIZE clause"),
-        (["why"], "why takes a query with PATTERN"),
         (["fit", "-o", "m.json"], "fit takes a query with PATTERN"),
     ],
 )
@@ -106,11 +105,15 @@ def test_what_a_clause_does_not_take(cepheid_command: Cepheid, shop: Path, argum
     assert told in ran.err
 
 
+def test_why_takes_a_clause(cepheid_command: Cepheid, shop: Path) -> None:
+    assert "Events that can fill each component" in cepheid_command("why", CLAUSE, "-i", shop).out
+
+
 def test_a_whole_statement_goes_elsewhere(cepheid_command: Cepheid, shop: Path) -> None:
     statement = f"SELECT * FROM t {CLAUSE}"
-    assert "goes to `cepheid sql`" in cepheid_command("run", statement, "-i", shop).err
+    assert "with `cepheid sql`" in cepheid_command("run", statement, "-i", shop).err
     for text in (statement, f"WITH t AS (SELECT 1) {statement}"):
-        with pytest.raises(cepheid.QueryError, match=r"goes to cepheid\.sql\.query\(spark, statement\)"):
+        with pytest.raises(cepheid.QueryError, match=r"with cepheid\.sql\.query\(spark, statement\)"):
             cepheid.match(pa.table({"ts": [1]}), text)
 
 

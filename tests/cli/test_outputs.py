@@ -12,6 +12,7 @@ import cepheid
 from cepheid.cli import result_files
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.errors import CepheidError
+from cepheid.runners.result_folders import MANIFEST
 from cli.conftest import SHOP, THEFT, Cepheid
 
 PAID = "PATTERN SEQ(Register y, Exit z) WHERE [id] WITHIN 10"
@@ -36,12 +37,12 @@ def test_a_directory_of_queries(cepheid_command: Cepheid, shop: Path, tmp_path: 
     target = tmp_path / "found"
     ran = cepheid_command("run", rules, "-i", shop, "-o", target, "--partition-by", "query")
     assert ran.code == 0, ran.err
-    assert sorted(path.name for path in target.iterdir()) == ["query=paid", "query=theft"]
+    assert sorted(path.name for path in target.iterdir()) == [MANIFEST, "query=paid", "query=theft"]
     # What was written can be read again, with its partition column, and be written over.
     again = cepheid_command("run", "PATTERN ANY(paid, theft) x", "-i", target, "--type", "query", "--time", "match_end")
     assert sorted(json.loads(line)["x"]["query"] for line in again.out.splitlines()) == ["paid", "theft"], again.err
     assert cepheid_command("run", THEFT, "-i", shop, "-o", target).code == 0
-    assert [path.name for path in target.iterdir()] == ["part-0.parquet"]
+    assert sorted(path.name for path in target.iterdir()) == [MANIFEST, "part-0.parquet"]
 
 
 def test_functions_from_a_file(cepheid_command: Cepheid, shop: Path, tmp_path: Path) -> None:
@@ -82,13 +83,13 @@ def test_the_model_and_the_query_are_not_written_over(cepheid_command: Cepheid, 
     before = model.read_text()
     ran = cepheid_command("run", THEFT, "-i", shop, "--model", model, "-o", model)
     assert (ran.code, model.read_text()) == (1, before)
-    assert "is the input, which would be lost" in ran.err
+    assert "is the input, and would overwrite it" in ran.err
     query.write_text(THEFT)
-    with pytest.raises(CepheidError, match="would be lost"):
+    with pytest.raises(CepheidError, match="would overwrite it"):
         check_outputs({"--output": query}, [query])
     hard = tmp_path / "other.csv"
     hard.hardlink_to(query)
-    with pytest.raises(CepheidError, match="would be lost"):
+    with pytest.raises(CepheidError, match="would overwrite it"):
         check_outputs({"--output": hard}, [query])
 
 

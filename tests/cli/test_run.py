@@ -80,7 +80,7 @@ def test_a_file_of_the_input_is_not_written_over(cepheid_command: Cepheid, shop:
     for given in (shop.parent, shop.parent / "*.csv"):
         ran = cepheid_command("run", THEFT, "-i", given, "-o", shop)
         assert (ran.code, shop.read_text()) == (1, before)
-        assert "is the input, which would be lost" in ran.err
+        assert "is the input, and would overwrite it" in ran.err
 
 
 def test_matches_can_be_counted_only(cepheid_command: Cepheid, shop: Path) -> None:
@@ -119,3 +119,26 @@ def test_events_that_may_not_be_true(cepheid_command: Cepheid, tmp_path: Path) -
     ran = cepheid_command("run", THEFT, "-i", path, "--existence", "p")
     assert json.loads(ran.out)["probability"] == pytest.approx(0.4)
     assert "may not have happened" in cepheid_command("explain", THEFT, "-i", path, "--existence", "p").out
+
+
+def test_limit_gives_the_first_matches_in_every_form(cepheid_command: Cepheid, shop: Path, tmp_path: Path) -> None:
+    every = "PATTERN Shelf x"
+    ran = cepheid_command("run", every, "-i", shop, "--limit", "1")
+    assert [json.loads(line)["x"]["id"] for line in ran.out.splitlines()] == ["razor"]
+    assert "--limit 1: 1 of 2 matches are returned" in ran.err
+    assert len(cepheid_command("run", every, "-i", shop, "--limit", "1", "--show", "csv").out.splitlines()) == 2
+    cepheid_command("run", every, "-i", shop, "--limit", "1", "-o", tmp_path / "some.parquet")
+    assert pq.read_table(tmp_path / "some.parquet").num_rows == 1
+    both = cepheid_command("run", "-q", f"a={every}", "-q", f"b={every}", "-i", shop, "--limit", "1")
+    assert [json.loads(line)["query"] for line in both.out.splitlines()] == ["a", "b"]
+
+
+def test_durations_print_as_such(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("ts,type\n2024-05-04T09:00:00,Order\n2024-05-05T10:00:01.5,Payment\n")
+    text = "PATTERN SEQ(Order a, Payment b) WITHIN 2 days RETURN b.ts - a.ts AS took, a.ts - b.ts AS back"
+    shown = cepheid_command("run", text, "-i", path, "--show", "table", "--quiet").out
+    assert "1 d 1 h 1.5 s" in shown
+    assert "-1 d 1 h 1.5 s" in shown
+    piped = json.loads(cepheid_command("run", text, "-i", path, "--quiet").out)
+    assert piped["took"] == 90_001_500_000

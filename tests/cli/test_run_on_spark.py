@@ -176,7 +176,7 @@ def test_results_of_spark_do_not_replace_anything_else(cepheid_command: Cepheid,
     assert "is a directory that holds notes.txt; name another" in ran.err
     whole = incoming.rename(incoming.parent / "in.parquet")
     above = cepheid_command("run", DAY.query, "-i", whole / "part-0.parquet", *SETTINGS, "-o", whole)
-    assert "is the input, which would be lost" in above.err
+    assert "is the input, and would overwrite it" in above.err
 
 
 def test_a_stream_goes_on_with_its_own_checkpoint_only(
@@ -188,7 +188,7 @@ def test_a_stream_goes_on_with_its_own_checkpoint_only(
     assert ran.code == 1
     assert "was written by a stream with another checkpoint" in ran.err
     inside = (*flags[:-3], incoming / "found.parquet", *flags[-2:])
-    assert "is watched for events" in cepheid_command("run", DAY.query, "-i", incoming, *inside).err
+    assert "is read as a stream" in cepheid_command("run", DAY.query, "-i", incoming, *inside).err
 
 
 def test_a_checkpoint_belongs_to_its_query(cepheid_command: Cepheid, incoming: Path, tmp_path: Path) -> None:
@@ -244,3 +244,32 @@ def test_numbers_of_a_stream() -> None:
     found = stream_numbers([first, second, first])
     assert found == StreamNumbers(2, 15, 1, 3, 0.0, "2024-01-01T08:00:00Z", 0, 7)
     assert "1 late" in str(found)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_csv_on_spark_is_read_and_written_as_here(cepheid_command: Cepheid, tmp_path: Path) -> None:
+    """Leading zeros, texts that mean NULL, formulas; and a result that is replaced, beside a file that stays."""
+    (tmp_path / "in.csv").write_text('ts,type,id,s\n1,A,7,"=1+1"\n2,A,007,NA\n3,A,8,\n')
+    query = "PATTERN A a RETURN a.id AS id, a.s AS s"
+    target = tmp_path / "found.csv"
+    more = ("--null", "NA", "--escape-formulas")
+    here = cepheid_command("run", query, "-i", tmp_path / "in.csv", *more)
+    assert [json.loads(line)["id"] for line in here.out.splitlines()] == ["7", "007", "8"]
+    for again in (False, True):
+        flags = ["--overwrite"] if again else []
+        ran = cepheid_command("run", query, "-i", tmp_path / "in.csv", *SETTINGS, *more, *flags, "-o", target)
+        assert ran.code == 0, ran.err
+        text = "".join(path.read_text() for path in sorted(target.glob("part-*.csv")))
+        assert sorted(line.split(",", 2)[2] for line in text.splitlines() if "id" not in line) == [
+            "007,",
+            "7,'=1+1",
+            "8,",
+        ]
+        (target / "notes.txt").write_text("precious")
+    assert (target / "notes.txt").read_text() == "precious"
+    refused = cepheid_command("run", query, "-i", tmp_path / "in.csv", *SETTINGS, "-o", target)
+    assert "holds notes.txt" in refused.err
+    elsewhere = cepheid_command("run", query, "-i", tmp_path / "in.csv", *SETTINGS, "-o", f"file:{target}")
+    assert "exists already" in elsewhere.err
+    assert (target / "notes.txt").read_text() == "precious"

@@ -58,5 +58,5 @@ def test_the_history_is_kept_where_state_is(tmp_path: Path) -> None:
 
 
 def test_a_table_needs_a_name() -> None:
-    with pytest.raises(CepheidError, match="names no table"):
+    with pytest.raises(CepheidError, match="has no table name"):
         named_files("ticks.parquet")

@@ -35,3 +35,11 @@ def test_bad_records_can_be_left_out(cepheid_command: Cepheid, tmp_path: Path) -
     assert "'soon' is not" in cepheid_command(*arguments).err
     ran = cepheid_command(*arguments, "--bad-records", "drop", "--decimal", ",", "--thousands", ".")
     assert "a.x > b.x" in ran.out, ran.err
+
+
+def test_a_clause_says_how_far_it_gets(cepheid_command: Cepheid, shop: Path) -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY ts MEASURES A.id AS a PATTERN (A B) DEFINE A AS id > 0, B AS type = 'X')"
+    ran = cepheid_command("why", clause, "-i", shop)
+    assert ran.code == 0, ran.err
+    assert "0 matches in 5 events" in ran.out
+    assert "no event passes B: type = 'X'  [no-candidates]" in ran.out

@@ -213,7 +213,7 @@ def test_another_table_clears_what_was_found(page: Browser) -> None:
     choose(page, "hostile")
     page.until("return !document.querySelector('#timeline circle')")
     assert page.text("#numbers") == ""
-    assert "Nothing was run" in page.text("#timeline")
+    assert "No query has run" in page.text("#timeline")
 
 
 def test_who_begins_gets_an_example_columns_and_help(page: Browser, tmp_path: Path) -> None:
@@ -288,3 +288,28 @@ def test_without_its_token_the_page_says_where_it_is(window: Browser, server: Se
     window.until("return document.documentElement.dataset.ready")
     other.stop()
     window.messages()
+
+
+def test_open_partial_matches_have_bars_and_lines(window: Browser, tmp_path: Path) -> None:
+    gaps = {"b": cepheid.Exponential(30, happens=0.9), "c": cepheid.Exponential(20)}
+    workspace = Workspace(given={"model": cepheid.Model(gaps=gaps)})
+    rows = {"ts": [0, 30, 40, 50, 55], "type": ["Order", "Order", "Pay", "Order", "Ship"], "id": [1, 2, 2, 3, 9]}
+    workspace.add("orders", pa.table(rows))
+    running = Server(workspace).start()
+    try:
+        window.open(running.address)
+        window.run("sessionStorage.clear()")
+        window.open(running.address)
+        window.until("return document.documentElement.dataset.ready")
+        write(window, "PATTERN SEQ(Order a, Pay b, Ship c) WHERE [id] WITHIN 100")
+        clean(window)
+        window.click("#forecast")
+        window.until("return document.querySelectorAll('#panel-open .bar').length === 3")
+        assert window.run("return document.querySelectorAll('#panel-open .when').length") == 3
+        assert "3 open partial matches at 55" in window.text("#panel-open")
+        assert window.run(DRAWN) == 0
+        widths = window.run("return [...document.querySelectorAll('.bar .part')].map(r => +r.getAttribute('width'))")
+        assert widths == sorted(widths, reverse=True)
+        window.screenshot(tmp_path / "open.png")
+    finally:
+        running.stop()

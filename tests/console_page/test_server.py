@@ -116,6 +116,20 @@ def test_files_are_opened_and_roles_changed(server: Server, tmp_path: Path) -> N
     assert "no such file" in ask(server, "open", path="/nowhere.csv")["error"]["message"]
 
 
+def test_deep_json_is_an_error(server: Server, tmp_path: Path) -> None:
+    """In a file that is opened, in one that is watched, and in a request; the console goes on."""
+    deep = "[" * 20_000 + "]" * 20_000
+    path = tmp_path / "deep.jsonl"
+    path.write_text(f'{{"ts": 1, "type": "A", "v": {deep}}}\n')
+    for place in (path, tmp_path):
+        assert "nest more than 64 deep" in ask(server, "open", path=str(place))["error"]["message"]
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    cookie = {"Cookie": f"cepheid-{server.port}={server.token}", "Content-Type": "application/json"}
+    connection.request("POST", "/api/check", f'{{"text": {deep * 2}}}', cookie)
+    assert connection.getresponse().status == 400
+    assert ask(server, "check", text="", table="events") == {"errors": [], "svg": None}
+
+
 def test_a_stream_tells_its_news(server: Server) -> None:
     number = ask(server, "stream", text=QUERY, table="events", per_second=8, delay="0")["stream"]
     status, text, headers = request(server, "GET", f"/api/stream/{number}")
@@ -158,7 +172,7 @@ def test_totals_and_rows(server: Server) -> None:
     assert ask(server, "check", text=clause.replace("type", "kind"), table="events")["errors"][0]["start"] is not None
     assert "Row pattern" in ask(server, "explain", text=clause, table="events")["plan"]
     statement = ask(server, "check", text="SELECT * FROM events", table="events")["errors"][0]
-    assert "goes to `cepheid sql`" in statement["hint"]
+    assert "with `cepheid sql`" in statement["hint"]
 
 
 def test_totals_of_a_stream(server: Server) -> None:
@@ -214,3 +228,30 @@ def test_errors_are_in_the_words_of_the_page(server: Server, tmp_path: Path) -> 
     assert opened["columns"][0]["type"].startswith("timestamp")
     (error,) = ask(server, "check", text="PATTERN SEQ(A a, B b) WITHIN 5 hours", table="events")["errors"]
     assert error["hint"] == "choose 'ms' under Unit (or what 'ts' counts), or write a plain number"
+
+
+def test_open_partial_matches_and_when_they_complete() -> None:
+    model = cepheid.Model(gaps={"b": cepheid.Exponential(30, happens=0.9)})
+    workspace = Workspace(given={"model": model, "scoring": "exact"})
+    workspace.add("orders", pa.table({"ts": [0, 40, 50], "type": ["A", "A", "B"], "id": [1, 2, 3]}))
+    running = Server(workspace).start()
+    try:
+        told = ask(running, "forecast", table="orders", text="PATTERN SEQ(A a, B b) WHERE [id] WITHIN 100")
+        likely, unlikely = told["rows"]
+        assert (told["open"], told["at"]) == (2, "50")
+        assert likely["probability"] > unlikely["probability"]
+        assert "id=2" in likely["held"][0]
+        low, middle, high = likely["line"]
+        assert 0 <= low < middle < high <= 1
+        done = ask(running, "forecast", table="orders", text="PATTERN SEQ(B a, A b) WHERE [id] WITHIN 1")
+        assert "error" not in done
+    finally:
+        running.stop()
+    bare = Workspace()
+    bare.add("orders", pa.table({"ts": [0], "type": ["A"], "id": [1]}))
+    without = Server(bare).start()
+    try:
+        told = ask(without, "forecast", table="orders", text="PATTERN SEQ(A a, B b) WHERE [id] WITHIN 100")
+        assert "needs a loss and gap model" in told["error"]["message"]
+    finally:
+        without.stop()

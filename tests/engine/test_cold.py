@@ -70,6 +70,18 @@ def test_a_first_answer_about_missing_events_compiles_nothing(monkeypatch: pytes
     assert found.num_rows > 0
 
 
+def test_paths_that_are_no_strings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whoever puts a pathlib.Path into sys.path gets a first answer all the same."""
+    started: list[dict[str, str]] = []
+    monkeypatch.setattr(cold.subprocess, "Popen", lambda *_, env, **__: started.append(env))
+    monkeypatch.setattr(cold.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.delenv("CEPHEID_COMPILE", raising=False)
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path, b"/bytes", None])
+    monkeypatch.setattr(cold, "_started", set())
+    cold.compile_meanwhile("search.stacks")
+    assert started[0]["PYTHONPATH"].split(os.pathsep)[-2:] == [str(tmp_path), "/bytes"]
+
+
 def test_what_takes_long_as_plain_python_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
     monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)

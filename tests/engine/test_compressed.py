@@ -40,10 +40,10 @@ def test_a_compressed_result_lists_what_is_asked_for() -> None:
 
 
 def test_what_cannot_be_compressed_is_said() -> None:
-    with pytest.raises(cepheid.EngineError, match="compare matches one by one"):
+    with pytest.raises(cepheid.EngineError, match="compares matches one by one"):
         cepheid.match(ticks(3), TREND + " OUTPUT NON-OVERLAP", output="compressed")
     assert cepheid.match(ticks(3), TREND + " OUTPUT NON-OVERLAP", output="count") == 1
-    with pytest.raises(cepheid.CepheidError, match="SUMMARISE says by itself what to count"):
+    with pytest.raises(cepheid.CepheidError, match="SUMMARISE defines its own totals"):
         cepheid.match(ticks(3), TREND + " SUMMARISE count(*)", output="count")
     with pytest.raises(cepheid.CepheidError, match="one query at a time"):
         cepheid.match(ticks(3), {"one": TREND}, output="count")

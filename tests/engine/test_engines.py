@@ -65,7 +65,7 @@ def test_a_new_engine_is_its_module_and_one_line(monkeypatch: pytest.MonkeyPatch
         (
             "PATTERN SEQ(A+ a[], B b) WITHIN 9",
             {"engine": "sequence"},
-            "does not know Kleene plus; 'runs' or 'backtrack' can",
+            "does not support Kleene plus; 'runs' or 'backtrack' can",
         ),
         (SEQUENCE, {"engine": "queues"}, "it is for events that may be missing; pass model=.* 'sequence', .* can"),
         (SEQUENCE, {"engine": "bogus"}, "no engine 'bogus'; the engines are"),

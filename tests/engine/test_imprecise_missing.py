@@ -335,7 +335,7 @@ def test_what_cannot_be_combined_is_refused(text: str, why: str):
     for engine in ("auto", "intervals"):
         with pytest.raises((EngineError, QueryError), match=why):
             cepheid.match(table, text, engine=engine, model=MODEL, **ROLES)
-    with pytest.raises(EngineError, match="it takes every event as seen"):
+    with pytest.raises(EngineError, match="it assumes that every event was seen"):
         cepheid.match(table, "PATTERN SEQ(A a, A b) WITHIN 9 THRESHOLD 0.1", engine="points", model=MODEL, **ROLES)
 
 

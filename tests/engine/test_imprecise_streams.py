@@ -263,7 +263,7 @@ def test_a_confidence_that_would_take_too_long_is_an_error():
 def test_unknown_methods_are_an_error_that_proposes_one():
     with pytest.raises(EngineError, match=r"no method 'sortd' .* did you mean 'sorted'"):
         crowd("PATTERN SEQ(A a, A b)", options={"method": "sortd"})
-    with pytest.raises(EngineError, match="method 'sorted' does not know Kleene plus"):
+    with pytest.raises(EngineError, match="method 'sorted' does not support Kleene plus"):
         crowd("PATTERN SEQ(A+ a[], A b)", options={"method": "sorted"})
 
 

@@ -51,7 +51,7 @@ def test_explain_needs_no_events() -> None:
 
 
 def test_an_engine_that_cannot_run_the_query_is_a_clear_error() -> None:
-    with pytest.raises(cepheid.EngineError, match="cannot run this query: it does not know Kleene plus"):
+    with pytest.raises(cepheid.EngineError, match="cannot run this query: it does not support Kleene plus"):
         cepheid.match(EVENTS, "PATTERN SEQ(A+ a[], B b) WITHIN 9", engine="sequence")
     with pytest.raises(cepheid.EngineError, match="did you mean 'sequence'"):
         cepheid.match(EVENTS, TEXT, engine="sequnce")

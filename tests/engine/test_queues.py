@@ -191,10 +191,10 @@ def test_edges_can_be_described_without_events() -> None:
     [
         ({"model": None}, "needs a loss and gap model"),
         ({"model": Model(loss=0.1, gaps={"c": Uniform(0, 9)})}, "no gap distribution for 'b'"),
-        ({"model": {"loss": 0.1}}, "no loss and gap model"),
+        ({"model": {"loss": 0.1}}, "not a loss and gap model"),
         ({"model": "model.json"}, "load_model"),
         ({"model": MODEL, "scoring": "exakt"}, "scoring='exakt' is not .*did you mean 'exact'"),
-        ({"model": MODEL, "engine": "sequence"}, "takes every event as seen"),
+        ({"model": MODEL, "engine": "sequence"}, "assumes that every event was seen"),
     ],
 )
 def test_bad_models_are_clear_errors(change: dict[str, Any], problem: str) -> None:
@@ -206,7 +206,7 @@ def test_a_model_without_threshold_is_not_ignored_by_engines_that_do_not_know_it
     events = visits((0, "Shelf", 1), (5, "Exit", 1))
     text = "PATTERN SEQ(Shelf a, Exit c) WITHIN 10"
     assert cepheid.match(events, text, model=MODEL).num_rows == 2
-    with pytest.raises(cepheid.EngineError, match="takes every event as seen"):
+    with pytest.raises(cepheid.EngineError, match="assumes that every event was seen"):
         cepheid.match(events, text, model=MODEL, engine="runs")
 
 

@@ -152,7 +152,7 @@ def test_texts_of_several_events_run_by_the_reference() -> None:
 
 
 def test_a_word_that_is_no_step() -> None:
-    with pytest.raises(QueryError, match="of the event at hand, write price alone"):
+    with pytest.raises(QueryError, match="for the current event, write price alone"):
         cepheid.match(events("a1"), Pattern.begin("a").where("event.price > 1"), type=None)
 
 

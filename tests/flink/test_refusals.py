@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import reduce
 
 import pytest
 
@@ -20,27 +21,27 @@ MALFORMED: dict[str, Callable[[], Pattern]] = {
     "not for a group": lambda: Pattern.begin(A).one_or_more().greedy(),
     "ends a loop": lambda: A.times(2).until("price = 1"),
     "one until": lambda: A.one_or_more().until("price = 1").until("price = 2"),
-    "behind a greedy one": lambda: A.one_or_more().greedy().followed_by("b").optional(),
+    "after a greedy one": lambda: A.one_or_more().greedy().followed_by("b").optional(),
     "given twice": lambda: A.optional().optional(),
     "cannot be optional": lambda: A.not_next("n").optional(),
-    "in one way": lambda: A.one_or_more().times(2),
+    "one quantifier": lambda: A.one_or_more().times(2),
     "negated step": lambda: A.not_next("n").one_or_more(),
-    "behind an optional part": lambda: A.optional().not_followed_by("n"),
-    "behind an optional": lambda: A.one_or_more().optional().not_next("n"),
+    "after an optional part": lambda: A.optional().not_followed_by("n"),
+    "after an optional": lambda: A.one_or_more().optional().not_next("n"),
     "consecutive is for": lambda: A.consecutive(),
     "consecutive is given": lambda: A.one_or_more().consecutive().consecutive(),
-    "does not go with": lambda: A.one_or_more().consecutive().allow_combinations(),
-    "is no number of events": lambda: A.times(0),
+    "cannot be combined with": lambda: A.one_or_more().consecutive().allow_combinations(),
+    "is not a valid number of events": lambda: A.times(0),
     "at least 3": lambda: A.times(3, 2),
     "conditions inside the group": lambda: Pattern.begin(A).where("price = 1"),
-    "longer than nothing": lambda: A.within(0),
+    "longer than zero": lambda: A.within(0),
     "takes a text": lambda: A.where(lambda event: True),  # type: ignore[arg-type]
-    "no strategy": lambda: Pattern.begin("a", skip="skip_to_next"),  # type: ignore[arg-type]
-    "named by a text": lambda: A.next(3),  # type: ignore[arg-type]
+    "not a strategy": lambda: Pattern.begin("a", skip="skip_to_next"),  # type: ignore[arg-type]
+    "name of a step is a string": lambda: A.next(3),  # type: ignore[arg-type]
     "neither True nor False": lambda: A.next("b").within(3, "PREVIOUS_AND_CURRENT"),  # type: ignore[arg-type]
-    "longer than nothing; for example times": lambda: A.times(2, within=0),
-    "'3' is no number of events": lambda: A.times(2, "3"),
-    "one_or_more behind times": lambda: A.times(2).one_or_more(),
+    "longer than zero; for example times": lambda: A.times(2, within=0),
+    "'3' is not a valid number of events": lambda: A.times(2, "3"),
+    "one_or_more after times": lambda: A.times(2).one_or_more(),
     "names no step": lambda: Pattern.begin("a", AfterMatchSkipStrategy.no_skip().throw_exception_on_miss()),
 }
 
@@ -56,9 +57,9 @@ NOT_COMPILED: dict[str, Pattern] = {
     "no step 'z'": A.where("price > z.price"),
     "counts the events of the step itself": A.next("b").where("price > a[i-1].price"),
     "more than a condition": A.where("price > 3 WITHIN 4"),
-    "not for one step": A.where("[name]"),
+    "cannot be used in one step": A.where("[name]"),
     "in backticks": Pattern.begin("first-one").next("b").where("price > first-one.price"),
-    "no condition": A.where("price"),
+    "is not a condition": A.where("price"),
     "needs the types": A.subtype("b"),
     "as a column of the result": Pattern.begin("match_start"),
 }
@@ -97,8 +98,8 @@ def test_options_are_checked() -> None:
         cepheid.match(events("a"), A, partition_bye="name")
     with pytest.raises(EngineError, match="cannot run a Flink pattern"):
         cepheid.match(events("a"), A, engine="stacks")
-    with pytest.raises(QueryError, match=r"cepheid\.match"):
-        cepheid.query(A)
+    with pytest.raises(QueryError, match="a Flink pattern has no losses to fit"):
+        cepheid.fit(events("a"), A)
 
 
 def test_a_pattern_reads_as_it_was_written() -> None:
@@ -111,3 +112,17 @@ def test_a_pattern_reads_as_it_was_written() -> None:
         ".followed_by('b').times(2, 3, within=4)"
         ".next(Pattern.begin('c').where('price > 1').or_('price < 0')).one_or_more().consecutive().optional().within(9)"
     )
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(QueryError, match="groups nested more than 50 deep") as caught:
+        reduce(lambda group, _: Pattern.begin(group), range(3_000), A)
+    assert caught.value.code == "too-deep"
+    with pytest.raises(QueryError, match="more than 200 conditions of one step"):
+        reduce(lambda step, _: step.where("price > 0"), range(3_000), A)
+    for condition in ("(" * 50 + "price > 0" + ")" * 50, " AND ".join(["price > 0"] * 3_000)):
+        assert cepheid.match(events("a1"), A.where(condition), type="name").num_rows == 1
+    for condition in ("NOT " * 3_000 + "price > 0", "CASE WHEN price > 0 THEN " * 1_000 + "true" + " END" * 1_000):
+        with pytest.raises(QueryError) as caught:
+            cepheid.match(events("a1"), A.where(condition), type="name")
+        assert caught.value.code == "too-deep"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cepheid.language.library import number_functions, text_functions, time_functions, value_functions
+from cepheid.language.library import number_functions, text_functions, time_functions, value_functions, zone_functions
 from cepheid.language.library.function import Function
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "language.md"
 LIBRARIES = {
     "numbers": number_functions.FUNCTIONS,
     "text": text_functions.FUNCTIONS,
-    "times": time_functions.FUNCTIONS,
+    "times": (*time_functions.FUNCTIONS, *zone_functions.FUNCTIONS),
     "values": value_functions.FUNCTIONS,
 }
 

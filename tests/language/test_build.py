@@ -371,7 +371,7 @@ def test_expressions_too_deep_for_python_are_refused() -> None:
     total = a["x"]
     for _ in range(10_000):
         total = total + 1
-    with pytest.raises(QueryError, match="nested more than 100 deep"):
+    with pytest.raises(QueryError, match="nested more than 100 levels deep"):
         seq(a, b).where(total > 1).to_syntax()
 
 
@@ -456,5 +456,5 @@ def test_misuse(misuse: Callable[[], object], code: str) -> None:
 
 def test_an_event_is_not_compared_by_accident() -> None:
     query = seq(a, b).where(a["value"] > b).to_syntax()
-    with pytest.raises(QueryError, match=r"an event is no value; name an attribute, such as b\.x"):
+    with pytest.raises(QueryError, match=r"an event is not a value; name an attribute, such as b\.x"):
         bind(query, QUERIES["time-synthetic"].schema)

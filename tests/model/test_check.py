@@ -109,7 +109,7 @@ def test_two_speeds_show_in_the_length_of_whole_trips() -> None:
 
 
 def test_a_stream_that_changed_is_worth_a_warning() -> None:
-    for loss, told in ((0.15, None), (0.5, "does not look like what the model was made for")):
+    for loss, told in ((0.15, None), (0.5, "differs from the data that the model was fitted to")):
         events = world(loss=loss).events
         bound = bound_to(cepheid.query(QUERY).syntax, events)
         found = drift_warning(bound, fitted(), ordered(events, bound.schema))
@@ -121,7 +121,7 @@ def test_match_warns_of_a_stream_that_changed() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cepheid.match(world().events, QUERY + " THRESHOLD 0.3", model=model)
-    with pytest.warns(UserWarning, match="does not look like what the model was made for"):
+    with pytest.warns(UserWarning, match="differs from the data that the model was fitted to"):
         cepheid.match(world(loss=0.5).events, QUERY + " THRESHOLD 0.3", model=model)
 
 
@@ -134,14 +134,14 @@ def test_a_stream_in_small_batches_is_looked_at_too(loss: float, warned: list[bo
         warnings.simplefilter("always")
         for begin in range(0, len(events), 4_000):
             flow.send(events.slice(begin, 4_000))
-    assert ["does not look like what the model was made for" in str(each.message) for each in told] == warned
+    assert ["differs from the data that the model was fitted to" in str(each.message) for each in told] == warned
 
 
 def test_workers_of_a_batch_look_too() -> None:
     events = world(loss=0.5).events
     bound = bound_to(cepheid.query(QUERY + " THRESHOLD 0.3").syntax, events)
     plan = Plan(bound, "queues", partition=bound.equivalence, model=dataclasses.replace(fitted(), unit=None))
-    with pytest.warns(UserWarning, match="does not look like what the model was made for"):
+    with pytest.warns(UserWarning, match="differs from the data that the model was fitted to"):
         found(plan, ordered(events, bound.schema), Piece(events), None)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cepheid
 from cepheid.errors import ModelError
 from cepheid.model import (
     Empirical,
@@ -182,7 +183,7 @@ def test_bins_hold_their_gaps(gap):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: fit_gap([3.0] * 7, component="y"), "too thin to tell the gaps of 'y': 7 of them, at least 20"),
+        (lambda: fit_gap([3.0] * 7, component="y"), "too short to estimate the gaps of 'y': 7 of them, at least 20"),
         (lambda: fit_gap([1.0, 0.0]), "gaps are positive"),
         (lambda: fit_gap([1.0, math.nan]), "gap of nan"),
         (lambda: fit_gap([[1.0, 2.0]]), "list of numbers"),
@@ -211,7 +212,7 @@ def test_the_interval_covers_the_loss_as_often_as_it_says(loss, seed):
 
 
 def test_thin_or_impossible_counts():
-    with pytest.raises(ModelError, match=r"too thin to tell the loss of 'y': 12 occurrences"):
+    with pytest.raises(ModelError, match=r"too short to estimate the loss of 'y': 12 occurrences"):
         estimate_loss(10, 2, component="y")
     with pytest.raises(ModelError, match="every occurrence of 'y'"):
         estimate_loss(0, 100, component="y")
@@ -221,3 +222,10 @@ def test_thin_or_impossible_counts():
         estimate_loss(100, 1, confidence=95)
     assert estimate_loss(100, 0).low == 0.0
     assert 0.03 < estimate_loss(100, 0).high < 0.04
+
+
+def test_a_warning_names_the_line_that_called() -> None:
+    query = "PATTERN SEQ(Shelf a, !(Register b), Exit c) WHERE [tag] WITHIN 12 hours"
+    with pytest.warns(cepheid.ModelWarning, match="does not fit") as caught:
+        cepheid.fit(cepheid.examples.shoplifting(), query)
+    assert caught[0].filename == __file__

@@ -90,11 +90,11 @@ def test_percentages_are_recognised():
         (lambda: Model(gaps={"y": 60}), "the gap of 'y' is 60"),
         (lambda: Model(gaps=Exponential(60)), "a distribution per variable"),
         (lambda: Model(loss={3: 0.1}), "ByAttribute"),
-        (lambda: Model(unit=3), "no name of a unit"),
+        (lambda: Model(unit=3), "not the name of a unit"),
         (lambda: Model(loss_intervals={"y": (0.5, 0.1)}), "impossible"),
         (lambda: ByAttribute("reader", {}), "no value and no default"),
         (lambda: ByHour({18: 0.5}), "midnight"),
-        (lambda: ByHour({0: 0.1, 24: 0.5}), "no hour of the day"),
+        (lambda: ByHour({0: 0.1, 24: 0.5}), "not an hour of the day"),
         (lambda: ByHour({0: 0.1, 18: 50}), "0.5"),
     ],
 )
@@ -137,7 +137,7 @@ def test_models_that_cannot_be_read(tmp_path):
     with pytest.raises(ModelError, match="not JSON"):
         load_model(broken)
     good = model_to_json(EVERYTHING)
-    with pytest.raises(ModelError, match="no model"):
+    with pytest.raises(ModelError, match="is not a model"):
         model_from_json({"format": "something else"})
     with pytest.raises(ModelError, match="version 5, this package reads 4"):
         model_from_json(good | {"version": 5})
@@ -147,7 +147,7 @@ def test_models_that_cannot_be_read(tmp_path):
     assert model_from_json(old) == replace(EVERYTHING, happens={}, happens_intervals={}, goes_on={})
     with pytest.raises(ModelError, match="damaged"):
         model_from_json({key: value for key, value in good.items() if key != "gaps"})
-    with pytest.raises(ModelError, match="no loss by attribute"):
+    with pytest.raises(ModelError, match="not a loss by attribute"):
         model_from_json(good | {"loss": {"y": {"attribute": "reader"}}})
     with pytest.raises(ModelError, match="outside"):
         model_from_json(good | {"loss": {"y": 2.0}})

@@ -112,9 +112,9 @@ class TestTiedTogether:
 
     def test_not_with_missing_events(self) -> None:
         query = self.QUERY + " WITHIN 10"
-        with pytest.raises(QueryError, match="one by one"):
+        with pytest.raises(QueryError, match="separately"):
             matches(stream("a1:x=0 b4:x=0"), query, model=Model(loss=0.1))
-        with pytest.raises(QueryError, match="one by one"):
+        with pytest.raises(QueryError, match="separately"):
             matches(stream("a1:x=0 b4:x=0"), query + " THRESHOLD 0.1", model=Model(loss=0.1))
 
 

@@ -109,7 +109,7 @@ def test_a_long_result_says_how_long_it_is() -> None:
 
 
 def test_show_refuses_what_is_no_result() -> None:
-    with pytest.raises(cepheid.DataError, match=r"no result of match.*it has events, in 'ts' and 'type'"):
+    with pytest.raises(cepheid.DataError, match=r"not a result of match.*it has events, in 'ts' and 'type'"):
         cepheid.show(pd.DataFrame({"ts": [1], "type": ["A"]}))
     with pytest.raises(cepheid.DataError, match="takes a pyarrow, pandas or polars table"):
         cepheid.show([1, 2])

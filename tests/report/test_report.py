@@ -11,6 +11,7 @@ import cepheid
 from cepheid.cli import exit_code
 from cepheid.errors import CepheidError
 from cepheid.model.check import Check, Comparison
+from cepheid.model.forecast_check import AtThreshold, ForecastBin, ForecastCheck
 from cepheid.report.matches import Shown
 from cepheid.report.report import Run, report_html, write_report
 
@@ -102,8 +103,20 @@ def test_the_page_says_whether_the_model_fits() -> None:
     fits = Comparison("share seen", "v1", 0.6, 0.61, 900, 0.01, 0.5)
     off = Comparison("share seen", "v2", 0.8, 0.3, 900, 0.5, 1e-9)
     result = cepheid.match(EVENTS, QUERY)
-    assert "nothing deviates" in html(result, check=Check((fits,)))
+    assert "no deviation is significant" in html(result, check=Check((fits,)))
     page = html(result, check=Check((fits, off)))
     assert "1 of 2 comparisons deviate" in page
     assert page.index("&#x27;v2&#x27;: 30.0% seen") < page.index("&#x27;v1&#x27;: 61.0% seen")
     assert "The model" not in html(result)
+
+
+@pytest.mark.slow
+def test_the_page_judges_forecasts() -> None:
+    bins = (ForecastBin(0.2, 0.25, 40), ForecastBin(0.8, 0.75, 60))
+    thresholds = (AtThreshold(0.5, 120, 0.8, 0.9, 30.0), AtThreshold(0.99, 0, 0.0, 0.0, 0.0))
+    check = Check((), forecasts=ForecastCheck(bins, thresholds, 100, 12))
+    page = html(cepheid.match(EVENTS, QUERY), check=check)
+    assert "100 forecasts in 12 moments: predicted and observed differ by 0.050 on average" in page
+    assert {"chart-forecasts", "chart-thresholds"} <= specs(page).keys()
+    assert "80.0%" in page
+    assert "90.0%" in page

@@ -52,5 +52,5 @@ def test_partial_matches_are_refused_by_name() -> None:
 
 def test_the_reference_is_too_deep_for_long_matches() -> None:
     text = ONE.format(rows="", pattern="a+", within="")
-    with pytest.raises(LimitError, match="one call deeper"):
+    with pytest.raises(LimitError, match="recurses once"):
         cepheid.match(table(4000), text, engine="reference")

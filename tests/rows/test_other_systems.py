@@ -70,9 +70,14 @@ def test_a_column_with_the_name_of_a_label() -> None:
     assert [row[1:5] for row in matched(clause, table)] == [(1, 1, 1, 1), (1, 2, 1, 2), (1, 2, 2, 3), (2, 3, 3, 4)]
 
 
-def test_an_order_column_twice() -> None:
-    clause = "ORDER BY id ASC, id DESC MEASURES CLASSIFIER() AS c ALL ROWS PER MATCH PATTERN (A) DEFINE A AS true"
-    assert matched(clause, values(7)) == [(1, 1, "A", 7)]
+@pytest.mark.parametrize(
+    "keys",
+    ["ORDER BY id ASC, id DESC", "PARTITION BY id ORDER BY id", "PARTITION BY id, id ORDER BY id, ID"],
+)
+def test_a_key_written_twice_is_one_column(keys: str) -> None:
+    clause = f"{keys} MEASURES CLASSIFIER() AS c ALL ROWS PER MATCH PATTERN (A) DEFINE A AS true"
+    assert matched(clause, values(7)) == [(1, "A", 7)]
+    assert bound(clause, values(7)).output_columns == ("id", "c", "value")
 
 
 def test_fields_of_structs() -> None:

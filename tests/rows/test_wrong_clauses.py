@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
+import cepheid.sql
 from cepheid.errors import CepheidError, QueryError
 from rows.row_cases import by_the_engine, matched, values
 
@@ -96,3 +97,57 @@ def test_large_strings_and_dictionaries() -> None:
     table = pa.table({"id": [1, 2], "kind": pa.array(["x", "y"], pa.large_string()).dictionary_encode()})
     clause = "ORDER BY id MEASURES FIRST(kind) AS first, LAST(kind) AS last PATTERN (A B) DEFINE B AS B.kind > A.kind"
     assert matched(clause, table) == [("x", "y")]
+
+
+DEEP = {
+    "parentheses": "(" * 3_000 + "value > 0" + ")" * 3_000,
+    "open parentheses": "(" * 90_000,
+    "CASE": "CASE WHEN value > 0 THEN " * 1_000 + "true" + " END" * 1_000,
+    "calls": "abs(" * 3_000 + "value" + ")" * 3_000 + " > 0",
+    "NOT": "NOT " * 5_000 + "true",
+    "minus": "- " * 5_000 + "value > 0",
+    "sums": "+".join(["value"] * 3_000) + " > 0",
+    "texts": "||".join(["'x'"] * 3_000) + " <> ''",
+    "casts": "value" + "::int" * 3_000 + " > 0",
+    "elements": "array(value)" + "[0]" * 3_000 + " > 0",
+    "comparisons": "value" + " = 1" * 3_000,
+    "repeated operands": "value" + " BETWEEN 0 AND 1" * 60,
+    "repeated operands of CASE": "CASE " * 20
+    + "value"
+    + " WHEN 1 THEN 1 WHEN 2 THEN 2 WHEN 3 THEN 3 END" * 20
+    + " = 1",
+    "types": "CAST(value AS " + "array<" * 3_000 + "int" + ">" * 3_000 + ") IS NULL",
+    "lambdas": "transform(array(value), x -> " * 1_000 + "x" + ")" * 1_000 + " IS NULL",
+}
+
+
+@pytest.mark.parametrize("condition", DEEP.values(), ids=DEEP)
+@pytest.mark.parametrize("clause", ["PATTERN (A) DEFINE A AS {}", "MEASURES {} AS m PATTERN (A) DEFINE A AS true"])
+def test_deep_nesting_is_refused(clause: str, condition: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        cepheid.match(values(1), f"MATCH_RECOGNIZE (ORDER BY id {clause.format(condition)})")
+    assert caught.value.code == "too-deep"
+
+
+def test_long_lists_of_conditions_are_not_deep() -> None:
+    for condition in (
+        " OR ".join(["value = 1"] * 3_000),
+        " AND ".join(["value > 0"] * 3_000),
+        "(" * 50 + "value > 0" + ")" * 50,
+    ):
+        clause = f"ORDER BY id MEASURES count(*) AS n PATTERN (A) DEFINE A AS {condition}"
+        assert matched(clause, values(1)) == [(1,)]
+
+
+def test_a_dialect_that_nobody_speaks() -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY id MEASURES count(*) AS n PATTERN (A) DEFINE A AS true)"
+    for dialect in ("nonsense", "", None, 3):
+        with pytest.raises(CepheidError, match="spark, databricks, flink, trino"):
+            cepheid.match(values(1), clause, dialect=dialect)
+        with pytest.raises(CepheidError, match="no option 'dialect'"):  # it has been read already
+            cepheid.match(values(1), cepheid.query(clause), dialect=dialect)
+        with pytest.raises(CepheidError, match="no dialect"):
+            cepheid.sql.query(None, f"SELECT * FROM t {clause}", dialect)
+    with pytest.raises(CepheidError, match="did you mean trino"):
+        cepheid.match(values(1), clause, dialect="trno")
+    assert cepheid.match(values(1), clause, dialect="Trino").to_pylist() == [{"n": 1}]

@@ -66,7 +66,7 @@ def test_matches_are_events_of_the_queries_that_read_them():
     [
         ({"a": TWICE}, "did you mean|reads 'visit'"),
         ({"visit": VISIT, "twice": TWICE.replace("FROM visit", "FROM visits")}, "did you mean visit"),
-        ({"visit": VISIT.replace("WHERE", "FROM twice WHERE"), "twice": TWICE}, "in a circle"),
+        ({"visit": VISIT.replace("WHERE", "FROM twice WHERE"), "twice": TWICE}, "in a cycle"),
         ({"visit": VISIT.replace("AS x", "AS ts"), "twice": TWICE}, "matches' own time"),
     ],
 )

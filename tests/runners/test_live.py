@@ -91,7 +91,7 @@ def test_plain_queries_prepare_an_event_once_and_find_the_same(
     shops = data.draw(st.lists(st.sampled_from(["s", "t", None]), min_size=len(table), max_size=len(table)))
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     kept = cepheid.query(query).live(events.schema, engine="sequence")
-    assert isinstance(kept._resident, ResidentStacks)
+    assert isinstance(kept.resident, ResidentStacks)
     check_live(data, query, events, delay, engine="sequence")
 
 
@@ -120,7 +120,7 @@ AGAIN = [
 @given(st.data(), st.sampled_from(AGAIN), streams(max_size=20, ids=3), st.integers(0, 3))
 def test_runs_over_events_that_stay_find_the_same(data: Any, query: str, table: pa.Table, delay: int) -> None:
     kept = cepheid.query(query).live(numbered(table).schema, engine="runs")
-    assert isinstance(kept._resident, ResidentScans)
+    assert isinstance(kept.resident, ResidentScans)
     check_live(data, query, numbered(table), delay, engine="runs")
 
 
@@ -130,7 +130,7 @@ def test_runs_that_stay_find_the_same(data: Any, query: str, table: pa.Table, de
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     engine = "states" if "|" in query or "{1,2}" in query else "runs"
     kept = cepheid.query(query).live(events.schema, engine=engine)
-    assert isinstance(kept._resident, ResidentRuns)
+    assert isinstance(kept.resident, ResidentRuns)
     check_live(data, query, events, delay, engine=engine)
 
 
@@ -185,8 +185,11 @@ def test_limits_are_those_of_each_key() -> None:
     few.send([{"ts": 8, "type": "B", "id": 7}])
     with pytest.raises(cepheid.LimitError, match="max_matches"):
         few.send([{"ts": 9, "type": "A", "id": 7}])
-    few.send([{"ts": 10, "type": "B", "id": 7}])
-    assert [match["a"]["ts"] for match in few.finish()] == [9]
+    # What was refused did not happen: with a higher limit the query goes on from before.
+    more = cepheid.live(text, SCHEMA, state=few.save())
+    assert len(more.send([{"ts": 9, "type": "A", "id": 7}])) == 8
+    more.send([{"ts": 10, "type": "B", "id": 7}])
+    assert [match["a"]["ts"] for match in more.finish()] == [9]
 
 
 @given(
@@ -239,15 +242,27 @@ def test_several_queries() -> None:
     assert live.numbers.matches == 2
 
 
-def test_an_asynchronous_source() -> None:
-    async def source() -> AsyncIterator[dict[str, Any]]:
-        for time, kind in enumerate("ABC"):
-            yield {"ts": time, "type": kind, "id": 7}
+async def each(kinds: str, begin: int = 0) -> AsyncIterator[dict[str, Any]]:
+    for time, kind in enumerate(kinds, begin):
+        yield {"ts": time, "type": kind, "id": 7}
 
-    async def collected() -> list[Any]:
-        return [match async for found in cepheid.live(QUERY, SCHEMA).matches(source()) for match in found]
 
-    assert [match["match_end"] for match in asyncio.run(collected())] == [2]
+async def ends_of(live: Any, source: AsyncIterator[Any], **options: Any) -> list[int]:
+    return [match["match_end"] async for found in live.matches(source, **options) for match in found]
+
+
+def test_the_end_of_a_source_is_not_the_end_of_time() -> None:
+    absent = "PATTERN SEQ(A a, !(C c)) WHERE [id] WITHIN 5"
+    live, alarm = cepheid.live(QUERY, SCHEMA), cepheid.live(absent, SCHEMA)
+    assert asyncio.run(ends_of(live, each("AB"))) == []
+    assert asyncio.run(ends_of(alarm, each("AB"))) == []
+    # The source is there again.
+    assert asyncio.run(ends_of(live, each("CD", 2))) == [2]
+    assert asyncio.run(ends_of(alarm, each("CBBBB", 2))) == []
+    assert live.numbers.late == alarm.numbers.late == 0
+    assert asyncio.run(ends_of(live, each("ABC", 4), finish=True)) == [6]
+    with pytest.raises(cepheid.CepheidError, match="is finished"):
+        live.send({"ts": 9})
 
 
 @pytest.mark.parametrize(
@@ -270,9 +285,9 @@ def test_what_cannot_be_sent(event: Any, told: str) -> None:
 def test_what_cannot_be_made() -> None:
     with pytest.raises(cepheid.CepheidError, match="add WITHIN"):
         cepheid.live("PATTERN SEQ(A a, C c) WHERE [id]", SCHEMA)
-    with pytest.raises(cepheid.DataError, match="is no schema"):
+    with pytest.raises(cepheid.DataError, match="is not a schema"):
         cepheid.live(QUERY, 7)
-    with pytest.raises(cepheid.DataError, match="no saved state"):
+    with pytest.raises(cepheid.DataError, match="saved state is damaged"):
         cepheid.live(QUERY, SCHEMA, state=b"rubbish")
     state = cepheid.live(QUERY, SCHEMA).save()
     with pytest.raises(cepheid.DataError, match="another query"):

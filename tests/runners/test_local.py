@@ -150,7 +150,7 @@ def test_how_far_each_time_may_be_off() -> None:
     for each in (seconds, durations):
         found = cepheid.match(each, text.replace("4", "4 s"), uncertainty="sigma", unit="1 s")
         assert found["confidence"].equals(by_type["confidence"])
-    with pytest.raises(cepheid.DataError, match="column 'sigma', row 1: -1 is no length of time"):
+    with pytest.raises(cepheid.DataError, match="column 'sigma', row 1: -1 is not a valid uncertainty"):
         cepheid.match(pa.table({**columns, "sigma": [2, -1, 1, 1]}), text, uncertainty="sigma")
     with pytest.raises(cepheid.DataError, match="but it is string"):
         cepheid.match(pa.table({**columns, "sigma": ["2"] * 4}), text, uncertainty="sigma")

@@ -182,3 +182,19 @@ def test_every_group_in_one_shard_needs_no_adding_up() -> None:
     plan = Plan(bound, "runs", partition=bound.equivalence)
     assert whole_here(replace(plan, exchange=replace(plan.exchange, keys=("id",), shards=4)))
     assert not whole_here(replace(plan, exchange=replace(plan.exchange, keys=("id", "x"), shards=4)))
+
+
+def test_decimals_as_groups_keep_their_places() -> None:
+    number = pa.decimal128(20, 2)
+    table = pa.table(
+        {
+            "ts": [1, 2, 3, 4, 9],
+            "type": ["A", "B", "A", "B", "Z"],
+            "id": pa.array([Decimal("1.50")] * 4 + [None], number),
+        }
+    )
+    query = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 SUMMARISE count(*) AS n BY id EVERY 4"
+    live = cepheid.live(query, table.schema)
+    found = [row for event in table.to_pylist() for row in live.send([event])] + live.finish()
+    assert found == cepheid.match(table, query).to_pylist()
+    assert {row["id"] for row in found} == {Decimal("1.50")}

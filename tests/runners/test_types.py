@@ -57,7 +57,11 @@ def test_a_script_with_mistakes(tmp_path: Path) -> None:
 def test_keywords_and_options_are_the_same() -> None:
     declared = {*options_of(Options), *options_of(BatchOptions), *options_of(StreamOptions)}
     typed = {name for kind in MatchKeywords.__mro__ for name in getattr(kind, "__annotations__", {})}
-    assert set(MatchKeywords.__optional_keys__) | typed == declared - {"output"} | {"parameters", "dialect"}
+    assert set(MatchKeywords.__optional_keys__) | typed == declared - {"output"} | {
+        "parameters",
+        "dialect",
+        "unsafe_functions",
+    }
     assert set(EngineName.__args__) == {"auto", *ENGINES}
     assert set(Scoring.__args__) == set(SCORINGS)
     assert set(Method.__args__) == set(METHODS)

@@ -311,6 +311,6 @@ def test_matches_are_counted_and_kept_compressed(spark, text):
     assert found.first(3).count() == 3
     with pytest.raises(cepheid.CepheidError, match="one query at a time"):
         cepheid.match(df, {"one": text}, output="count")
-    with pytest.raises(cepheid.EngineError, match="compare matches one by one"):
+    with pytest.raises(cepheid.EngineError, match="compares matches one by one"):
         cepheid.match(df, f"{text} OUTPUT NON-OVERLAP", output="compressed")
     assert cepheid.match(df, f"{text} OUTPUT NON-OVERLAP", output="count") > 0

@@ -10,6 +10,8 @@ QUERIES = {
     "keys": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 12 RETURN a.n AS first, b.n AS second",
     "apart": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 12 OUTPUT NON-OVERLAP RETURN a.n AS first, b.n AS second",
     "no key": "PATTERN SEQ(A a, !(C c), B b) WHERE a.id + 1 = b.id WITHIN 6 RETURN a.n AS first, b.n AS second",
+    "totals": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 12 SUMMARISE count(*) AS first, sum(b.n) AS second EVERY 3",
+    "by key": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9 SUMMARISE count(*) AS first, sum(b.n) AS second BY id EVERY 8",
 }
 EVENTS = pa.table(
     {

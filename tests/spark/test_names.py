@@ -41,6 +41,7 @@ def test_batches_over_columns_with_any_name(spark):
     assert local
 
 
+@pytest.mark.slow
 def test_streams_over_columns_with_any_name(spark, tmp_path):
     """With records that cannot be events among them; and two matches in one streaming query, which nobody named."""
     table = awkward(60)

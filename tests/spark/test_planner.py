@@ -110,7 +110,7 @@ def test_explain_takes_the_options_of_streams(spark):
     query = cepheid.query("PATTERN SEQ(A a, A b) WHERE [id] WITHIN 5 minutes")
     told = query.explain(stream, delay="1 minute", shards=4)
     assert "exchange  by key [id], 4 shards" in told
-    assert "retain    what some component takes, for 299999999 steps of ts" in told
+    assert "retain    events that some component can take, for 299999999 steps of ts" in told
     with pytest.raises(cepheid.CepheidError, match="partitions is an option of Spark batches"):
         query.explain(stream, partitions=4)
 
@@ -118,11 +118,11 @@ def test_explain_takes_the_options_of_streams(spark):
 def test_what_has_no_use_is_an_error(spark):
     df = spark.createDataFrame(EVENTS.slice(0, 10))
     keyed = "PATTERN SEQ(Stock a, Stock b) WHERE [ticker] WITHIN 9"
-    with pytest.raises(cepheid.DataError, match="hot_keys cuts keys by time"):
+    with pytest.raises(cepheid.DataError, match="hot_keys splits keys by time"):
         cepheid.match(df, QUERY, hot_keys="auto")
-    with pytest.raises(cepheid.DataError, match=r"slices cuts time.*events go by their key \[ticker\]"):
+    with pytest.raises(cepheid.DataError, match=r"slices splits time.*events go by their key \[ticker\]"):
         cepheid.match(df, keyed, slices=4)
-    with pytest.raises(cepheid.DataError, match="partitions parts events"):
+    with pytest.raises(cepheid.DataError, match="partitions needs a key or a window"):
         cepheid.match(df, "PATTERN SEQ(Stock a, Stock b)", partitions=4)
     with pytest.raises(cepheid.CepheidError, match="delay is an option of streams"):
         cepheid.match(df, keyed, delay=4)

@@ -310,13 +310,13 @@ def test_what_a_stream_cannot_do_is_said_before_it_starts(spark, tmp_path):
         cepheid.match(df, QUERY)
     with pytest.raises(cepheid.DataError, match="has a unit, but it is not known"):
         cepheid.match(df, QUERY, delay="5 seconds")
-    with pytest.raises(cepheid.DataError, match="is no length of time"):
+    with pytest.raises(cepheid.DataError, match="is not a length of time"):
         cepheid.match(df, QUERY, delay="soon")
     with pytest.raises(cepheid.CepheidError, match="shards=0 is not a whole number of at least 1"):
         cepheid.match(df, QUERY, delay=5, shards=0)
     with pytest.raises(cepheid.CepheidError, match="slices is an option of Spark batches"):
         cepheid.match(df, QUERY, delay=5, slices=3)
-    with pytest.raises(cepheid.DataError, match="idle lets time go on"):
+    with pytest.raises(cepheid.DataError, match="idle needs the unit"):
         cepheid.match(df, QUERY, delay=5, idle=3)
 
 
@@ -326,6 +326,20 @@ def test_other_output_modes_are_refused_by_spark(spark, tmp_path):
     writer = cepheid.match(df, QUERY, delay=5).writeStream.format("memory").queryName("refused")
     with pytest.raises(Exception, match=r"(?i)complete"):
         writer.outputMode("complete").start().processAllAvailable()
+
+
+@pytest.mark.slow
+def test_the_mode_update_gives_what_append_gives(spark, tmp_path):
+    table = events(120)
+    cut(tmp_path / "in", table, 3, delay=5)
+    found = []
+    for mode in ("append", "update"):
+        result = cepheid.match(reading(spark, tmp_path / "in", "ts long, type string, id long, x long"), QUERY, delay=5)
+        writer = result.writeStream.foreachBatch(lambda batch, _: found.append(batch.toArrow()))
+        writer = writer.outputMode(mode).option("checkpointLocation", str(tmp_path / mode))
+        writer.trigger(availableNow=True).start().awaitTermination()
+        assert sorted(line for part in found for line in rows(part)) == rows(cepheid.match(table, QUERY))
+        found.clear()
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def minute(time: datetime) -> datetime:
     return time.replace(second=0, microsecond=0)
 
 
-@pytest.mark.parametrize("language", ["rows", "text", OTHERS[0]])
+@pytest.mark.parametrize("language", ["rows", *OTHERS])
 def test_a_window_over_matches_with_watermarks_before_and_after(spark: Any, tmp_path: Path, language: str) -> None:
     """The first watermark gives the delay; a minute comes out when the second has passed it."""
     from pyspark.sql import functions as F
@@ -229,3 +229,29 @@ def test_options_of_streams_and_patterns_that_streams_cannot_run(spark: Any) -> 
     strange = Pattern.begin("a").followed_by("b").where("contains(name, a.name)")
     with pytest.raises(EngineError, match="which streams need"):
         cepheid.match(source.selectExpr("ts", "string(value) AS name"), strange, delay="1 second")
+
+
+def test_languages_together_in_a_table(spark: Any) -> None:
+    """One result with a column for each query; a further query reads their matches."""
+    batch = spark.sql(MADE.format(0, 60))
+    reader = "PATTERN SEQ(rows r, text t) WITHIN 1 minute FROM rows, text"
+    found = cepheid.match(batch, {**QUERIES, "both": reader}, partition_by="k")
+    counts = Counter(row["query"] for row in found.collect())
+    assert found.columns == ["query", "match_start", "match_end", *QUERIES, "both"]
+    local = cepheid.match(batch.toArrow(), {**QUERIES, "both": reader}, partition_by="k").column("query").to_pylist()
+    assert counts == Counter(local)
+    assert set(counts) == {*QUERIES, "both"}
+    assert cepheid.match(batch, CLAUSE, output="count") == counts["rows"]
+    assert cepheid.match(batch, QUERIES["flink"], output="count", partition_by="k") == counts["flink"]
+
+
+@pytest.mark.slow
+def test_languages_together_in_a_stream(spark: Any, tmp_path: Path) -> None:
+    """What a table gives; a query that reads the matches of another language is refused."""
+    whole = cepheid.match(spark.sql(MADE.format(0, 60)).toArrow(), QUERIES, partition_by="k").column("query")
+    stream = written(spark, tmp_path / "in")
+    reader = "PATTERN SEQ(rows r, text t) WITHIN 1 minute FROM rows, text"
+    with pytest.raises(CepheidError, match="'both' reads the matches of a query in another language"):
+        cepheid.match(stream, {**QUERIES, "both": reader}, partition_by="k", delay="20 seconds")
+    rows, _ = run(cepheid.match(stream, QUERIES, partition_by="k", delay="20 seconds"), tmp_path / "c")
+    assert Counter(row["query"] for row in rows) == Counter(whole.to_pylist())

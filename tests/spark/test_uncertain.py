@@ -253,5 +253,5 @@ def test_how_far_times_may_be_off_by_row_by_sensor_and_by_type(spark, uncertaint
 
 def test_a_wrong_half_width_is_named_on_spark(spark):
     wrong = BOUNDED.set_column(4, "sigma", pa.array([1.0, -7.0, 1.0, 1.0, 1.0]))
-    with pytest.raises(Exception, match=r"column 'sigma': -7\.0 is no length of time"):
+    with pytest.raises(Exception, match=r"column 'sigma': -7\.0 is not a valid uncertainty"):
         cepheid.match(spark.createDataFrame(wrong), "PATTERN A a", uncertainty="sigma").toArrow()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +64,7 @@ SCHEMA = pa.schema(
         ("l", pa.list_(pa.int64())),
         ("w", pa.list_(pa.string())),
         ("m", pa.map_(pa.string(), pa.int64())),
+        ("d", pa.decimal128(10, 2)),
     ]
 )
 
@@ -89,6 +91,7 @@ NUMBERS_OF_NUMBERS += [
 NUMBERS_OF_NUMBERS += ["a.m['a']", "length(a.l)", "haversine({n}, {n}, 1, 2.5)", "atan2({n}, {n})"]
 NUMBERS_OF_NUMBERS += ["ceiling({n})", "cardinality(a.l)", "array_size(a.w)", "strpos({s}, 'b')"]
 NUMBERS_OF_NUMBERS += ["unix_timestamp({u})", "to_unixtime({u})", "date_diff({u}, {u})"]
+NUMBERS_OF_NUMBERS += ["element_at(array({n}, 1), 1)", "iff({c}, {n}, {n})", "a.d * {n}", "a.d / 3", "round(a.d, 1)"]
 STRINGS = ["a.s", "a.t", "'a'", "'a%b'", "''"]
 STRINGS_OF_STRINGS = ["lower({s})", "upper({s})", "trim({s})", "ltrim({s})", "rtrim({s})", "concat({s}, {s})"]
 STRINGS_OF_STRINGS += ["substring({s}, 2)", "substring({s}, -2, 1)", "substr({s}, 0, 3)", "substring({s}, -9, 9)"]
@@ -98,10 +101,14 @@ STRINGS_OF_STRINGS += ["coalesce({s}, {s})", "CASE WHEN {c} THEN {s} ELSE {s} EN
 STRINGS_OF_STRINGS += ["CAST(a.i AS string)", "CAST(a.flag AS string)", "CAST(a.f AS string)", "CAST({u} AS string)"]
 STRINGS_OF_STRINGS += ["element_at(split({s}, ','), 2)", "get(split({s}, '[,b]'), 0)"]
 STRINGS_OF_STRINGS += ["lcase({s})", "ucase({s})", "lpad({s}, 5, 'x')", "rpad({s}, 5, 'x')", "repeat({s}, 2)"]
-STRINGS_OF_STRINGS += ["concat_ws('-', {s}, {s})", "array_join(a.w, ',')"]
+STRINGS_OF_STRINGS += ["concat_ws('-', {s}, {s})", "array_join(a.w, ',')", "concat({n}, {s})", "least({s}, {s})"]
+STRINGS_OF_STRINGS += ["get_json_object({s}, '$.a')"]
 INSTANTS = ["a.ts", "a.u"]
 INSTANTS_OF_INSTANTS = [f"date_trunc('{unit}', {{u}})" for unit in ("second", "hour", "day", "week", "month", "year")]
 INSTANTS_OF_INSTANTS += ["{u} + 5 minutes", "CAST({u} AS date)", "CAST({s} AS timestamp)", "{u} - 90 seconds"]
+INSTANTS_OF_INSTANTS += ["local_time({u}, 'America/New_York')", "local_time_at({u}, 'Europe/Berlin')"]
+INSTANTS_OF_INSTANTS += ["timestamp_at({s}, 'Asia/Kolkata')"]
+INSTANTS_OF_INSTANTS += ["to_date({u})", "date({s})", "to_timestamp({s})"]
 CONDITIONS = ["{n} < {n}", "{n} = {n}", "{s} = {s}", "{s} < {s}", "{u} > {u}", "{n} IN (1, 2.5, {n})", "{n} IS NULL"]
 CONDITIONS += ["{s} IS NOT NULL", "{n} BETWEEN {n} AND {n}", "a.flag", "NOT ({c} AND {c})", "{c} OR {c}", "{s} != {s}"]
 CONDITIONS += [f"{{s}} LIKE '{pattern}'" for pattern in ("a%", "%b", "_b_", "a\\%b", "%a%b%", "", "a\\_b")]
@@ -111,7 +118,7 @@ CONDITIONS += [
 ]
 CONDITIONS += ["{s} LIKE {s}", "like_pattern({s}, {s})", "ilike_pattern({s}, {s})", "NOT rlike_pattern({s}, {s})"]
 CONDITIONS += ["starts_with({s}, {s})", "ends_with({s}, 'b')", "contains({s}, {s})", "NOT {s} LIKE '%b'"]
-CONDITIONS += ["isnull({n})", "isnotnull({s})", "isnan({n})"]
+CONDITIONS += ["isnull({n})", "isnotnull({s})", "isnan({n})", "a.d > {n}", "a.d IN (1.5, {n})", "{n} = a.s"]
 CONDITIONS += ["startswith({s}, 'a')", "array_contains(a.l, 5)", "array_contains(a.w, 'y')", "CAST({s} AS boolean)"]
 CONDITIONS += ["CAST({n} AS boolean)", "{u} - {u} < 5 minutes", "hour({u}) BETWEEN 8 AND 18", "{u} >= '2024-01-01'"]
 
@@ -153,6 +160,7 @@ def table(seed: int = 0, rows: int = 60) -> pa.Table:
         some(LISTS, 1),
         some(WORDS, 1),
         [None if each is None else list(each.items()) for each in some(MAPS, 1)],
+        some([Decimal("1.50"), Decimal("-99999999.99"), Decimal("0.00"), None], 1),
     ]
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)
 

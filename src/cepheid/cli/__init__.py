@@ -6,15 +6,31 @@ Exit codes: 0 the command did what was asked, 1 something the user can mend, 2 a
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
 
 FINE, USER_ERROR, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs a command and ends the process with its exit code."""
+    _end_in_order()
     sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
+
+
+def _end_in_order() -> None:
+    """Who is told to end (by `kill`, `timeout`, a closed terminal) removes what it has half written."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(AttributeError, ValueError, OSError):  # Windows has no SIGHUP; only the main thread may ask
+            if signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # not under nohup
+                signal.signal(getattr(signal, name), end)
 
 
 def exit_code(arguments: Sequence[str]) -> int:

@@ -7,7 +7,22 @@ from typing import Annotated
 import typer
 
 import cepheid
-from cepheid.cli import bench, check, console, demo, explain, fit, forecast, report, run, simulate, sql, warm, why
+from cepheid.cli import (
+    bench,
+    check,
+    console,
+    demo,
+    explain,
+    fit,
+    forecast,
+    report,
+    run,
+    simulate,
+    sql,
+    tutorial,
+    warm,
+    why,
+)
 from cepheid.cli.messages import out
 
 app = typer.Typer(
@@ -27,7 +42,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def top(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Find patterns of events: sequences, absences, repetitions; also in streams that lost events.
@@ -48,6 +63,7 @@ app.command("forecast")(forecast.forecast)
 app.command("report")(report.report)
 app.command("console")(console.console)
 app.add_typer(simulate.app, name="simulate")
+app.command("tutorial")(tutorial.tutorial)
 app.command("demo")(demo.demo)
 app.command("warm")(warm.warm)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)

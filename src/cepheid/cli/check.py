@@ -24,6 +24,7 @@ def check(
     queries: Queries,
     input: o.Inputs = [],  # noqa: B006  typer copies it
     format: o.InputFormat = None,
+    null: o.NullTexts = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
     type: o.Type = "type",
@@ -47,7 +48,7 @@ def check(
         cepheid check shoplifting.cepheid --input events.parquet
     """
     load_functions(functions)
-    table = read_events(find_files(input, format), time=time, time_format=time_format) if input else None
+    table = read_events(find_files(input, format, null or ()), time=time, time_format=time_format) if input else None
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     roles = replace(roles, ignore_case=ignore_case)
     found: list[dict[str, Any]] = []

@@ -16,9 +16,9 @@ _Paths = Annotated[
     list[str] | None, typer.Argument(metavar="[PATH]...", help="Events to open: files, directories or globs.")
 ]
 _Host = Annotated[
-    str, typer.Option(metavar="NAME", help="The address to listen on; others than this machine's reach it.")
+    str, typer.Option(metavar="NAME", help="The address to listen on; other machines can reach any but the default.")
 ]
-_Port = Annotated[int, typer.Option(metavar="N", help="The port; 0: any that is free.", min=0, max=65535)]
+_Port = Annotated[int, typer.Option(metavar="N", help="The port; 0 picks a free one.", min=0, max=65535)]
 _NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address only.")]
 
 

@@ -18,7 +18,7 @@ from rich.table import Table
 import cepheid
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, note, out
-from cepheid.cli.outputs import replacing
+from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.report import write_page
 from cepheid.cli.spark_run import AVAILABLE_NOW, SparkOptions, Task, run_stream
 from cepheid.cli.stages import Stages
@@ -26,10 +26,10 @@ from cepheid.files.roles import Roles
 from cepheid.report.matches import truth_of
 from cepheid.simulate import Gap, Simulation, retail_visits
 
-_Tags = Annotated[int, typer.Option(metavar="N", help="How many articles are picked from the shelves.", min=100)]
-_Seed = Annotated[int, typer.Option(metavar="N", help="Another seed gives another day.")]
-_Local = Annotated[bool, typer.Option("--local", help="Without Spark, in this process.")]
-_Folder = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where the report goes.")]
+_Tags = Annotated[int, typer.Option(metavar="N", help="Number of articles picked from the shelves.", min=100)]
+_Seed = Annotated[int, typer.Option(metavar="N", help="Random seed of the simulated day.")]
+_Local = Annotated[bool, typer.Option("--local", help="Run in this process, without Spark.")]
+_Folder = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Output path of the report.")]
 
 QUERY = """PATTERN SEQ(Shelf x, !(Register y), Exit z)
 WHERE [tag_id]
@@ -55,6 +55,8 @@ def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Fo
         cepheid demo
     """
     stages = Stages()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    check_outputs({"--output": output}, ())
     query = cepheid.query(QUERY)
     assert isinstance(query, cepheid.Query)
     with stages.timed("simulate"):
@@ -80,11 +82,11 @@ def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Fo
     truth = truth_of(left_after_noon, "tag_id", "stolen")
     _print_matches(found, truth)
     _print_honesty(found, truth)
-    output.mkdir(parents=True, exist_ok=True)
-    page = output / "report.html"
-    write_page(page, query, stream, Roles(), given, stages, "Who left without paying?", "tag_id", truth, found)
-    with replacing(output / "model.json") as beside:
-        model.save(beside)
+    title, page = "Who left without paying?", output / "report.html"
+    with replacing(output) as beside:
+        beside.mkdir()
+        write_page(beside / page.name, query, stream, Roles(), given, stages, title, "tag_id", truth, found)
+        model.save(beside / "model.json")
     stages.print_summary(events=stream.num_rows, matches=found.num_rows)
     out.print(f"The report is in {page}: open it in a browser.", style="bold", soft_wrap=True)
 
@@ -110,7 +112,7 @@ def matched(query: cepheid.Query, events: pa.Table, given: dict[str, Any], local
 
     problem = None if local else java_problem()
     if problem is not None:
-        note(f"{problem}. The demo goes on without Spark.")
+        note(f"{problem}. The demo continues without Spark.")
     if local or problem is not None:
         with stages.timed("match"), explaining_delay():
             found: pa.Table = cepheid.match(events, query, **given)
@@ -118,7 +120,7 @@ def matched(query: cepheid.Query, events: pa.Table, given: dict[str, Any], local
     with stages.timed("prepare"), explaining_delay():
         cepheid.match(events.slice(0, 100), query, **given)  # compiles what is not yet, once and not in each worker
     out.print(
-        f"The afternoon arrives as a stream, in {FILES} files, and Spark matches it as it comes ...", style="bold"
+        f"The afternoon arrives as a stream, in {FILES} files, and Spark matches it as it arrives ...", style="bold"
     )
     with tempfile.TemporaryDirectory(prefix="cepheid-demo-") as name:
         folder = Path(name)
@@ -158,7 +160,7 @@ def _print_matches(found: pa.Table, truth: dict[Any, bool]) -> None:
     some = order[np.linspace(0, len(order) - 1, min(12, len(order))).astype(int)] if len(order) else order
     shown = found.take(pa.array(some))
     real = ["yes" if truth[row["z"]["tag_id"]] else "no" for row in shown.to_pylist()]
-    out.print("Some of the matches, from the surest to the least sure:", style="bold")
+    out.print("Some of the matches, from the most to the least probable:", style="bold")
     out.print(match_table(shown.append_column("really stolen", pa.array(real)), limit=20))
 
 

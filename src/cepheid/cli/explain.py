@@ -16,13 +16,14 @@ from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.runners.rows import check_clause_options
 
-_Analyze = Annotated[bool, typer.Option("--analyze", help="Run it, too, and count what each step saw.")]
+_Analyze = Annotated[bool, typer.Option("--analyze", help="Also run the query, and count the events at each step.")]
 
 
 def explain(
     query: o.QueryArgument,
     input: o.EventsIfAny = None,
     format: o.InputFormat = None,
+    null: o.NullTexts = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
     type: o.Type = "type",
@@ -56,7 +57,7 @@ def explain(
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     roles = replace(roles, ignore_case=ignore_case)
     clock = time_column(parsed, roles)
-    events = read_events(find_files(input, format), time=clock, time_format=time_format) if input else None
+    events = read_events(find_files(input, format, null or ()), time=clock, time_format=time_format) if input else None
     with explaining_delay():
         loaded = cepheid.load_model(model) if model is not None else None
         given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}

@@ -19,22 +19,22 @@ from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 
 _Target = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="PATH", help="Where to save the model, as JSON.")
+    Path | None, typer.Option("--output", "-o", metavar="PATH", help="Output path of the model, as JSON.")
 ]
 _Loss = Annotated[
     str | None,
-    typer.Option(metavar="P or NAME=P,...", help="Losses that are known: one number, or one for each variable."),
+    typer.Option(metavar="P or NAME=P,...", help="Known losses: one number, or one per variable."),
 ]
 _Happens = Annotated[
     str | None,
-    typer.Option(metavar="NAME=P,...", help="How often components happen at all, where that is known."),
+    typer.Option(metavar="NAME=P,...", help="Known shares of components that happen at all."),
 ]
 
 
 _LossBy = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Components with the same value there, a reader, share one loss.")
+    str | None, typer.Option(metavar="COLUMN", help="Components with the same value of this attribute share one loss.")
 ]
-_LossByHour = Annotated[bool, typer.Option("--loss-by-hour", help="Losses may depend on the hour of the day.")]
+_LossByHour = Annotated[bool, typer.Option("--loss-by-hour", help="Fit a loss for each hour of the day.")]
 
 
 class Negatives(StrEnum):
@@ -47,7 +47,7 @@ class Negatives(StrEnum):
 _Negatives = Annotated[
     Negatives,
     typer.Option(
-        help="How the loss of negated components is found: like the others, or from trips' lengths.",
+        help="How to estimate the loss of negated components: from the other components, or from the lengths of trips.",
     ),
 ]
 
@@ -62,6 +62,7 @@ def fit(
     loss_by: _LossBy = None,
     loss_by_hour: _LossByHour = False,
     format: o.InputFormat = None,
+    null: o.NullTexts = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
     type: o.Type = "type",
@@ -81,7 +82,7 @@ def fit(
     """
     load_functions(functions)
     parsed = read_query(query, parameter or (), "fit")
-    files = find_files(input, format)
+    files = find_files(input, format, null or ())
     check_outputs({"--output": output}, [*files.addresses, *query_files(query), functions])
     events = read_events(files, time=time, time_format=time_format)
     roles = o.roles(time, type, untyped, time_unit, tiebreak, None, None)
@@ -89,7 +90,7 @@ def fit(
         simplefilter("ignore", cepheid.ModelWarning)  # the notes of the model say the same
         shares = parse_loss(happens)
         if isinstance(shares, float):
-            raise CepheidError(f"--happens {happens}: a share per variable is needed", hint="as in x=0.95,y=1")
+            raise CepheidError(f"--happens {happens}: expected a share per variable", hint="as in x=0.95,y=1")
         model = cepheid.fit(
             events,
             parsed,
@@ -109,7 +110,7 @@ def fit(
             model.save(beside)
         out.print(f"the model is in {output}", soft_wrap=True)
     if not check.fits:
-        saved = f"; {output} is written all the same, with a note that says so" if output is not None else ""
+        saved = f"; {output} is written anyway, with a note about this" if output is not None else ""
         warning(f"the model does not fit its own history, so its probabilities may be off{saved}")
 
 
@@ -126,4 +127,4 @@ def parse_loss(text: str | None) -> float | dict[str, float] | None:
             return float(text)
         return {name.strip(): float(value) for name, _, value in (part.partition("=") for part in text.split(","))}
     except ValueError:
-        raise CepheidError(f"--loss {text}: this is not understood", hint="write it like 0.05 or x=0.1,y=0.2") from None
+        raise CepheidError(f"--loss {text}: not a loss", hint="write it like 0.05 or x=0.1,y=0.2") from None

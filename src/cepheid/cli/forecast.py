@@ -20,8 +20,8 @@ from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
 from cepheid.files.roles import Roles
 
-_At = Annotated[str | None, typer.Option(metavar="TIME", help="The moment; the newest time of the events by default.")]
-_Limit = Annotated[int, typer.Option(metavar="N", help="Show the N most probable ones; 0 shows all.", min=0)]
+_At = Annotated[str | None, typer.Option(metavar="TIME", help="The time to forecast at; default: the newest event's.")]
+_Limit = Annotated[int, typer.Option(metavar="N", help="Show the N most probable partial matches; 0 shows all.", min=0)]
 _BAR = 10
 
 

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text, zone_text
+from cepheid.draw.text import event_parts, events_of, is_event, shared_attributes, value_text, with_durations, zone_text
 
 _LONGEST_GROUP = 3  # events of a Kleene group that are shown before it is cut in the middle
 
@@ -20,7 +20,8 @@ def match_table(
     result: pa.Table, *, time: str = "ts", type: str | None = "type", limit: int = 20, title: str | None = None
 ) -> Table:
     """The first matches of a result. Where their events are shown, these tell when a match starts and ends."""
-    rows = result.slice(0, limit).to_pylist()
+    result = with_durations(result.slice(0, limit))
+    rows = result.to_pylist()
     variables = [field.name for field in result.schema if is_event(field.type)]
     shared = shared_attributes([events_of(row, variables) for row in rows], {time, type})
     fields = [field for field in result.schema if not variables or field.name not in ("match_start", "match_end")]

@@ -25,6 +25,7 @@ _PATIENCE = 4.0  # seconds without a word
 _OF_A_QUERY = 1  # a query compiles its conditions each time, which is quick
 _OPTIONS = (
     "time|type|lower|upper|time_unit|tiebreak|engine|scoring|model|delay|bad_records|aside|decimal|thousands|dedupe"
+    "|format"
 )
 
 
@@ -43,7 +44,7 @@ def print_internal_error(error: Exception) -> None:
     """A defect: everything a report of it needs."""
     err.print(Text("".join(traceback.format_exception(error)).rstrip()), soft_wrap=True)
     message = Text("internal error: ", style="bold red")
-    message.append("this is a defect of Cepheid, not of your query or data; please report it with the lines above")
+    message.append("this is a bug in Cepheid, not in your query or data; please report it with the lines above")
     err.print(message, soft_wrap=True)
 
 

@@ -42,8 +42,8 @@ Inputs: TypeAlias = Annotated[
         "--input",
         "-i",
         metavar="PATH",
-        help="Events: Parquet, CSV, JSON lines, Arrow, a directory, a glob, a Delta table, or - for standard input. "
-        "May be repeated.",
+        help="Events: Parquet, CSV, JSON lines, Arrow, a log (syslog, access log, XES, OCEL), a directory, a glob, "
+        "a Delta table, or - for standard input. May be repeated.",
         callback=_with_standard_input,
     ),
 ]
@@ -62,29 +62,30 @@ InputFormat: TypeAlias = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="parquet, csv, jsonl, arrow or delta, where the name does not tell.",
+        help="parquet, csv, jsonl, arrow, delta, syslog, access-log, xes or ocel, where the name does not show it; "
+        "syslog:2024 gives the year of the first line, ocel:order the type of object whose log is read.",
         autocompletion=lambda: list(FORMATS),
     ),
 ]
 TimeFormat: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="FORMAT", help="How times are written: such as '%d/%m/%Y %H:%M', or unix for seconds since 1970."
+        metavar="FORMAT", help="The format of times, such as '%d/%m/%Y %H:%M', or unix for seconds since 1970."
     ),
 ]
 Time: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the time.")]
 Type: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the event type.")]
-Untyped: TypeAlias = Annotated[bool, typer.Option("--untyped", help="The events have no type.")]
+Untyped: TypeAlias = Annotated[bool, typer.Option("--untyped", help="The events have no type column.")]
 IgnoreCase: TypeAlias = Annotated[
-    bool, typer.Option("--ignore-case", help="Event types are the same whatever their case.")
+    bool, typer.Option("--ignore-case", help="Compare event types without regard to case.")
 ]
 TimeUnit: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="UNIT", help="What a whole-number time counts: us, ms, s, minutes, ...")
+    str | None, typer.Option(metavar="UNIT", help="The unit of whole-number times: us, ms, s, minutes, ...")
 ]
 Tiebreak: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN", help="Orders events of the same time; row: the order of rows in the files. May be repeated."
+        metavar="COLUMN", help="Orders events with the same time; row: the order of rows in the files. May be repeated."
     ),
 ]
 Lower: TypeAlias = Annotated[
@@ -125,7 +126,7 @@ BadRecords: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="POLICY",
-        help="What becomes of records that cannot be events: fail, drop, or 'set aside' (with --aside).",
+        help="How to handle invalid records: fail, drop, or 'set aside' (with --aside).",
         rich_help_panel=_RECORDS,
         autocompletion=lambda: ["fail", "drop", "set aside"],
     ),
@@ -133,24 +134,44 @@ BadRecords: TypeAlias = Annotated[
 Aside: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        metavar="PATH", help="Where bad records go, each with the reason: .parquet, .csv.", rich_help_panel=_RECORDS
+        metavar="PATH", help="Output path of invalid records, with reasons: .parquet, .csv.", rich_help_panel=_RECORDS
     ),
 ]
 Dedupe: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Duplicates agree in these. May be repeated.", rich_help_panel=_RECORDS),
+    typer.Option(metavar="COLUMN", help="Columns that identify duplicates. May be repeated.", rich_help_panel=_RECORDS),
 ]
 Decimal: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="MARK", help="The decimal mark of numbers in text.", rich_help_panel=_RECORDS)
+    str | None, typer.Option(metavar="MARK", help="The decimal separator of numbers.", rich_help_panel=_RECORDS)
 ]
 Thousands: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="MARK", help="The mark between their thousands.", rich_help_panel=_RECORDS)
+    str | None, typer.Option(metavar="MARK", help="The thousands separator of numbers.", rich_help_panel=_RECORDS)
 ]
 OutputPath: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="PATH", help="Where to: .parquet, .csv, .jsonl, .arrow, or a directory."),
+    typer.Option("--output", "-o", metavar="PATH", help="Output path: .parquet, .csv, .jsonl, .arrow, or a directory."),
 ]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+Overwrite: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Write into a directory even if it holds files. Only files of an earlier result are removed.",
+    ),
+]
+EscapeFormulas: TypeAlias = Annotated[
+    bool,
+    typer.Option("--escape-formulas", help="In CSV, put a quote before text that a spreadsheet would evaluate."),
+]
+NullTexts: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--null",
+        metavar="TEXT",
+        help="Text that means NULL in CSV, in addition to an empty field, such as NA. May be repeated.",
+        rich_help_panel=_RECORDS,
+    ),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def roles(

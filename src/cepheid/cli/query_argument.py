@@ -10,13 +10,16 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import cepheid
 from cepheid.api import sase_query
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.files.input_files import SUFFIXES
 from cepheid.files.roles import Roles
+
+OneQuery: TypeAlias = cepheid.Query | cepheid.RowQuery
+AnyQueries: TypeAlias = OneQuery | Mapping[str, OneQuery]
 
 _SUFFIX = ".cepheid"
 STANDARD_INPUT_READ = ContextVar("STANDARD_INPUT_READ", default=False)  # by a command, as events
@@ -25,21 +28,23 @@ READ_ONCE = "standard input can be read once"
 
 def read_query(argument: str, parameters: Iterable[str], what: str) -> cepheid.Query:
     """The checked query, for what takes no MATCH_RECOGNIZE clause."""
-    refusal = f"{what} takes a query with PATTERN, not a MATCH_RECOGNIZE clause"
+    refusal = f"{what} takes a query with PATTERN, not {{}}"
     return sase_query(query_text(argument), parse_parameters(parameters), refusal)
 
 
-def read_any_query(argument: str, parameters: Iterable[str] = ()) -> cepheid.Query | cepheid.RowQuery:
+def read_any_query(argument: str, parameters: Iterable[str] = ()) -> OneQuery:
     """The checked query, or MATCH_RECOGNIZE clause."""
     values = parse_parameters(parameters)
-    found: cepheid.Query | cepheid.RowQuery = cepheid.query(query_text(argument), values)
+    found: OneQuery = cepheid.query(query_text(argument), values)
     if isinstance(found, cepheid.RowQuery) and values:
         raise CepheidError("a MATCH_RECOGNIZE clause has no parameters", hint="write the values into it")
     return found
 
 
 def arguments_of(
-    query: cepheid.Query | cepheid.RowQuery | Mapping[str, cepheid.Query], roles: Roles, given: Mapping[str, Any]
+    query: AnyQueries,
+    roles: Roles,
+    given: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The roles and options that `match` takes of a query; a clause says itself which columns mean what.
 
@@ -54,7 +59,7 @@ def arguments_of(
     return {**other, **asked}
 
 
-def time_column(query: cepheid.Query | cepheid.RowQuery | Mapping[str, cepheid.Query], roles: Roles) -> str:
+def time_column(query: AnyQueries, roles: Roles) -> str:
     """The column that holds the time, as files are read: of a clause, where nothing else is said, what it orders by."""
     named = roles.lower or roles.time
     if isinstance(query, cepheid.RowQuery) and query.clause.order_by and named == Roles().time:
@@ -64,7 +69,7 @@ def time_column(query: cepheid.Query | cepheid.RowQuery | Mapping[str, cepheid.Q
 
 def read_queries(
     argument: str | None, named: Sequence[str] = (), parameters: Iterable[str] = ()
-) -> cepheid.Query | cepheid.RowQuery | dict[str, cepheid.Query]:
+) -> OneQuery | dict[str, OneQuery]:
     """One query, or several by name: NAME=QUERY as often as one likes, or a directory of .cepheid files."""
     values = parse_parameters(parameters)
     if argument is not None and not named:
@@ -74,10 +79,10 @@ def read_queries(
         return {path.stem: _named(path.stem, _contents(path), values) for path in files}
     if argument is not None:
         hint = f"name it, too: --query NAME={argument if existing_file(argument) else '...'}"
-        raise CepheidError("QUERY and --query do not go together", hint=hint)
+        raise CepheidError("QUERY and --query cannot be combined", hint=hint)
     if not named:
         raise CepheidError("there is no query", hint='give its text or a file, or several: --query NAME="PATTERN ..."')
-    queries: dict[str, cepheid.Query] = {}
+    queries: dict[str, OneQuery] = {}
     for item in named:
         name, text = _split_name(item)
         if name in queries:
@@ -110,13 +115,13 @@ def _split_name(item: str) -> tuple[str, str]:
     path = existing_file(item)
     if path is not None:
         return path.stem, item
-    raise CepheidError(f"--query {item}: it has no name", hint='write --query NAME="PATTERN ..." or NAME=FILE')
+    raise CepheidError(f"--query {item}: the query has no name", hint='write --query NAME="PATTERN ..." or NAME=FILE')
 
 
-def _named(name: str, text: str, parameters: dict[str, Any]) -> cepheid.Query:
+def _named(name: str, text: str, parameters: dict[str, Any]) -> OneQuery:
     """A query whose errors say which one it is."""
     try:
-        return sase_query(text, parameters, "a MATCH_RECOGNIZE clause is run by itself, not with other queries")
+        return cepheid.query(text, parameters)
     except QueryError as error:
         message = f"query '{name}': {error.message}"
         raise QueryError(
@@ -190,7 +195,7 @@ def existing_file(argument: str) -> Path | None:
 def _contents(path: Path) -> str:
     if path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".txt":
         hint = f"pass it with --input {path}"
-        raise CepheidError(f"the query '{path}' is a file of events, by its name", hint=hint)
+        raise CepheidError(f"the query '{path}' looks like a file of events", hint=hint)
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -209,7 +214,7 @@ def parse_parameters(given: Iterable[str]) -> dict[str, Any]:
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
-            raise CepheidError(f"'{item}': a name and a value are needed", hint="for example -p T=3600")
+            raise CepheidError(f"'{item}': expected a name and a value", hint="for example -p T=3600")
         try:
             found[name.strip()] = json.loads(value)
         except ValueError:

@@ -13,7 +13,7 @@ import typer
 import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.messages import explaining_delay, out
-from cepheid.cli.outputs import check_outputs, replacing
+from cepheid.cli.outputs import ASIDE, check_outputs, replacing
 from cepheid.cli.query_argument import (
     arguments_of,
     load_functions,
@@ -30,14 +30,14 @@ from cepheid.files.roles import Roles
 from cepheid.model.check import Check
 from cepheid.report.matches import truth_of
 
-_Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the page.")]
+_Page = Annotated[Path, typer.Option("--output", "-o", metavar="PATH", help="Output path of the page.")]
 _Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The page's heading.")]
 _Truth = Annotated[
     str | None,
-    typer.Option("--truth", metavar="PATH", help="A table that says which matches are real, for calibration."),
+    typer.Option("--truth", metavar="PATH", help="A table of the true matches, for calibration."),
 ]
-_TruthKey = Annotated[str | None, typer.Option(metavar="COLUMN", help="The attribute that tells matches apart in it.")]
-_TruthColumn = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that is true for real ones.")]
+_TruthKey = Annotated[str | None, typer.Option(metavar="COLUMN", help="The attribute that identifies a match.")]
+_TruthColumn = Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that is true for real matches.")]
 
 
 def report(
@@ -49,6 +49,7 @@ def report(
     truth_key: _TruthKey = None,
     truth_column: _TruthColumn = None,
     format: o.InputFormat = None,
+    null: o.NullTexts = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
     type: o.Type = "type",
@@ -82,11 +83,12 @@ def report(
     """
     if truth is not None and (truth_key is None or truth_column is None):
         hint = "for example --truth-key tag_id --truth-column stolen"
-        raise CepheidError("--truth needs to know how it is read", hint=hint)
+        raise CepheidError("--truth needs --truth-key and --truth-column", hint=hint)
     if output.is_dir():
         raise CepheidError(f"--output {output} is a directory", hint=f"write {output / 'report.html'}")
-    files = find_files(input, format)
-    check_outputs({"--output": output}, [*files.addresses, *query_files(query), model, truth, functions])
+    files = find_files(input, format, null or ())
+    reads = [*files.addresses, *query_files(query), model, truth, functions]
+    check_outputs({"--output": output, ASIDE: aside}, reads)
     if output.suffix.lower() not in (".html", ".htm"):
         raise CepheidError(
             f"--output {output}: a report is a page of HTML", hint=f"write {output.with_suffix('.html')}"
@@ -94,7 +96,7 @@ def report(
     load_functions(functions)
     parsed = read_any_query(query, parameter or ())
     if truth is not None and (isinstance(parsed, cepheid.RowQuery) or parsed.syntax.summary is not None):
-        raise CepheidError("--truth says which matches are real", hint="leave out --truth, or SUMMARISE")
+        raise CepheidError("--truth is a list of single matches", hint="leave out --truth, or SUMMARISE")
     stages = Stages()
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     roles = replace(roles, ignore_case=ignore_case)

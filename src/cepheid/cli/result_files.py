@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -11,15 +12,19 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.cli.outputs import replacing
 from cepheid.errors import CepheidError, closest
 
 _ROWS_AT_A_TIME = 10_000
+FORMULA = r"^([=+\-@\t\r\n＝＋－＠])"  # what a spreadsheet takes for the beginning of a formula
 
 
 def check_output(path: Path) -> None:
     """Refuses a name that tells no format, before any work is done; one without an ending is a directory of Parquet."""
+    if path.is_dir() and not is_folder(path):
+        raise CepheidError(f"--output {path} is a directory", hint="name a file in it, or another one")
     if is_folder(path) or path.suffix.lower() in WRITERS:
         return
     near = closest(path.suffix.lower(), WRITERS)
@@ -36,13 +41,17 @@ def is_folder(path: Path) -> bool:
     return not path.suffix
 
 
-def write_table(table: pa.Table, path: Path, partition_by: Sequence[str] = ()) -> None:
+def write_table(
+    table: pa.Table, path: Path, partition_by: Sequence[str] = (), *, overwrite: bool = False, formulas: bool = True
+) -> None:
     """Writes a table in the format that the suffix names, or as a directory of Parquet files; what is there stays
-    until all is written."""
+    until all is written. Without `formulas`, texts in CSV that a spreadsheet would compute are escaped."""
     check_output(path)
-    with replacing(path) as beside:
+    with replacing(path, overwrite=overwrite) as beside:
         if is_folder(path):
             _write_folder(table, beside, partition_by)
+        elif path.suffix.lower() == ".csv" and not formulas:
+            _write_csv(without_formulas(flat(table)), beside)
         else:
             WRITERS[path.suffix.lower()](table, beside)
 
@@ -131,6 +140,20 @@ def flat(table: pa.Table) -> pa.Table:
             texts = [None if value is None else to_json(value) for value in table.column(index).to_pylist()]
             table = table.set_column(index, field.name, pa.array(texts, pa.string()))
     return table
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """The same with a quote before texts, and names of columns, that a spreadsheet would take for a formula.
+
+    >>> without_formulas(pa.table({"=x": ["=1+1", "a", None]})).to_pydict()
+    {"'=x": ["'=1+1", 'a', None]}
+    """
+    columns = []
+    for column in table.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = pc.replace_substring_regex(column, FORMULA, r"'\1")
+        columns.append(column)
+    return pa.table(columns, names=[re.sub(FORMULA, r"'\1", name) for name in table.column_names])
 
 
 WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -19,7 +19,7 @@ from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, note, out
 from cepheid.cli.outputs import check_outputs
 from cepheid.cli.query_argument import load_functions, parse_parameters, query_files, read_queries
-from cepheid.cli.result_files import check_output, flat, is_folder, write_json_lines, write_table
+from cepheid.cli.result_files import check_output, flat, is_folder, without_formulas, write_json_lines, write_table
 from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
 from cepheid.cli.spark_tables import kafka_topic
@@ -28,6 +28,7 @@ from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
+from cepheid.files.parsed import is_parsed
 from cepheid.files.roles import Roles
 from cepheid.report.facts import facts, unit_of
 from cepheid.runners.many import QUERY, SHARED
@@ -41,16 +42,20 @@ class Shown(StrEnum):
     csv = "csv"
 
 
-_Limit = Annotated[int, typer.Option(metavar="N", help="How many matches the table shows.", min=0)]
+_Limit = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Return only the first N matches of each query; tables show 20.", min=0),
+]
+_IN_A_TABLE = 20  # matches that a terminal shows
 _Shown = Annotated[
-    Shown | None, typer.Option(help="How matches are printed without --output: a table, or jsonl when piped.")
+    Shown | None, typer.Option(help="Output format without --output: table on a terminal, jsonl when piped.")
 ]
-_MaxMatches = Annotated[int | None, typer.Option(metavar="N", help="Stop with an error at more matches.", min=1)]
+_MaxMatches = Annotated[int | None, typer.Option(metavar="N", help="Stop with an error if more match.", min=1)]
 _Timeout = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Stop with an error when a search takes longer.", min=0)
+    float | None, typer.Option(metavar="SECONDS", help="Stop with an error if a search takes longer.", min=0)
 ]
-_Truncate = Annotated[bool, typer.Option("--truncate", help="At a limit, give the matches so far, not an error.")]
-_Quiet = Annotated[bool, typer.Option("--quiet", help="No summary.")]
+_Truncate = Annotated[bool, typer.Option("--truncate", help="At a limit, return the matches so far, no error.")]
+_Quiet = Annotated[bool, typer.Option("--quiet", help="Print no summary.")]
 _Query = Annotated[
     str | None,
     typer.Argument(
@@ -62,12 +67,12 @@ _Query = Annotated[
 _Queries = Annotated[
     list[str] | None,
     typer.Option(
-        "--query", "-q", metavar="NAME=QUERY", help="One of several queries that share a pass. May be repeated."
+        "--query", "-q", metavar="NAME=QUERY", help="One of several queries that run in one pass. May be repeated."
     ),
 ]
 _PartitionBy = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Directories by the values of a column of the result. May be repeated."),
+    typer.Option(metavar="COLUMN", help="Partition the output directory by a column of the result. May be repeated."),
 ]
 _SPARK = "Spark"
 _Master = Annotated[
@@ -76,32 +81,32 @@ _Master = Annotated[
 ]
 _Conf = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark's. May be repeated.", rich_help_panel=_SPARK),
+    typer.Option("--conf", metavar="NAME=VALUE", help="A Spark setting. May be repeated.", rich_help_panel=_SPARK),
 ]
 _Stream = Annotated[
     bool,
-    typer.Option("--stream", help="Watch a directory or kafka://broker:9092/topic.", rich_help_panel=_SPARK),
+    typer.Option("--stream", help="Read a directory or kafka://broker:9092/topic as a stream.", rich_help_panel=_SPARK),
 ]
 _Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="PATH", help="Where a stream keeps its state.", rich_help_panel=_SPARK)
+    Path | None, typer.Option(metavar="PATH", help="The checkpoint directory of a stream.", rich_help_panel=_SPARK)
 ]
 _Trigger = Annotated[
     str | None,
     typer.Option(
         metavar="WHEN",
-        help="available-now: end when all that is there is done; or how often, such as '10 seconds'.",
+        help="available-now: process all available data and end; or an interval, such as '10 seconds'.",
         rich_help_panel=_SPARK,
     ),
 ]
 _Delay = Annotated[
     str | None,
     typer.Option(
-        metavar="LENGTH", help="How late events of a stream may come, such as '10 seconds'.", rich_help_panel=_SPARK
+        metavar="LENGTH", help="How late events of a stream may arrive, such as '10 seconds'.", rich_help_panel=_SPARK
     ),
 ]
 _FilesPerBatch = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Files of a stream that are read at a time.", min=1, rich_help_panel=_SPARK),
+    typer.Option(metavar="N", help="Maximum number of files per micro-batch.", min=1, rich_help_panel=_SPARK),
 ]
 _TopicSchema = Annotated[
     str | None,
@@ -114,12 +119,12 @@ _Kafka = Annotated[
     typer.Option(
         "--kafka",
         metavar="NAME=VALUE",
-        help="A setting of the topic's, such as security.protocol=SASL_SSL. May be repeated.",
+        help="A Kafka setting, such as security.protocol=SASL_SSL. May be repeated.",
         rich_help_panel=_SPARK,
     ),
 ]
 _Console = Annotated[
-    bool, typer.Option("--console", help="Watch the stream on a page of this machine.", rich_help_panel=_SPARK)
+    bool, typer.Option("--console", help="Show the stream in a local web page.", rich_help_panel=_SPARK)
 ]
 _LARGE = 2 * 2**30  # bytes of input from which Spark is the better choice
 
@@ -130,6 +135,8 @@ def run(
     queries: _Queries = None,
     output: o.OutputPath = None,
     partition_by: _PartitionBy = None,
+    overwrite: o.Overwrite = False,
+    escape_formulas: o.EscapeFormulas = False,
     format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
@@ -151,12 +158,13 @@ def run(
     dedupe: o.Dedupe = None,
     decimal: o.Decimal = None,
     thousands: o.Thousands = None,
+    null: o.NullTexts = None,
     functions: o.FunctionsPath = None,
     max_matches: _MaxMatches = None,
     timeout: _Timeout = None,
     truncate: _Truncate = False,
     show: _Shown = None,
-    limit: _Limit = 20,
+    limit: _Limit = None,
     quiet: _Quiet = False,
     master: _Master = None,
     conf: _Conf = None,
@@ -196,10 +204,12 @@ def run(
         output,
         tuple(partition_by or ()),
         (*query_files(query, queries or ()), model, functions),
+        overwrite,
+        not escape_formulas,
+        tuple(null or ()),
     )
-    where = SparkOptions(master or LOCAL, conf or [], format, time_format, schema)
+    where = SparkOptions(master or LOCAL, conf or [], format, time_format, schema, kafka=kafka or [])
     where = replace(where, checkpoint=checkpoint, trigger=trigger, delay=delay, files_per_batch=files_per_batch)
-    where = replace(where, kafka=kafka or [])
     _run_task(task, where, Asked(show, limit, quiet, stream, console, master is not None))
 
 
@@ -208,7 +218,7 @@ class Asked:
     """How a task is run and what is told of it."""
 
     show: Shown | None
-    limit: int
+    limit: int | None
     quiet: bool
     stream: bool
     console: bool
@@ -241,7 +251,7 @@ def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
     if asked.stream:
 
         def show(found: pa.Table) -> None:
-            deliver(found, None, asked.show, task.roles, asked.limit)
+            deliver(found, None, asked.show, task.roles, _shown_of(asked), task)
 
         ran = _streamed(task, options, stages, show, asked.console)
     elif asked.on_spark or _is_large(task.inputs, options.format):
@@ -249,8 +259,11 @@ def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
     else:
         ran = run_here(task, options, stages)
     if ran.result is not None:
+        result = ran.result if asked.limit is None else _first(ran.result, asked.limit)
         with stages.timed("write"):
-            deliver(ran.result, task.output, asked.show, task.roles, asked.limit, task.partition_by)
+            deliver(result, task.output, asked.show, task.roles, _shown_of(asked), task)
+        if result.num_rows < ran.result.num_rows and not asked.quiet:
+            note(f"--limit {asked.limit}: {result.num_rows:,} of {ran.result.num_rows:,} matches are returned")
     if not asked.quiet:
         late = {"late": ran.late} if ran.late else {}
         stages.print_summary(
@@ -266,15 +279,15 @@ def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
 
 def _check_places(task: Task, options: SparkOptions, asked: Asked) -> None:
     """An error for options that do not go together, before anything is read."""
-    if task.output is not None:
-        check_output(task.output)
     if task.partition_by and (task.output is None or not is_folder(task.output)):
-        raise CepheidError("--partition-by needs a directory to write to", hint="for example --output found")
+        raise CepheidError("--partition-by needs an output directory", hint="for example --output found")
     if asked.stream:
         if isinstance(task.query, cepheid.RowQuery):
             hint = "in Python: cepheid.match(stream, clause, delay=...)"
             raise CepheidError("a MATCH_RECOGNIZE clause runs over tables here, not over streams", hint=hint)
         return
+    if asked.limit is not None and asked.on_spark and task.output is not None:
+        raise CepheidError("--limit does not apply to files that Spark writes", hint="leave out --output, or --limit")
     if asked.console:
         raise CepheidError("--console watches a stream", hint="add --stream, or use `cepheid console` for tables")
     refuse_stream_options(options)
@@ -308,7 +321,7 @@ def _streamed(
 
     assert not isinstance(task.query, cepheid.RowQuery)  # refused before
     queries = [task.query] if isinstance(task.query, cepheid.Query) else task.query.values()
-    watch = console_watch(task.roles, "\n\n".join(query.text or str(query) for query in queries))
+    watch = console_watch(task.roles, "\n\n".join(getattr(query, "text", None) or str(query) for query in queries))
     note(f"the stream can be watched at {watch.server.address}")
 
     def show_and_draw(found: pa.Table) -> None:
@@ -329,11 +342,12 @@ def say_why(ran: Ran, rows: bool = False) -> None:
     if ran.unknown is not None:
         note(ran.unknown)
     if not rows:
-        note("no matches: `cepheid why` with the same arguments says where they were lost")
+        note("no matches: `cepheid why` with the same arguments shows which step excluded them")
 
 
 def _is_large(inputs: list[str], format: str | None) -> bool:
-    if find_files(inputs, format).size < _LARGE:
+    files = find_files(inputs, format)
+    if files.size < _LARGE or is_parsed(files.format):
         return False
     from cepheid.runners.spark.session import java_problem
 
@@ -346,10 +360,11 @@ def _is_large(inputs: list[str], format: str | None) -> bool:
 def run_here(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     """All matches in files, found in this process, or how many there are."""
     if task.given.get("output") == "compressed":
-        raise CepheidError("output=compressed is for Python", hint="output=count tells how many matches there are")
-    files = find_files(task.inputs, options.format)
+        raise CepheidError("output=compressed is for Python", hint="output=count returns the number of matches")
     if task.output is not None:
-        check_outputs({"--output": task.output}, [*files.addresses, *task.reads])
+        check_output(task.output)
+    files = find_files(task.inputs, options.format, task.nulls)
+    check_outputs(task.writes, [*files.addresses, *task.reads], overwrite=task.overwrite)
     with stages.timed("read"):
         events = read_events(
             files,
@@ -382,11 +397,13 @@ def deliver(
     show: Shown | None,
     roles: Roles,
     limit: int,
-    partition_by: Sequence[str] = (),
+    task: Task | None = None,
 ) -> None:
     """The matches to a file or to standard output."""
+    formulas = task is None or task.formulas
     if output is not None:
-        write_table(result, output, partition_by)
+        partition_by, overwrite = ((), False) if task is None else (task.partition_by, task.overwrite)
+        write_table(result, output, partition_by, overwrite=overwrite, formulas=formulas)
         return
     match show or (Shown.table if out.is_terminal else Shown.jsonl):
         case Shown.jsonl:
@@ -395,12 +412,26 @@ def deliver(
             from pyarrow import csv
 
             sys.stdout.flush()
-            csv.write_csv(flat(result), sys.stdout.buffer)
+            csv.write_csv(flat(result) if formulas else without_formulas(flat(result)), sys.stdout.buffer)
         case Shown.table:
             for title, part in _by_query(result):
                 out.print(match_table(part, time=roles.lower or roles.time, type=roles.type, limit=limit, title=title))
                 if part.num_rows > limit:
                     note(f"... {part.num_rows - limit} more; --limit shows more, --output keeps all")
+
+
+def _shown_of(asked: Asked) -> int:
+    """How many matches a table shows of each query."""
+    return _IN_A_TABLE if asked.limit is None else asked.limit
+
+
+def _first(result: pa.Table, limit: int) -> pa.Table:
+    """The first matches of each query."""
+    if result.column_names[:1] != [QUERY]:
+        return result.slice(0, limit)
+    names = pc.unique(result.column(QUERY)).to_pylist()
+    parts = [result.filter(pc.equal(result.column(QUERY), name)).slice(0, limit) for name in names]
+    return pa.concat_tables(parts) if parts else result
 
 
 def _by_query(result: pa.Table) -> Iterator[tuple[str | None, pa.Table]]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import typer
 
 from cepheid.cli.messages import out
+from cepheid.cli.options import Overwrite
 from cepheid.cli.outputs import check_outputs, replacing
 from cepheid.cli.result_files import check_output, write_table
 from cepheid.errors import CepheidError
@@ -29,33 +30,33 @@ EXAMPLES = {
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Make a stream with known truth, to try queries on.\n\n"
+    help="Generate a stream with known truth, to try queries on.\n\n"
     f"Example:\n\n    {EXAMPLES['rfid']}\n\nThe same seed gives the same stream.",
 )
 
 _Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="PATH", help="Where to write the events: .parquet, .csv, .jsonl, ...")
+    Path, typer.Option("--output", "-o", metavar="PATH", help="Output path of the events: .parquet, .csv, .jsonl, ...")
 ]
-_Truth = Annotated[Path | None, typer.Option("--truth", metavar="PATH", help="Where to write what really happened.")]
-_Query = Annotated[Path | None, typer.Option("--query", metavar="PATH", help="Where to write the paper's query.")]
+_Truth = Annotated[Path | None, typer.Option("--truth", metavar="PATH", help="Output path of what really happened.")]
+_Query = Annotated[Path | None, typer.Option("--query", metavar="PATH", help="Output path of the paper's query.")]
 
 
 def scenario_command(name: str, generate: Callable[..., Simulation]) -> Callable[..., None]:
     """A command with an option for every parameter of a generator."""
     size, *others = inspect.signature(generate, eval_str=True).parameters.values()
 
-    def command(output: Path, truth: Path | None, query: Path | None, **given: Any) -> None:
+    def command(output: Path, truth: Path | None, query: Path | None, overwrite: bool, **given: Any) -> None:
         arguments = {p.name: option_value(p, given[p.name]) for p in others if given[p.name] is not None}
         for path in (output, truth):
             if path is not None:
                 check_output(path)
-        check_outputs({"--output": output, "--truth": truth, "--query": query}, ())
+        check_outputs({"--output": output, "--truth": truth, "--query": query}, (), overwrite=overwrite)
         simulation = generate(given[size.name], **arguments)
         if truth is not None and simulation.truth is None:
             raise CepheidError(f"the scenario {name} has no truth: it is a workload only", hint="leave --truth out")
-        write_table(_flat_enough(simulation.events, output), output)
+        write_table(_flat_enough(simulation.events, output), output, overwrite=overwrite)
         if truth is not None and simulation.truth is not None:
-            write_table(simulation.truth, truth)
+            write_table(simulation.truth, truth, overwrite=overwrite)
         if query is not None:
             with replacing(query) as beside:
                 beside.write_text(simulation.query + "\n", encoding="utf-8")
@@ -70,6 +71,7 @@ def scenario_command(name: str, generate: Callable[..., Simulation]) -> Callable
         _parameter("output", _Output),
         _parameter("truth", _Truth, None),
         _parameter("query", _Query, None),
+        _parameter("overwrite", Overwrite, False),
         _parameter(size.name, Annotated[int, typer.Argument(help=f"How many {size.name}.")], size.default),
         *(_parameter(p.name, _annotation(p), p.default if isinstance(p.default, bool) else None) for p in others),
     ]
@@ -147,7 +149,7 @@ def option_value(parameter: inspect.Parameter, given: Any) -> Any:
         return int(given) if whole else float(given)
     except ValueError:
         example = _default_text(default) if default is not None else "100"
-        raise CepheidError(f"{flag} {given}: this is not understood", hint=f"write it like {flag} {example}") from None
+        raise CepheidError(f"{flag} {given}: not a valid value", hint=f"write it like {flag} {example}") from None
 
 
 def parse_gap(text: str) -> Gap:

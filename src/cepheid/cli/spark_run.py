@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 import cepheid
-from cepheid.cli.outputs import check_outputs, replacing
+from cepheid.cli.outputs import ASIDE, check_outputs, replacing
 from cepheid.cli.progress import StreamNumbers, StreamWatch, batch_progress
-from cepheid.cli.query_argument import arguments_of, time_column
+from cepheid.cli.query_argument import OneQuery, arguments_of, time_column
 from cepheid.cli.spark_session import LOCAL, spark_session
 from cepheid.cli.spark_tables import (
     flat_columns,
@@ -57,18 +57,26 @@ class SparkOptions:
 class Task:
     """What is to be found where."""
 
-    query: cepheid.Query | cepheid.RowQuery | dict[str, cepheid.Query]
+    query: OneQuery | dict[str, OneQuery]
     inputs: list[str]
     roles: Roles
     given: dict[str, Any]  # model, engine and other options of `match`
     output: Path | None = None
     partition_by: tuple[str, ...] = ()
     reads: tuple[Path | None, ...] = ()  # other files that are read: the query's, the model, functions
+    overwrite: bool = False  # may a directory with other files be written to?
+    formulas: bool = True  # may texts in CSV be what a spreadsheet computes?
+    nulls: tuple[str, ...] = ()  # texts in CSV that mean NULL, beside the empty one
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What `match` takes besides the events and the query."""
         return arguments_of(self.query, self.roles, self.given)
+
+    @property
+    def writes(self) -> dict[str, Path | None]:
+        """What is written, by the options that name it."""
+        return {"--output": self.output, ASIDE: self.given.get("aside")}
 
     @property
     def time(self) -> str:
@@ -100,9 +108,8 @@ class Ran:
 def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
     """All matches in files, found by Spark."""
     kind = output_format(task.output) if task.output is not None else None
-    files = find_files(task.inputs, options.format)
-    if task.output is not None:
-        check_outputs({"--output": task.output}, [*task.inputs, *files.addresses, *task.reads])
+    files = find_files(task.inputs, options.format, task.nulls)
+    check_outputs(task.writes, [*task.inputs, *files.addresses, *task.reads], overwrite=task.overwrite)
     with spark_session(options.master, options.settings, stages) as session:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
@@ -115,12 +122,25 @@ def run_batch(task: Task, options: SparkOptions, stages: Stages) -> Ran:
             if task.output is None:
                 result = matches.limit(_MOST_ROWS).toArrow()
                 return Ran(result, result.num_rows, rows_in(files))
-            written = flat_columns(matches) if kind == "csv" else matches
-            writer = written.write.mode("overwrite").format(kind).options(header="true")
+            written = flat_columns(matches, task.formulas) if kind == "csv" else matches
+            writer = written.write.mode("errorifexists").format(kind).options(header="true")
             writer = writer.partitionBy(*task.partition_by) if task.partition_by else writer
-            with replacing(task.output) as beside:
-                writer.save(str(beside))
+            with replacing(task.output, overwrite=task.overwrite) as beside:
+                _save(writer, beside)
         return Ran(None, int(counted.get["matches"]), rows_in(files))
+
+
+def _save(writer: Any, path: Path) -> None:
+    """Spark's files in a directory that is not there yet: nothing of anyone is removed, here or elsewhere."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        writer.save(str(path))
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_ALREADY_EXISTS":
+            raise
+        hint = "name another, or remove it: only directories of this machine are replaced"
+        raise CepheidError(f"--output {path} exists already", hint=hint) from None
 
 
 def rows_in(files: EventFiles) -> int | None:
@@ -145,10 +165,11 @@ def run_stream(
     """
     kind = output_format(task.output) if task.output is not None else None
     if task.output is not None and options.checkpoint is None:
-        hint = "for example --checkpoint state; a run that is started again with it goes on where it stopped"
+        hint = "for example --checkpoint state; a later run with the same checkpoint resumes where this one stopped"
         raise CepheidError("--stream with --output needs a checkpoint", hint=hint)
     if task.output is not None and options.checkpoint is not None:
-        check_outputs({"--output": task.output}, [*task.inputs, *task.reads])
+        begun = (task.output / "_spark_metadata").is_dir()  # the stream goes on there, and removes nothing
+        check_outputs(task.writes, [*task.inputs, *task.reads], overwrite=begun or task.overwrite)
         _check_other_place(task.output, task.inputs)
         _check_same_stream(task.output, options.checkpoint)
     if options.checkpoint is not None:
@@ -166,7 +187,7 @@ def run_stream(
 
             writer = matches.writeStream.foreachBatch(print_batch)
         else:
-            written = flat_columns(matches) if kind == "csv" else matches
+            written = flat_columns(matches, task.formulas) if kind == "csv" else matches
             writer = written.writeStream.format(kind).option("path", str(task.output)).option("header", "true")
             writer = writer.partitionBy(*task.partition_by) if task.partition_by else writer
         writer = writer.option("checkpointLocation", str(folder)).outputMode("append")
@@ -182,13 +203,13 @@ def run_stream(
 def _check_other_place(output: Path, inputs: list[str]) -> None:
     if any(Path(item).resolve() in output.resolve().parents for item in inputs):
         hint = "name a place outside it"
-        raise CepheidError(f"--output {output} lies in the directory that is watched for events", hint=hint)
+        raise CepheidError(f"--output {output} lies in the directory that is read as a stream", hint=hint)
 
 
 def _check_same_stream(output: Path, checkpoint: Path) -> None:
     """Spark's file sink counts batches; those of a new checkpoint it would take for old ones, and drop them."""
     if (output / "_spark_metadata").is_dir() and not checkpoint.exists():
-        hint = "pass that one to go on, or name another --output to begin anew"
+        hint = "pass that checkpoint to resume, or another --output to start over"
         raise CepheidError(f"--output {output} was written by a stream with another checkpoint", hint=hint)
 
 
@@ -204,7 +225,7 @@ def _source(session: Any, task: Task, options: SparkOptions) -> Any:
     topic = kafka_topic(task.inputs[0]) if len(task.inputs) == 1 else None
     if topic is not None:
         return read_topic(session, topic, options.schema, options.kafka)
-    files = find_files(task.inputs, options.format)
+    files = find_files(task.inputs, options.format, task.nulls)
     time = task.roles.lower or task.roles.time
     events = read_stream(session, files, options.files_per_batch)
     return with_time(events, time, options.time_format, task.parse_times)

@@ -109,7 +109,7 @@ def parse_settings(given: list[str]) -> dict[str, str]:
     for item in given:
         name, equals, value = item.partition("=")
         if not equals:
-            raise CepheidError(f"--conf {item}: a name and a value are needed", hint="as in spark.driver.memory=4g")
+            raise CepheidError(f"--conf {item}: expected a name and a value", hint="as in spark.driver.memory=4g")
         found[name.strip()] = value.strip()
     return found
 
@@ -138,8 +138,8 @@ def in_our_words(error: Exception, log: str = "") -> CepheidError:
     first = _CLASS.sub("", lines[0]) if lines else type(error).__name__
     if "DATA_SOURCE_NOT_FOUND" in text and "delta" in text:
         hint = "pass --conf spark.jars.packages=io.delta:delta-spark_2.13:..., in the version made for this Spark"
-        return CepheidError("Spark comes without its connector for Delta", hint=hint)
+        return CepheidError("Spark does not include the Delta connector", hint=hint)
     if "KAFKA_DATA_SOURCE_NOT_ENABLED" in text:
         hint = "pass --conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0"
-        return CepheidError("Spark comes without its connector for Kafka", hint=hint)
+        return CepheidError("Spark does not include the Kafka connector", hint=hint)
     return CepheidError(f"Spark failed: {first}")

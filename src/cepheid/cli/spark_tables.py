@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cepheid.cli.result_files import check_output, is_folder
+from cepheid.cli.result_files import FORMULA, check_output, is_folder
 from cepheid.errors import CepheidError
-from cepheid.files.event_files import UNIX
+from cepheid.files.event_files import UNIX, check_texts, delimiter_of
 from cepheid.files.input_files import EventFiles
+from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.records import java_pattern
 
 _SPARK_FORMATS = {"parquet": "parquet", "csv": "csv", "jsonl": "json", "delta": "delta"}
@@ -20,22 +22,55 @@ _OUTPUT_FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".json
 
 def read_table(session: Any, files: EventFiles, time: str, time_format: str | None, parse_times: bool = True) -> Any:
     """The files as a table."""
-    reader = _with_options(session.read.format(_spark_format(files.format)), files.format)
+    check_texts(files)
+    reader = _with_options(session.read.format(_spark_format(files.format)), files)
     if files.base is not None:
         reader = reader.option("basePath", files.base)
-    return with_time(reader.load(files.addresses), time, time_format, parse_times)
+    table = reader.load(files.addresses)
+    if files.format == "csv":
+        schema = _schema_with_texts(table, reader.option("inferSchema", "false").load(files.addresses))
+        table = _without_empty_texts(reader.schema(schema).load(files.addresses), files)
+    return with_time(table, time, time_format, parse_times)
+
+
+def _schema_with_texts(table: Any, texts: Any) -> Any:
+    """The columns of CSV as Spark finds them, but for those with a number that is none: 0815 is the name of a card."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import NumericType, StringType, StructField, StructType
+
+    numbers = [field.name for field in table.schema if isinstance(field.dataType, NumericType)]
+    if not numbers:
+        return table.schema
+    tests = [F.max(F.rlike(F.col(quoted(name)), F.lit(r"^ *[+-]?0[0-9]"))) for name in numbers]
+    odd = {name for name, found in zip(numbers, texts.select(*tests).first(), strict=True) if found}
+    fields = [StructField(field.name, StringType()) if field.name in odd else field for field in table.schema]
+    return StructType(fields)
+
+
+def _without_empty_texts(table: Any, files: EventFiles) -> Any:
+    """Where another text means NULL, Spark takes an empty field for an empty text."""
+    from pyspark.sql import functions as F
+
+    if not files.nulls:
+        return table
+    texts = {name: F.nullif(F.col(quoted(name)), F.lit("")) for name, kind in table.dtypes if kind == "string"}
+    return table.withColumns(texts)
 
 
 def read_stream(session: Any, files: EventFiles, files_per_batch: int | None) -> Any:
     """A directory as a stream of the files that come into it; those that are there tell the columns."""
     folder = files.given[0]
     if len(files.given) > 1 or (files.paths and not Path(folder).is_dir()):
-        raise CepheidError(f"--stream watches one directory, not {', '.join(files.given)}", hint="give its path")
-    schema = _with_options(session.read.format(_spark_format(files.format)), files.format).load(folder).schema
-    reader = _with_options(session.readStream.format(_spark_format(files.format)).schema(schema), files.format)
+        raise CepheidError(f"--stream reads one directory, not {', '.join(files.given)}", hint="give its path")
+    check_texts(files)
+    first = _with_options(session.read.format(_spark_format(files.format)), files)
+    schema = first.load(folder).schema
+    if files.format == "csv":
+        schema = _schema_with_texts(first.load(folder), first.option("inferSchema", "false").load(folder))
+    reader = _with_options(session.readStream.format(_spark_format(files.format)).schema(schema), files)
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
-    return reader.load(folder)
+    return _without_empty_texts(reader.load(folder), files)
 
 
 def _spark_format(format: str) -> str:
@@ -44,10 +79,14 @@ def _spark_format(format: str) -> str:
     return _SPARK_FORMATS[format]
 
 
-def _with_options(reader: Any, format: str) -> Any:
-    if format == "csv":
-        return reader.option("header", "true").option("inferSchema", "true")
-    return reader
+def _with_options(reader: Any, files: EventFiles) -> Any:
+    if files.format != "csv":
+        return reader
+    if len(files.nulls) > 1:
+        raise CepheidError("Spark supports one text for NULL", hint=f"give one --null, such as {files.nulls[0]}")
+    reader = reader.option("nullValue", files.nulls[0]) if files.nulls else reader
+    reader = reader.option("sep", delimiter_of(files.paths[0])) if files.paths else reader
+    return reader.option("header", "true").option("inferSchema", "true")
 
 
 def with_time(table: Any, time: str, time_format: str | None, parse_times: bool = True) -> Any:
@@ -58,10 +97,10 @@ def with_time(table: Any, time: str, time_format: str | None, parse_times: bool 
 
     kind = dict(table.dtypes)[time]
     if time_format == UNIX:
-        return table.withColumn(time, F.col(f"`{time}`").cast("double").cast("timestamp"))
+        return table.withColumn(time, F.col(quoted(time)).cast("double").cast("timestamp"))
     if time_format is None:
-        return table.withColumn(time, F.to_timestamp(time)) if kind == "string" else table
-    return table.withColumn(time, F.to_timestamp(time, java_pattern(time_format)))
+        return table.withColumn(time, F.to_timestamp(F.col(quoted(time)))) if kind == "string" else table
+    return table.withColumn(time, F.to_timestamp(F.col(quoted(time)), java_pattern(time_format)))
 
 
 @dataclass(frozen=True)
@@ -96,8 +135,8 @@ def read_topic(session: Any, topic: Topic, schema: str | None, settings: Sequenc
     from pyspark.sql import functions as F
 
     if schema is None:
-        hint = "say which, for example --schema 'ts timestamp, type string, id long'"
-        raise CepheidError("the values of a Kafka topic are JSON, and their columns are not known", hint=hint)
+        hint = "pass them, for example --schema 'ts timestamp, type string, id long'"
+        raise CepheidError("the values of a Kafka topic are JSON, and their columns are unknown", hint=hint)
     source = session.readStream.format("kafka").option("kafka.bootstrap.servers", topic.servers)
     for name, value in kafka_settings(settings).items():
         source = source.option(name, value)
@@ -115,7 +154,7 @@ def kafka_settings(given: Sequence[str]) -> dict[str, str]:
     for item in given:
         name, equals, value = item.partition("=")
         if not equals or not name.strip():
-            raise CepheidError(f"--kafka {item}: a name and a value are needed", hint="security.protocol=SASL_SSL")
+            raise CepheidError(f"--kafka {item}: expected a name and a value", hint="security.protocol=SASL_SSL")
         name = name.strip()
         found[f"kafka.{name}" if "." in name and not name.startswith("kafka.") else name] = value
     return found
@@ -130,17 +169,28 @@ def output_format(path: Path) -> str:
     return found
 
 
-def flat_columns(result: Any) -> Any:
-    """The same without nesting, for CSV: `x.ts`, `x.id` for the event x, lists as JSON text."""
+def flat_columns(result: Any, formulas: bool = True) -> Any:
+    """The same without nesting, for CSV: `x.ts`, `x.id` for the event x, lists as JSON text.
+
+    Without `formulas`, a quote stands before texts that a spreadsheet would compute.
+    """
     from pyspark.sql import functions as F
     from pyspark.sql.types import ArrayType, StructType
 
     columns = []
     for field in result.schema.fields:
         if isinstance(field.dataType, StructType):
-            columns += [F.col(f"`{field.name}`.`{n}`").alias(f"{field.name}.{n}") for n in field.dataType.names]
+            inside = field.dataType.names
+            columns += [F.col(quoted(field.name))[name].alias(f"{field.name}.{name}") for name in inside]
         elif isinstance(field.dataType, ArrayType):
-            columns.append(F.to_json(F.col(f"`{field.name}`")).alias(field.name))
+            columns.append(F.to_json(F.col(quoted(field.name))).alias(field.name))
         else:
-            columns.append(F.col(f"`{field.name}`"))
-    return result.select(*columns)
+            columns.append(F.col(quoted(field.name)))
+    flat = result.select(*columns)
+    if formulas:
+        return flat
+    escaped = [
+        F.regexp_replace(F.col(quoted(name)), FORMULA, "'$1").alias(name) if kind == "string" else F.col(quoted(name))
+        for name, kind in flat.dtypes
+    ]
+    return flat.select(*escaped).toDF(*[re.sub(FORMULA, r"'\1", name) for name in flat.columns])

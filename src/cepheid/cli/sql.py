@@ -18,24 +18,28 @@ from cepheid.cli import options as o
 from cepheid.cli.messages import note, out, print_user_error
 from cepheid.cli.outputs import check_outputs
 from cepheid.cli.query_argument import query_text
-from cepheid.cli.result_files import check_output, flat, write_json_lines, write_table
+from cepheid.cli.result_files import check_output, flat, without_formulas, write_json_lines, write_table
 from cepheid.cli.run import Shown
 from cepheid.cli.spark_session import LOCAL, in_our_words, spark_session
 from cepheid.cli.spark_tables import read_table
 from cepheid.cli.stages import Stages
 from cepheid.errors import CepheidError
 from cepheid.files.input_files import find_files
+from cepheid.language.match_recognize.dialects import known_dialect
 
 _Statement = Annotated[str | None, typer.Argument(metavar="STATEMENT", help="A SELECT, a file, or - for stdin.")]
 _Tables = Annotated[
     list[str] | None,
     typer.Option("--table", "-t", metavar="NAME=PATH", help="A table of the statement. May be repeated."),
 ]
-_Dialect = Annotated[str, typer.Option(metavar="NAME", help="The system the statement was written for.")]
-_Limit = Annotated[int, typer.Option(metavar="N", help="How many rows the table shows.", min=0)]
-_Shown = Annotated[Shown | None, typer.Option(help="How rows are printed without --output.")]
+_Dialect = Annotated[str, typer.Option(metavar="NAME", help="The SQL dialect of the statement.")]
+_Limit = Annotated[int, typer.Option(metavar="N", help="Number of rows to print.", min=0)]
+_Shown = Annotated[Shown | None, typer.Option(help="Output format without --output.")]
 _Master = Annotated[str, typer.Option(metavar="URL", help="Where Spark runs: local[*], spark://host:7077, ...")]
-_Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark's.")]
+_Conf = Annotated[list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A Spark setting.")]
+_Unsafe = Annotated[
+    bool, typer.Option("--unsafe-functions", help="Let clauses call every function of Spark, not only pure ones.")
+]
 
 HISTORY = 1000  # statements' lines that the prompt remembers
 _WORDS: tuple[str, ...] = (
@@ -56,10 +60,14 @@ def sql(
     table: _Tables = None,
     dialect: _Dialect = "spark",
     output: o.OutputPath = None,
+    overwrite: o.Overwrite = False,
+    escape_formulas: o.EscapeFormulas = False,
+    null: o.NullTexts = None,
     show: _Shown = None,
     limit: _Limit = 20,
     master: _Master = LOCAL,
     conf: _Conf = None,
+    unsafe_functions: _Unsafe = False,
 ) -> None:
     """Run a SELECT with MATCH_RECOGNIZE over files; without a statement, ask for one after the other.
 
@@ -68,19 +76,24 @@ def sql(
         cepheid sql "SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B+) DEFINE B AS price < PREV(price))"
         -t ticks=ticks.parquet
     """
+    dialect = known_dialect(dialect)
     named = [named_files(each) for each in table or ()]
     if output is not None:
         check_output(output)
-        check_outputs({"--output": output}, [path for _, path in named])
+        check_outputs({"--output": output}, [path for _, path in named], overwrite=overwrite)
     text = None if statement is None else query_text(statement)
     with spark_session(master, list(conf or ()), Stages()) as session:
         for name, path in named:
-            read_table(session, find_files([path]), "ts", None).createOrReplaceTempView(name)
+            read_table(session, find_files([path], None, null or ()), "ts", None).createOrReplaceTempView(name)
 
         def run(wanted: str) -> None:
             from cepheid.runners.sql.statement import query
 
-            print_rows(query(session, wanted, dialect).toArrow(), output, show, limit)
+            found = query(session, wanted, dialect, unsafe_functions=unsafe_functions)
+            rows = found.toArrow()
+            as_csv = show is Shown.csv if output is None else output.suffix.lower() == ".csv"
+            rows = without_formulas(flat(rows)) if escape_formulas and as_csv else rows
+            print_rows(rows, output, show, limit, overwrite)
 
         if text is not None:
             run(text)
@@ -96,14 +109,14 @@ def named_files(given: str) -> tuple[str, str]:
     """
     name, found, path = given.partition("=")
     if not found or not name.isidentifier() or not path:
-        raise CepheidError(f"--table {given} names no table", hint="write --table name=path")
+        raise CepheidError(f"--table {given} has no table name", hint="write --table name=path")
     return name, path
 
 
-def print_rows(table: pa.Table, output: Path | None, show: Shown | None, limit: int) -> None:
+def print_rows(table: pa.Table, output: Path | None, show: Shown | None, limit: int, overwrite: bool = False) -> None:
     """The result to a file, or to the terminal."""
     if output is not None:
-        write_table(table, output)
+        write_table(table, output, overwrite=overwrite)
         note(f"{table.num_rows:,} rows -> {output}")
         return
     show = show or (Shown.table if sys.stdout.isatty() else Shown.jsonl)

@@ -14,7 +14,15 @@ import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.match_table import event_text
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, out
-from cepheid.cli.query_argument import load_functions, parse_parameters, read_query
+from cepheid.cli.outputs import ASIDE, check_outputs
+from cepheid.cli.query_argument import (
+    arguments_of,
+    load_functions,
+    parse_parameters,
+    query_files,
+    read_any_query,
+    time_column,
+)
 from cepheid.cli.result_files import to_json
 from cepheid.diagnose.story import Section, sections, verdict
 from cepheid.files.event_files import read_events
@@ -24,13 +32,14 @@ from cepheid.files.roles import Roles
 if TYPE_CHECKING:
     from cepheid.diagnose import Closest, Diagnosis
 
-_MostEvents = Annotated[int, typer.Option(metavar="N", help="Larger inputs are thinned out to about N events.", min=1)]
+_MostEvents = Annotated[int, typer.Option(metavar="N", help="Sample larger inputs down to about N events.", min=1)]
 
 
 def why(
     query: o.QueryArgument,
     input: o.Inputs,
     format: o.InputFormat = None,
+    null: o.NullTexts = None,
     time_format: o.TimeFormat = None,
     time: o.Time = "ts",
     type: o.Type = "type",
@@ -64,18 +73,21 @@ def why(
         cepheid why shoplifting.cepheid --input events.parquet
     """
     load_functions(functions)
-    parsed = read_query(query, parameter or (), "why")
+    parsed = read_any_query(query, parameter or ())
     records = o.record_options(bad_records, aside, dedupe, decimal, thousands, time_format)
     parse = o.parses_times(records)
-    events = read_events(find_files(input, format), time=lower or time, time_format=time_format, parse_times=parse)
+    files = find_files(input, format, null or ())
+    check_outputs({ASIDE: aside}, [*files.addresses, *query_files(query), model, functions])
     roles = o.roles(time, type, untyped, time_unit, tiebreak, lower, upper, existence)
     roles = replace(roles, ignore_case=ignore_case)
+    read_as = time_column(parsed, roles)
+    events = read_events(files, time=read_as, time_format=time_format, parse_times=parse)
     from cepheid.api import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, **records, **roles.arguments(), **parse_parameters(option or ())}
+    given = {"model": loaded, "scoring": scoring, **records, **parse_parameters(option or ())}
     with explaining_delay():
-        diagnosis = find_why(events, parsed, most_events=most_events, **given)
+        diagnosis = find_why(events, parsed, most_events=most_events, **arguments_of(parsed, roles, given))
     if as_json:
         print(to_json(diagnosis.to_dict()))
     else:
@@ -113,7 +125,7 @@ def _table(section: Section) -> Table:
 
 
 def _print_closest(closest: Closest, roles: Roles) -> None:
-    out.print("What came closest", style="bold")
+    out.print("Closest to a match", style="bold")
     for variable, event in closest.events:
         text = event_text(event, roles.lower or roles.time)
         out.print(Text(f"  {variable}  ", style="bold").append_text(text), soft_wrap=True)

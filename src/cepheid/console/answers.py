@@ -18,7 +18,8 @@ from cepheid.console.workspace import OpenTable, Workspace
 from cepheid.diagnose.errors import errors_of
 from cepheid.diagnose.story import closest_lines, sections, verdict
 from cepheid.draw.automaton import conditions_of
-from cepheid.draw.text import counted, event_parts, events_of, is_event, value_text
+from cepheid.draw.text import counted, event_parts, events_of, is_event, value_text, with_durations
+from cepheid.engine.data.table import times_of
 from cepheid.errors import CepheidError, QueryError
 from cepheid.language import syntax as s
 from cepheid.report.facts import facts, unit_of
@@ -26,6 +27,7 @@ from cepheid.report.matches import Shown, counts_over_time, timeline_rows
 
 PAGE = 40  # matches that the timeline draws at a time
 MOST_MATCHES = 1_000_000  # a page is no place for more
+OPEN = 200  # partial matches that are shown, the most probable ones
 _SAMPLE = 10_000  # events by which an example is chosen
 
 
@@ -164,7 +166,8 @@ def matches_page(shown: Shown, first: int) -> dict[str, Any]:
     drawn = part.num_rows > 0 and shown.is_timed
     bars, marks = timeline_rows(replace(shown, result=part)) if drawn else ([], [])
     columns = [field.name for field in part.schema]
-    rows = [[_cell(row[field.name], field, shown) for field in part.schema] for row in part.to_pylist()]
+    plain = with_durations(part)
+    rows = [[_cell(row[field.name], field, shown) for field in plain.schema] for row in plain.to_pylist()]
     labels = [value_text(row) for row in part.column("match_start").to_pylist()] if drawn else []
     return {"first": first, "bars": bars, "marks": marks, "columns": columns, "rows": rows, "starts": labels}
 
@@ -182,6 +185,40 @@ def _cell(value: Any, column: pa.Field, shown: Shown) -> str:
     return "\n".join(texts) if texts else "○ not seen"
 
 
+def forecast(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
+    """The open partial matches at the end of a table: how likely each is to complete, and when.
+
+    Where on the line of times a completion lies counts from the newest event (0) to the latest one shown (1).
+    """
+    table = workspace.table(asked.get("table"))
+    query = sase_query(str(asked.get("text") or ""))
+    found = cepheid.forecast(table.events, query, **{**table.roles.arguments(), **workspace.given})
+    shown = shown_of(query, found, table)
+    part = found.sort_by([("probability", "descending")]).slice(0, OPEN)
+    now, low, middle, high = (
+        times_of(part, name).tolist() if part.num_rows else []
+        for name in ("forecast_at", "earliest", "expected", "latest")
+    )
+    length = max([1, *(end - at for end, at in zip(high, now, strict=True))])
+    rows = [
+        {
+            "probability": row["probability"],
+            "waiting_for": row["waiting_for"],
+            "held": [
+                _cell(row[field.name], field, shown)
+                for field in part.schema
+                if row[field.name] and is_event(field.type)
+            ],
+            "expected": value_text(row["expected"]),
+            "between": f"{value_text(row['earliest'])} and {value_text(row['latest'])}",
+            "line": [(each[place] - now[place]) / length for each in (low, middle, high)],
+        }
+        for place, row in enumerate(part.to_pylist())
+    ]
+    at = value_text(part.column("forecast_at")[0].as_py()) if part.num_rows else None
+    return {"open": found.num_rows, "at": at, "rows": rows}
+
+
 def explain(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """The plan of a query over a table, as text."""
     table = workspace.table(asked.get("table"))
@@ -194,8 +231,10 @@ def explain(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
 def why(workspace: Workspace, asked: dict[str, Any]) -> dict[str, Any]:
     """Why a query finds nothing or too little in a table."""
     table = workspace.table(asked.get("table"))
-    given = {**table.roles.arguments(), **workspace.given}
-    found = cepheid.why(table.events, str(asked.get("text") or ""), **given)
+    query: cepheid.Query | cepheid.RowQuery = cepheid.query(str(asked.get("text") or ""))
+    clause = isinstance(query, cepheid.RowQuery)  # it says itself which columns mean what
+    given = {} if clause else {**table.roles.arguments(), **workspace.given}
+    found = cepheid.why(table.events, query, **given)
     closest = found.closest
     return {
         "verdict": verdict(found),

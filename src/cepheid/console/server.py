@@ -91,7 +91,7 @@ def console_app(workspace: Workspace, token: str, host: str = "127.0.0.1", strea
                 return JSONResponse(await run_in_threadpool(answer, asked))
             except CepheidError as error:
                 return JSONResponse({"error": answers.error_of(error)}, 400)
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, RecursionError) as error:
                 return JSONResponse({"error": {"message": f"{type(error).__name__}: {error}"}}, 400)
 
         return respond
@@ -174,6 +174,7 @@ def _answers(workspace: Workspace, streams: Streams) -> dict[str, Answer]:
         "more": lambda asked: answers.more(workspace, asked),
         "explain": lambda asked: answers.explain(workspace, asked),
         "why": lambda asked: answers.why(workspace, asked),
+        "forecast": lambda asked: answers.forecast(workspace, asked),
         "stream": start,
         "stop": stop,
     }
@@ -220,10 +221,10 @@ class Guard:
         host = request.headers.get("host", "")
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         if name not in self.hosts:
-            return f"the console does not answer to the name {name}"
+            return f"the console does not accept requests for the host {name}"
         origin = request.headers.get("origin")
         if origin is not None and origin != f"{request.url.scheme}://{host}":
-            return "the console answers to its own page only"
+            return "the console accepts requests from its own page only"
         given = request.query_params.get("token") or request.cookies.get(self.cookie(request)) or ""
         if not secrets.compare_digest(given.encode(), self.token.encode()):
             return "the console needs the token: open the address that it printed"

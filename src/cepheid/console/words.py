@@ -40,6 +40,6 @@ def in_words_of_the_page(message: str) -> str:
     message = re.sub(r"--input (mixes)", r"the path \1", message)
     message = message.replace("--input ", "")
     message = re.sub(r"(pass )?--time-format ('[^']*'|\w+)", r"\2 under 'Times written as'", message)
-    message = message.replace("say it with --format, as in", "say it under Format, as in")
-    message = message.replace("say which with --format", "say which under Format")
+    message = message.replace("pass it with --format, as in", "choose it under Format, as in")
+    message = message.replace("pass it with --format", "choose it under Format")
     return re.sub(r"\b(?:pass|add) (--[a-z-]+)", r"use `cepheid run` with \1", message)

@@ -217,4 +217,4 @@ def _killed(subject: Subject, stages: list[Stage]) -> Closest | None:
     variables = [c.variable for c in components if not c.negative]
     (one,) = found.take(np.array([0])).groups()
     events = tuple((name, subject.row(row)) for name, rows in zip(variables, one, strict=True) for row in rows)
-    return Closest(events, text, f"this {failed.negation.variable} is there")
+    return Closest(events, text, f"this {failed.negation.variable} is present")

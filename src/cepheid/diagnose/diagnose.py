@@ -30,7 +30,7 @@ from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
 from cepheid.engine.values.columnwise import condition, value_column
-from cepheid.errors import CepheidError, DataError
+from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.checked import CheckedQuery
@@ -39,8 +39,9 @@ from cepheid.language.schema import ROW, Schema
 from cepheid.plan.options import PlanOptions
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records
-from cepheid.runners.tables import as_local, no_table
+from cepheid.runners.tables import in_memory
 from cepheid.runners.ties import in_row_order, with_rows
+from cepheid.runners.whole_window import whole_window
 
 MOST_EVENTS = 2_000_000
 _MOST_TYPES = 12  # shown of the types that occur
@@ -51,19 +52,14 @@ Bools = npt.NDArray[np.bool_]
 def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mapping[str, Any]) -> Diagnosis:
     """Why a query finds nothing or too little in a table; see `cepheid.why`."""
     given = Options.from_keywords(keywords)
-    local = as_local(events)
-    if local is None:
-        if hasattr(events, "isStreaming"):
-            hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
-            raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
-        raise no_table(events, "pyarrow, pandas or polars")
-    records = read_records(query, local.arrow, given)
+    records = read_records(query, in_memory(events), given)
     given, columns = in_row_order(given, records.table.schema)
     arrow = with_rows(records.table, given, records.kept)
     schema = Schema.from_arrow(columns, **given.roles())
-    bound = query.bind(schema)
+    whole = whole_window(query, arrow, given)
+    bound = query.bind(schema, whole)
     if bound.summary is not None:  # what is lost are matches, whatever is made of them
-        bound = CheckedQuery(replace(query.syntax, summary=None), None, query.parameters).bind(schema)
+        bound = CheckedQuery(replace(query.syntax, summary=None), None, query.parameters).bind(schema, whole)
     if bound.pattern is not None:
         return _of_expression(query, bound, arrow, most_events, given)
     return _of_sequence(to_text(query.syntax), bound, arrow, most_events, given)
@@ -81,7 +77,7 @@ def _of_expression(
     furthest = max(range(len(told)), key=lambda number: _how_far(told[number]))
     subject = Subject(bound, ordered(arrow, bound.schema), given.model, given.scoring)
     chosen = to_text(queries[furthest].syntax).splitlines()[0].removeprefix("PATTERN ")
-    hint = Hint("one-of-several", f"of the sequences that the pattern stands for, this is told of {chosen}")
+    hint = Hint("one-of-several", f"the pattern expands to several sequences; this diagnosis covers {chosen}")
     return replace(
         told[furthest],
         query=to_text(query.syntax),
@@ -106,7 +102,7 @@ def _of_sequence(text: str, bound: BoundQuery, arrow: pa.Table, most_events: int
     smaller = _small_enough(subject, components)
     if smaller is not subject:
         chosen = sample or f"{len(subject.events):,} events"
-        sample = f"the first {len(smaller.events):,} of {chosen}: there are too many combinations to look at all"
+        sample = f"the first {len(smaller.events):,} of {chosen}: there are too many combinations to examine all"
         subject = smaller
         components = tuple(_component_count(subject, component) for component in bound.components)
 

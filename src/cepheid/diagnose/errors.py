@@ -14,10 +14,9 @@ from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.check import problems, resolve
-from cepheid.language.match_recognize.parse import is_clause
+from cepheid.language.match_recognize.parse import is_clause, parse_clause
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
-from cepheid.row_query import row_query
 from cepheid.runners.options import Options
 from cepheid.runners.rows import bound_to
 from cepheid.runners.ties import in_row_order
@@ -42,7 +41,7 @@ def errors_of(
     try:
         syntax = parse(text)
         if any(s.deeper_than(e, s.MAX_DEPTH) is not None for e in _expressions(syntax)):
-            raise QueryError(f"expressions nested more than {s.MAX_DEPTH} deep", code="too-deep")
+            raise QueryError(f"expressions are nested more than {s.MAX_DEPTH} levels deep", code="too-deep")
         syntax = resolve(syntax)
     except QueryError as error:
         yield error
@@ -58,7 +57,7 @@ def errors_of(
 
 def _errors_of_clause(text: str, table: pa.Table | None) -> Iterator[QueryError]:
     try:
-        clause = row_query(text).clause
+        clause = parse_clause(text, "spark")
         if table is not None:
             bound_to(clause, table.schema)
     except QueryError as error:

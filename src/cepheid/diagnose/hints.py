@@ -117,7 +117,8 @@ def _conditions_that_never_hold(findings: Findings) -> Iterator[Hint]:
         if not never and counted.passed == 0 and counted.without_key < counted.of_type and len(counted.conditions) > 1:
             conditions = " and ".join(c.text for c in counted.conditions)
             yield Hint(
-                "never-together", f"each holds for some events of {counted.text}, but never together: {conditions}"
+                "never-together",
+                f"each holds for some events of {counted.text}, but no event satisfies all: {conditions}",
             )
 
 
@@ -146,13 +147,15 @@ def _what_is_there(findings: Findings, component: s.Component, expression: s.Exp
 
 
 def _keys_that_are_null(findings: Findings) -> Iterator[Hint]:
-    keys = ", ".join(findings.subject.bound.equivalence)
-    for counted in findings.components:
+    for counted, component in zip(findings.components, findings.subject.bound.components, strict=True):
         if counted.of_type and counted.without_key >= _MANY * counted.of_type:
             all_of = "all" if counted.without_key == counted.of_type else f"{counted.without_key:,} of"
+            number = f"{counted.of_type:,} {'event' if counted.of_type == 1 else 'events'}"
+            names = findings.subject.bound.equivalence
+            keys = " or ".join([n for n in names if findings.values(component, n).null_count] or names)
             yield Hint(
                 "null-key",
-                f"{keys} is NULL on {all_of} {counted.of_type:,} events of {counted.text}: these never match",
+                f"{keys} is NULL on {all_of} {number} of {counted.text}: these never match",
             )
 
 
@@ -187,7 +190,7 @@ def _keys_that_are_never_equal(findings: Findings) -> Iterator[Hint]:
             continue
         a, b = lefts[0].as_py(), rights[0].as_py()
         message = (
-            f"{text}: no {left_name} of {component_text(left)} is also a {right_name} of {component_text(right)} "
+            f"{text}: no {left_name} of {component_text(left)} occurs as {right_name} of {component_text(right)} "
             f"(such as {a!r} and {b!r})"
         )
         alike = _alike(lefts, rights)
@@ -225,8 +228,8 @@ def _order(findings: Findings) -> Iterator[Hint]:
         text = f"{component_text(second)} comes before {component_text(first)}, never after it"
         yield Hint("wrong-order", f"{text}: is the pattern in the right order?")
     elif len(turned) and later:
-        text = f"{component_text(second)} comes after {component_text(first)}, but {later} later at the soonest"
-        yield Hint("too-late", f"{text}; what comes in time comes before it")
+        text = f"{component_text(second)} comes after {component_text(first)}, but at least {later} later"
+        yield Hint("too-late", f"{text}; those within the window come before it")
 
 
 def _shortest_wait(findings: Findings, failed: Stage, first: s.Component, second: s.Component) -> str | None:
@@ -289,9 +292,9 @@ def _negation_kills_all(findings: Findings) -> Iterator[Hint]:
         return
     subject, variable = findings.subject, failed.negation.variable
     about = [part for part in subject.parts if about_negation(subject, part) and variable in part.variables]
-    text = f"{component_text(failed.negation)} kills every match that is left"
+    text = f"{component_text(failed.negation)} excludes every remaining match"
     if not subject.bound.equivalence and not any(len(part.variables) > 1 for part in about):
-        text += f": no condition ties {variable} to the other events, so any such event does; add one such as [id]"
+        text += f": no condition relates {variable} to the other events, so any such event counts; add one such as [id]"
     yield Hint("negation-kills-all", text)
 
 

@@ -66,8 +66,8 @@ def linear_sequences(bound: BoundQuery) -> list[BoundQuery]:
     try:
         patterns = linear_patterns(bound, 1)
     except TooManyError:
-        hint = "ask about one of the sequences that it stands for"
-        raise CepheidError("the pattern stands for too many sequences to explain", hint=hint) from None
+        hint = "run it on one of the sequences that the pattern expands to"
+        raise CepheidError("the pattern expands to too many sequences to explain", hint=hint) from None
     found = (linear_query(bound, linear) for linear in patterns)
     return [_as_written(bound, query.bound) for query in found if query is not None][:MOST_SEQUENCES]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from cepheid.draw.text import value_text
+from cepheid.draw.text import counted, value_text
 
 if TYPE_CHECKING:
     from cepheid.diagnose.diagnosis import Closest, Diagnosis
@@ -37,16 +37,16 @@ class Section:
 def verdict(diagnosis: Diagnosis) -> tuple[str, str]:
     """How many matches, and among which events."""
     found = f"{diagnosis.matches} {'match' if diagnosis.matches.number == 1 else 'matches'}"
-    return found, f"among {diagnosis.sample}" if diagnosis.sample else f"in {diagnosis.events:,} events"
+    return found, f"among {diagnosis.sample}" if diagnosis.sample else f"in {counted(diagnosis.events, 'event')}"
 
 
 def sections(diagnosis: Diagnosis) -> Iterator[Section]:
     """The tables that have something to say."""
     yield Section("Events that can fill each component", ("component", "events"), tuple(_components(diagnosis)))
     if len(diagnosis.steps) > 1:
-        yield Section("What survives, step by step", ("step", "survive"), tuple(_steps(diagnosis)))
+        yield Section("What remains, step by step", ("step", "remaining"), tuple(_steps(diagnosis)))
     if diagnosis.without or diagnosis.window is not None:
-        yield Section("Matches there would be without one thing", ("without", "matches"), tuple(_without(diagnosis)))
+        yield Section("Number of matches without one condition", ("without", "matches"), tuple(_without(diagnosis)))
 
 
 def _components(diagnosis: Diagnosis) -> Iterator[Row]:
@@ -74,7 +74,7 @@ def _steps(diagnosis: Diagnosis) -> Iterator[Row]:
 
 def _without(diagnosis: Diagnosis) -> Iterator[Row]:
     for item in diagnosis.without:
-        yield Row(item.text, "too many combinations to tell" if item.matches is None else str(item.matches))
+        yield Row(item.text, "too many combinations to count" if item.matches is None else str(item.matches))
     window = diagnosis.window
     if window is None:
         return
@@ -107,7 +107,7 @@ def diagnosis_text(diagnosis: Diagnosis) -> str:
         lines += ["", section.title, f"  {section.columns[0]:<{width}}  {section.columns[1]:>{last}}"]
         lines += [f"  {text:<{width}}  {row.number:>{last}}" for text, row in zip(texts, section.rows, strict=True)]
     if diagnosis.closest is not None:
-        lines += ["", "What came closest"]
+        lines += ["", "Closest to a match"]
         lines += [f"  {variable}  {event}" for variable, event in closest_lines(diagnosis.closest)]
         lines.append(f"  stopped by {diagnosis.closest.stopped_by}: {diagnosis.closest.detail}")
     if diagnosis.hints:
@@ -139,7 +139,7 @@ def diagnosis_html(diagnosis: Diagnosis, style: str = _STYLE) -> str:
             for variable, event in closest_lines(diagnosis.closest)
         )
         stopped = f"stopped by <strong>{escape(diagnosis.closest.stopped_by)}</strong>"
-        parts.append(f"<p><strong>What came closest</strong>: {stopped}: {escape(diagnosis.closest.detail)}</p>")
+        parts.append(f"<p><strong>Closest to a match</strong>: {stopped}: {escape(diagnosis.closest.detail)}</p>")
         parts.append(f"<table><tbody>{rows}</tbody></table>")
     parts += [_section_html(section) for section in sections(diagnosis)]
     return f'<div class="cepheid">{style}<div class="why">{"".join(parts)}</div></div>'

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -77,6 +78,36 @@ def zone_text(moment: datetime) -> str:
     return " UTC" if not apart and "UTC" in str(moment.tzname()) else f" {moment.isoformat()[-6:]}"
 
 
+def duration_text(length: timedelta) -> str:
+    """A length of time, whole.
+
+    >>> duration_text(timedelta(hours=26, seconds=4.5)), duration_text(-timedelta(minutes=2))
+    ('1 d 2 h 4.5 s', '-2 min')
+    """
+    sign, rest = ("-", -length) if length < timedelta() else ("", length)
+    parts = []
+    for unit, one in (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("min", timedelta(minutes=1))):
+        number, rest = divmod(rest, one)
+        parts += [f"{number} {unit}"] if number else []
+    seconds = f"{rest.seconds}.{rest.microseconds:06d}".rstrip("0").rstrip(".") if rest.microseconds else rest.seconds
+    return sign + " ".join([*parts, f"{seconds} s"] if rest or not parts else parts)
+
+
+def with_durations(result: pa.Table) -> pa.Table:
+    """A result for people: numbers of microseconds that are lengths of time, by what the result says of them, as such.
+
+    >>> result = pa.table({"took": [1_500_000]}).replace_schema_metadata({"cepheid": '{"durations": ["took"]}'})
+    >>> with_durations(result)["took"].to_pylist()
+    [datetime.timedelta(seconds=1, microseconds=500000)]
+    """
+    known = json.loads((result.schema.metadata or {}).get(b"cepheid", b"{}"))
+    for name in known.get("durations", ()):
+        if name in result.column_names and pa.types.is_integer(result.schema.field(name).type):
+            place = result.column_names.index(name)
+            result = result.set_column(place, name, result.column(place).cast(pa.duration("us")))
+    return result
+
+
 def value_text(value: Any, near: Any = None) -> str:
     """A value as people write it; a time on the same day as `near` without its date and zone.
 
@@ -86,6 +117,8 @@ def value_text(value: Any, near: Any = None) -> str:
     '2024-05-04 09:00:00 UTC'
     >>> value_text(0.1 + 0.2), value_text([1.0, 2.0, 3.0, 4.0])
     ('0.3', '[1, 2, … 4]')
+    >>> value_text(timedelta(seconds=90))
+    '1 min 30 s'
     """
     match value:
         case None:
@@ -98,6 +131,8 @@ def value_text(value: Any, near: Any = None) -> str:
             return plain.isoformat(" ", precision) + zone_text(value)
         case date():
             return value.isoformat()
+        case timedelta():
+            return duration_text(value)
         case bool():
             return "true" if value else "false"
         case float():

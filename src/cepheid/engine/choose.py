@@ -61,7 +61,7 @@ def make_plan(
     if order is None and _depends_on_events(plan, engines):
         if decide_later and options.engine == AUTO:
             names = either([f"'{engine.name}'" for engine in engines if engine.any_order or engine.name == "sequence"])
-            reason = f"{names}, whichever considers fewer combinations of what a worker holds"
+            reason = f"{names}, whichever considers fewer combinations of the events of a worker"
             return chosen(plan, Choice(AUTO, None, (reason,))), None
         if events is not None and len(events) >= WORTH_MEASURING:
             statistics = measure(plan, events)
@@ -137,7 +137,9 @@ def _unread(name: str, asked: str, readers: Sequence[Engine], refusals: dict[str
     if asked != AUTO:
         return f"{name} is an option of engine {names}, not of '{asked}'"
     why = next((refusals[engine.name] for engine in readers if refusals[engine.name] is not None), None)
-    reason = f", which cannot run this query: {why}" if why is not None else ", but another option asks for another"
+    reason = (
+        f", which cannot run this query: {why}" if why is not None else ", but another option requires another engine"
+    )
     return f"{name} is an option of engine {names}{reason}"
 
 
@@ -153,10 +155,10 @@ def choose(
     if asked != AUTO:
         if order is None and asked == "lazy-chain" and statistics is not None:
             order = cheapest_order(bound, statistics)[0]
-        return Choice(asked, order, (f"engine '{asked}' was asked for",))
+        return Choice(asked, order, (f"engine '{asked}' was requested",))
     engine = min(engines, key=lambda each: each.cost(bound, statistics))
     if order is not None:
-        return Choice(engine.name, order, ("an order was asked for",))
+        return Choice(engine.name, order, ("an order was requested",))
     if plan.score.imprecise or plan.score.lossy:
         kinds = ["times are intervals"] * (not bound.schema.is_timed_exactly)
         kinds += ["events may not have happened"] * (bound.schema.existence is not None)
@@ -180,11 +182,11 @@ def _plain_reason(plan: Plan, engine: Engine, engines: Sequence[Engine]) -> str:
         if engine.name == "states":
             return "groups, alternatives and optional parts are states of one automaton"
         why = ENGINES["states"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
-        return f"the pattern is run as the linear ones that it stands for, since states cannot: {why}"
+        return f"the pattern is expanded to linear patterns, because one automaton cannot run it: {why}"
     why = ENGINES["sequence"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
     if engine.name == "sequence":
         return "a sequence of single events"
-    return "an option asks for it" if why is None else f"the sequence engine cannot run it: {why}"
+    return "an option requires it" if why is None else f"the sequence engine cannot run it: {why}"
 
 
 def given_order(bound: BoundQuery, names: Sequence[str] | None) -> tuple[int, ...] | None:

@@ -106,6 +106,11 @@ def module_kernels(module: str) -> list[Kernel]:
     return found
 
 
+def _search_path() -> str:
+    """Where this process looks for modules; others may have put paths there that are no strings."""
+    return os.pathsep.join(os.fsdecode(each) for each in sys.path if isinstance(each, str | bytes | os.PathLike))
+
+
 def compile_meanwhile(module: str) -> None:
     """Starts a process that compiles an engine into the cache, unless one is at it."""
     if module in _started or os.environ.get("CEPHEID_COMPILE") == "later":
@@ -124,5 +129,5 @@ def compile_meanwhile(module: str) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C in the terminal is not meant for it
-            env={**os.environ, "CEPHEID_COMPILE": "always", "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={**os.environ, "CEPHEID_COMPILE": "always", "PYTHONPATH": _search_path()},
         )

@@ -51,12 +51,16 @@ def anything(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The run engines: every strategy and Kleene plus, over streams that are exact."""
     if _ends_across_partitions(bound):
-        return "UNTIL looks at the events of a partition, and some are of every partition"
+        return "UNTIL looks at the events of a partition, and some events belong to every partition"
     if bound.pattern is not None:
         return "its patterns are plain sequences"
     if imprecise:
-        return "it takes every event as true" if bound.schema.is_timed_exactly else "it takes every time as precise"
-    return "it takes every event as seen" if lossy else None
+        return (
+            "it assumes that every event happened"
+            if bound.schema.is_timed_exactly
+            else "it assumes that times are precise"
+        )
+    return "it assumes that every event was seen" if lossy else None
 
 
 def _ends_across_partitions(bound: BoundQuery) -> bool:
@@ -67,7 +71,7 @@ def _ends_across_partitions(bound: BoundQuery) -> bool:
 def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The sequence engine and the lazy ones: single events, in any combination."""
     if bound.has_kleene:
-        return "it does not know Kleene plus"
+        return "it does not support Kleene plus"
     if bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
         return f"it selects events by skip_till_any_match, not {bound.strategy_text}"
     return precise(bound, lossy, imprecise)
@@ -78,11 +82,11 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     if bound.pattern is None:
         return "it is for patterns that are more than a sequence"
     if bound.given_up:
-        return "OUTPUT PARTIAL follows runs, not patterns"
+        return "it does not support OUTPUT PARTIAL"
     if follows_runs(bound.syntax):
-        return "UNTIL looks at what was taken so far"
+        return "UNTIL depends on the events taken so far"
     if _ends_across_partitions(bound):
-        return "UNTIL looks at the events of a partition, and some are of every partition"
+        return "UNTIL looks at the events of a partition, and some events belong to every partition"
     unsure = _imprecise(bound, lossy) if imprecise else _unseen(bound) if lossy else None
     return unsure or refusal(bound)
 
@@ -92,7 +96,7 @@ def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     if bound.pattern is None:
         return "it is for patterns that are more than a sequence"
     if imprecise or lossy:
-        return "it takes every event as seen, at a time that is known"
+        return "it assumes that every event was seen, at a known time"
     found = compile_states(bound)
     return found if isinstance(found, str) else None
 
@@ -103,7 +107,7 @@ def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         return "its patterns are plain sequences"
     if imprecise:
         exact = bound.schema.is_timed_exactly
-        return "it takes every event that was seen as true" if exact else "its times are points, not intervals"
+        return "it assumes that every event that was seen happened" if exact else "its times are points, not intervals"
     return _unseen(bound) if lossy else "it is for events that may be missing; pass model=... or write THRESHOLD"
 
 
@@ -120,24 +124,26 @@ def _imprecise(bound: BoundQuery, lossy: bool) -> str | None:
     """What imprecise times ask of a query."""
     unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
     if bound.window is not None and bound.window.events:
-        return f"WITHIN n EVENTS counts events in order, and {unsure} do not say which"
+        return f"WITHIN n EVENTS counts events in order, and {unsure} do not fix the order"
     if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
-        return f"NON-OVERLAP needs to know which match ended first, and {unsure} do not say"
+        return f"NON-OVERLAP needs to know which match ended first, and {unsure} do not fix the order"
     if bound.has_tied_negations:
-        return f"a condition ties negated components together, and {unsure} do not say which of their events meet"
+        return (
+            f"a condition relates negated components to each other, and {unsure} do not fix the order of their events"
+        )
     return _both(bound) if lossy else None
 
 
 def forecasts(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The engine for partial matches and how likely they are to complete."""
     if imprecise:
-        return "FORECAST needs times that are known"
+        return "FORECAST needs exact times"
     return None if lossy else "FORECAST needs a loss and gap model: pass model=..., or fit one with cepheid.fit"
 
 
 def points(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The same by point events, one for each instant of an event that was seen."""
-    return "it takes every event as seen" if lossy else intervals(bound, lossy, imprecise)
+    return "it assumes that every event was seen" if lossy else intervals(bound, lossy, imprecise)
 
 
 def _both(bound: BoundQuery) -> str | None:
@@ -146,18 +152,16 @@ def _both(bound: BoundQuery) -> str | None:
         return "TOP k BY CONFIDENCE is not defined where events are missing: use THRESHOLD or CONFIDENCE"
     if bound.negations and len(bound.branches) > MAX_BRANCHES:
         number = f"the condition has {len(bound.branches)} alternatives"
-        return f"{number}; with negation and imprecise time at most {MAX_BRANCHES} are judged"
+        return f"{number}; with negation and imprecise time at most {MAX_BRANCHES} are supported"
     return _unseen(bound)
 
 
 def _unseen(bound: BoundQuery) -> str | None:
     """What missing events ask of a query, whatever its times are."""
     if bound.contiguous:
-        return f"{bound.strategy.value} asks for events without gaps, and a missing event is a gap"
+        return f"{bound.strategy.value} requires events without gaps, and a missing event is a gap"
     if bound.has_tied_negations:
-        return (
-            "where events may be missing, negated components are judged one by one, and a condition ties some together"
-        )
+        return "with missing events, negated components are evaluated separately, and a condition relates some of them"
     if bound.window is None or bound.window.events:
         return "missing events need a window of time"
     names = set(bound.place_of)
@@ -241,8 +245,8 @@ class Engine:
 
     def refusal(self, bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         """The same, where it is known whether events may be missing and times are imprecise."""
-        if (bound.syntax.forecast is not None) != self.forecasts and self.cost(bound, None) < NEVER_CHOSEN:
-            return "it is for FORECAST" if self.forecasts else "FORECAST reports partial matches"
+        if (bound.syntax.forecast is not None) != self.forecasts:
+            return "it is for FORECAST" if self.forecasts else "FORECAST returns partial matches"
         return self.supports(bound, lossy, imprecise)
 
     def draw(self, plan: Plan) -> str | None:

@@ -45,11 +45,11 @@ EXACT_BELOW = 1e38
 PATIENCE = 2.0  # seconds for a count, and for all clauses that are tried
 ROOM = 1 << 29  # bytes for them
 FEW_EVENTS = 1_000  # through which runs are followed in no time
-LONG = "to count them takes long; SUMMARISE count(*) does it"
+LONG = "counting them takes long; SUMMARISE count(*) does it"
 COUNTED_UP_TO = 2**63  # by runs, whose numbers have so many bits
 FEW = 200_000  # matches and runs that a clause may leave
 
-_ADVICE = "skip_till_next_match, OUTPUT NON-OVERLAP, a shorter WITHIN or more conditions leave fewer"
+_ADVICE = "skip_till_next_match, OUTPUT NON-OVERLAP, a shorter WITHIN or more conditions reduce their number"
 
 Find = Callable[[Plan, EventTable], Matches]  # all matches of a plan, as its output says
 
@@ -118,17 +118,17 @@ def explained(
 ) -> LimitError:
     """The same error with how many matches there are, or why that is not known, and what leaves fewer."""
     as_is = plan.output.mode is s.OutputMode.ALL and plan.bound.summary is None
-    compared = "" if as_is else f", of which OUTPUT {plan.output.mode.value} would choose"
+    compared = "" if as_is else f", from which OUTPUT {plan.output.mode.value} selects"
     told = f"there are {counted} matches{compared}"
     if isinstance(counted, str):
-        told = f"how many matches there are is not known: {counted}"
+        told = f"the number of matches is not known: {counted}"
     if ENGINES[of_runs(plan.bound)].refuses(plan.bound, plan.model) is not None:
         return LimitError(f"{error.message}; {told}", hint=error.hint)
     with within_budget(PATIENCE, ROOM):
         hints = [f"{clause} leaves {left:,}" for clause, left in _tamed(plan, events, find if as_is else None)]
     hints = [", ".join(hints)] if hints else [error.hint or _ADVICE]
     if as_is and not isinstance(counted, str):
-        hints.append("SUMMARISE adds them up without listing them")
+        hints.append("SUMMARISE aggregates them without listing them")
     return LimitError(f"{error.message}; {told}", hint="; ".join(hints) or None)
 
 
@@ -157,11 +157,11 @@ def count(
     bound = replace(bound, syntax=replace(bound.syntax, output=s.Output()))
     refused = uncountable(bound, model)
     if refused is not None:
-        return f"only listing tells ({refused})"
+        return f"counting needs the list of matches ({refused})"
     if bound.pattern is not None and steps < MOST_STEPS and len(events) > FEW_EVENTS:
         return LONG
     if bound.pattern is not None:
-        return _count_by_runs(bound, events, after, until, "it has groups that conditions look at as a whole")
+        return _count_by_runs(bound, events, after, until, "conditions depend on whole groups")
     how, plan = carrying(bound), make_plan(bound)[0]
     if how.refused is None:
         if _steps(plan, events, how.needs_first) > steps:
@@ -170,7 +170,7 @@ def count(
         if found is not None:
             return Count(sum(row[0] for row in found.exact), float(found.near[:, 0].sum()))
     if not bound.has_kleene or steps < MOST_STEPS:
-        return "only listing tells (some events lack what they are compared by)"
+        return "counting needs the list of matches (some events lack attributes that are compared)"
     return _count_by_runs(bound, events, after, until, how.refused)
 
 
@@ -183,7 +183,7 @@ def _count_by_runs(bound: BoundQuery, events: EventTable, after: int, until: int
     except TimeoutReached:
         raise
     except LimitError:
-        return f"too many runs are open at a time to follow them ({why})"
+        return f"too many partial matches are open at a time ({why})"
     return Count(COUNTED_UP_TO, float(COUNTED_UP_TO)) if number is None else Count(number, float(number))
 
 

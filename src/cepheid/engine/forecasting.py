@@ -7,9 +7,9 @@ at an instant depends on the events up to it alone, and a stream cut anywhere re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,17 @@ from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
 from cepheid.engine.values.columnwise import condition, value_column
 from cepheid.engine.worth.losses import check_missing, gap_scale, unseen_item
+from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
 from cepheid.language.bound import BoundQuery
 from cepheid.language.forecasts import LEAST, Beginning, Ender, forecast_beginnings
-from cepheid.model.forecast import ForecastTable, forecast_table
-from cepheid.model.loss_model import Model
+from cepheid.language.pattern import Choice, Pattern, Repeat, Single, labels_of, walk
+from cepheid.language.pattern import Sequence as InSequence
+from cepheid.language.pattern import may_be_empty as vanishes
+from cepheid.model.forecast import ForecastTable, Way, mixed_table
+from cepheid.model.loss_model import EVERY_OTHER, Model
+from cepheid.model.segments import SegmentItem
 from cepheid.plan.options import Limits, PlanOptions
 from cepheid.plan.physical import Plan
 
@@ -39,12 +44,14 @@ Bools = npt.NDArray[np.bool_]
 class Held:
     """Partial matches that hold the same components, one element each."""
 
+    number: int  # of the beginning
     beginning: Beginning
     bound: BoundQuery  # of the query that lists them
     matches: Matches
     first: Int64s  # rows of their first and last events
     last: Int64s
     before: Float64s  # the probability of what was not seen in between
+    keys: Int64s  # of all events: a number for each partition, -1 for those of none
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
@@ -55,50 +62,92 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
         instant = int(plan.options.forecast_at)
         return open_at(plan, events, instant) if after < instant <= until else _together(bound, [])
     model = check_missing(bound, plan.model)
-    scale = gap_scale(bound, model)
     parts: list[Matches] = []
-    for held in _all_held(plan, events, model, asked):
-        table, remaining = _table(bound, model, held), _remaining(bound, events, held)
-        waits = _reached(table, remaining.astype(np.float64) * scale, asked / np.maximum(held.before, 1e-300))
-        steps = np.ceil(np.where(np.isfinite(waits), waits, 0.0) / scale - 1e-9)
-        at = events.time[held.last] + steps.astype(np.int64)
-        known = np.isfinite(waits) & (steps < remaining) & (at > after) & (at <= until)
-        parts.append(_reported(plan, events, held, table, at, known))
+    for held in partial_matches(plan, events, model, asked):
+        table = table_of(bound, model, held)
+        at, reached = reaching(bound, model, events, held, table, asked)
+        parts.append(_reported(plan, events, held, table, at, reached & (at > after) & (at <= until)))
     return _together(bound, parts)
+
+
+def reaching(
+    bound: BoundQuery, model: Model, events: EventTable, held: Held, table: ForecastTable, asked: float
+) -> tuple[Int64s, Bools]:
+    """When partial matches reach a probability if nothing comes, and whether they do while their window is open."""
+    scale, remaining = gap_scale(bound, model), remaining_of(bound, events, held)
+    waits = _reached(table, remaining.astype(np.float64) * scale, asked / np.maximum(held.before, 1e-300))
+    steps = np.ceil(np.where(np.isfinite(waits), waits, 0.0) / scale - 1e-9)
+    at = events.time[held.last] + steps.astype(np.int64)
+    return at, np.isfinite(waits) & (steps < remaining)
 
 
 def open_at(plan: Plan, events: EventTable, at: int) -> Matches:
     """All partial matches that are open at an instant; events after it are not there yet."""
     bound = plan.bound
+    assert bound.window is not None
     model = check_missing(bound, plan.model)
-    known = int(np.searchsorted(events.time, at, side="right"))
-    events = EventTable(events.table.slice(0, known), events.time[:known], events.instant[:known], events.late)
+    opens, known = np.searchsorted(events.time, [at - bound.window.length, at], side="right").tolist()
+    seen = EventTable(
+        events.table.slice(opens, known - opens), events.time[opens:known], events.instant[opens:known], events.late
+    )
     parts: list[Matches] = []
-    for held in _all_held(plan, events, model, LEAST):
+    for held in partial_matches(plan, seen, model, LEAST):
         moments = np.full(len(held.matches), at, np.int64)
-        still = _remaining(bound, events, held) > at - events.time[held.last]
-        parts.append(_reported(plan, events, held, _table(bound, model, held), moments, still))
-    return _together(bound, parts)
+        still = remaining_of(bound, seen, held) > at - seen.time[held.last]
+        parts.append(_reported(plan, seen, held, table_of(bound, model, held), moments, still))
+    found = _together(bound, parts)
+    return replace(found, chosen=tuple(_moved(chosen, opens) for chosen in found.chosen))
 
 
-def _all_held(plan: Plan, events: EventTable, model: Model, least: float) -> list[Held]:
+def _moved(chosen: Chosen, by: int) -> Chosen:
+    return replace(chosen, rows=np.where(chosen.rows == MISSING, MISSING, chosen.rows + by))
+
+
+def partial_matches(plan: Plan, events: EventTable, model: Model, least: float) -> list[Held]:
     """All partial matches; of those with missing events in between, the ones that are probable enough."""
     bound = plan.bound
-    lossy = _by_value(model) or any(model.loss_of(each.variable) > 0.0 for each in bound.positives)
+    lossy = _by_value(model) or any(model.loss_of(each.variable) > 0.0 for each in bound.components)
     found = []
-    for beginning in forecast_beginnings(bound.syntax):
+    beginnings, keys = forecast_beginnings(bound.syntax), _keys(bound, events)
+    if bound.pattern is not None:
+        _check_seen(bound, model, beginnings)
+    for number, beginning in enumerate(beginnings):
         part = replace(bind(beginning.query, bound.schema), window=bound.window)
-        unseen = lossy and beginning.held > 2  # something may be missing between the first and the last event
+        # Something may have happened unseen between the first and the last event.
+        unseen = lossy and bound.pattern is None and len(beginning.query.components) > 2
         if unseen:
             part = replace(part, syntax=replace(part.syntax, threshold=least))
         limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
-        judged: dict[str, Any] = {"model": model, "scoring": "posterior"} if unseen else {}
+        judged: dict[str, Any] = {"model": _first_seen(bound, model), "scoring": "posterior"} if unseen else {}
         options = PlanOptions(**limits, **judged)
         matches = find(make_plan(part, events, options)[0], events)
         matches = matches.take(np.flatnonzero(matches.chosen[0].first() != MISSING))
         before = matches.probability if matches.probability is not None else np.ones(len(matches))
-        found.append(Held(beginning, part, matches, matches.chosen[0].first(), matches.chosen[-1].last(), before))
+        first, last = matches.chosen[0].first(), matches.chosen[-1].last()
+        found.append(Held(number, beginning, part, matches, first, last, before, keys))
     return found
+
+
+def _first_seen(bound: BoundQuery, model: Model) -> Model:
+    """The model for partial matches, all of which hold an event of the first component."""
+    losses = model.loss if isinstance(model.loss, Mapping) else {EVERY_OTHER: model.loss}
+    return replace(model, loss={**losses, bound.positives[0].variable: 0.0})
+
+
+def _check_seen(bound: BoundQuery, model: Model, beginnings: Sequence[Beginning]) -> None:
+    """Of an expression, what stands between the first and the last event that are held must have been seen."""
+    assert bound.pattern is not None
+    assert bound.window is not None
+    optional = {name for node in walk(bound.pattern) if vanishes(node) for name in labels_of(node)}
+    between = {component.variable for each in beginnings for component in each.query.components[1:-1]} - optional
+    window = bound.window.length * gap_scale(bound, model)
+    for component in bound.components:
+        name = component.variable
+        if name in between and unseen_item(bound, model, component, window).loss > 0.0:
+            raise ModelError(
+                f"FORECAST of optional parts and alternatives cannot determine whether a lost {name!r} happened",
+                hint=f"give {name!r} a loss of 0, or write one query for each alternative",
+            )
 
 
 def _by_value(model: Model) -> bool:
@@ -107,14 +156,64 @@ def _by_value(model: Model) -> bool:
     return not all(isinstance(each, float) for each in losses)
 
 
-def _table(bound: BoundQuery, model: Model, held: Held) -> ForecastTable:
+def table_of(bound: BoundQuery, model: Model, held: Held, seen: bool = False) -> ForecastTable:
+    """The forecasts of all that wait for the same components; with `seen`, of what is seen to complete."""
     assert bound.window is not None
     window = bound.window.length * gap_scale(bound, model)
-    items = tuple(unseen_item(bound, model, component, window) for component in held.beginning.awaited)
-    return forecast_table(items, window, False)
+    by_name = {component.variable: component for component in bound.components}
+
+    def item(name: str) -> SegmentItem:
+        found = unseen_item(bound, model, by_name[name], window)
+        if not seen or found.kind == "missing" or found.onward is not None:
+            return found
+        share = found.gap.happens * (1.0 - found.loss)  # what is lost is not seen to end anything
+        return replace(found, loss=0.0, gap=replace(cast(Any, found.gap), happens=share))
+
+    return mixed_table(tuple(_ways(held.beginning.rest, item)), window, seen)
 
 
-def _remaining(bound: BoundQuery, events: EventTable, held: Held) -> Int64s:
+def _ways(parts: Sequence[Pattern], item: Callable[[str], SegmentItem]) -> list[Way]:
+    """The ways in which a partial match may go on: which optional parts and which alternatives happen."""
+    ways = [Way(1.0, ())]
+    for part in parts:
+        ways = [
+            Way(way.share * more.share, (*way.items, *more.items), way.completes and more.completes)
+            for way in ways
+            for more in _ways_of(part, item)
+        ]
+    return ways
+
+
+def _ways_of(part: Pattern, item: Callable[[str], SegmentItem]) -> list[Way]:
+    match part:
+        case Single(label=label):
+            return [Way(1.0, (item(label),))]
+        case InSequence(parts=parts):
+            return _ways(parts, item)
+        case Repeat(part=inner, least=1):
+            return _ways_of(inner, item)
+        case Repeat(part=inner):
+            chosen = _chosen_ways(inner, item)
+            return [*chosen, Way(1.0 - sum(way.share for way in chosen), ())]
+        case Choice():
+            chosen = _chosen_ways(part, item)
+            return [*chosen, Way(1.0 - sum(way.share for way in chosen), (), False)]
+    raise AssertionError(part)
+
+
+def _chosen_ways(part: Pattern, item: Callable[[str], SegmentItem]) -> list[Way]:
+    """One of some alternatives: each is chosen as often as the first of its components happens."""
+    found: list[Way] = []
+    for each in part.parts if isinstance(part, Choice) else [part]:
+        for way in _ways_of(each, item):
+            first, *others = way.items
+            certain = replace(first, gap=replace(cast(Any, first.gap), happens=1.0))
+            found.append(Way(way.share * first.gap.happens, (certain, *others), way.completes))
+    total = sum(way.share for way in found)
+    return [replace(way, share=way.share / max(total, 1.0)) for way in found]
+
+
+def remaining_of(bound: BoundQuery, events: EventTable, held: Held) -> Int64s:
     """How long after the last event the window ends."""
     assert bound.window is not None
     return np.asarray(events.time[held.first] + bound.window.length - events.time[held.last])
@@ -132,80 +231,83 @@ def _reported(plan: Plan, events: EventTable, held: Held, table: ForecastTable, 
     """Those that nothing has ended by their instant, with their forecast."""
     bound = plan.bound
     some = np.flatnonzero(known)
-    some = some[~_ended(plan, events, held, some, at[some])]
+    some = some[ended_by(plan, events, held, some, at[some]) == NEVER]
     scale = gap_scale(bound, plan.model)
     last = events.time[held.last[some]]
     elapsed = (at[some] - last).astype(np.float64)
-    left = _remaining(bound, events, held)[some].astype(np.float64)
+    left = remaining_of(bound, events, held)[some].astype(np.float64)
     found = table.forecast(elapsed * scale, left * scale)
 
     def moment(after: Float64s) -> Int64s:
         return np.asarray(last + np.round(after / scale).astype(np.int64))
 
     forecasts = Forecasts(
-        np.full(len(some), held.beginning.held, np.int64), moment(found.expected), moment(found.earliest),
+        np.full(len(some), held.number, np.int64), moment(found.expected), moment(found.earliest),
         moment(found.latest),
     )  # fmt: skip
     matches = held.matches.take(some)
     return replace(
         matches,
-        chosen=_filled(bound, matches.chosen, len(some)),
+        chosen=_filled(bound, dict(zip(held.beginning.taken, matches.chosen, strict=True)), len(some)),
         completion=at[some],
         probability=found.probability * held.before[some],
         forecasts=forecasts,
     )
 
 
-def _filled(bound: BoundQuery, chosen: Sequence[Chosen], size: int) -> tuple[Chosen, ...]:
-    """The events of all components; those that are awaited are missing."""
-    missing = []
-    for component in bound.positives[len(chosen) :]:
+def _filled(bound: BoundQuery, held: Mapping[str, Chosen], size: int) -> tuple[Chosen, ...]:
+    """The events of all components; those that are awaited, or were not chosen, are missing."""
+    filled = []
+    for component in bound.positives:
         rows = np.zeros(0, np.int64) if component.kleene else np.full(size, MISSING, np.int64)
-        missing.append(Chosen(rows, np.zeros(size + 1, np.int64) if component.kleene else None))
-    return (*chosen, *missing)
+        empty = Chosen(rows, np.zeros(size + 1, np.int64) if component.kleene else None)
+        filled.append(held.get(component.variable, empty))
+    return tuple(filled)
 
 
 # --- what ends a partial match ----------------------------------------------------------------------------------------
 
 
-def _ended(plan: Plan, events: EventTable, held: Held, some: Int64s, at: Int64s) -> Bools:
-    """Has an event come by their instants that an awaited component takes, or a negated one forbids?"""
-    ended = np.zeros(len(some), bool)
+def ended_by(plan: Plan, events: EventTable, held: Held, some: Int64s, until: Int64s) -> Int64s:
+    """When an event came that an awaited component takes, or a negated one forbids: up to an instant, else NEVER."""
+    ended = np.full(len(some), NEVER, np.int64)
     for ender in held.beginning.enders:
-        open_ = np.flatnonzero(~ended)
-        ended[open_] = _comes(plan, events, held, ender, some[open_], at[open_])
-    last = held.bound.positives[-1]
-    if last.kleene:
-        ended |= _grown(events, held, some, at)
-    return ended
+        ended = np.minimum(ended, _comes(plan, events, held, ender, some, np.minimum(until, ended)))
+    if held.bound.positives[-1].kleene:
+        ended = np.minimum(ended, _grown(events, held, some))
+    return np.where(ended <= until, ended, NEVER)
 
 
-def _comes(plan: Plan, events: EventTable, held: Held, ender: Ender, some: Int64s, at: Int64s) -> Bools:
-    """Is there an event of a component after the last one held, up to an instant, that passes its conditions?"""
-    bound = plan.bound
-    rows = _able(bound, events, ender)
+def _keys(bound: BoundQuery, events: EventTable) -> Int64s:
+    """The partition of each event."""
     key, valid = partition_numbers(events.table, bound.equivalence, np.ones(len(events), bool))
-    code = np.full(len(events), -1, np.int64)
-    code[valid] = key[valid] if len(key) == len(events) else key
-    rows = rows[code[rows] >= 0] if bound.equivalence else rows
-    order = np.lexsort((events.instant[rows], code[rows]))
-    rows = rows[order]
+    keys = np.full(len(events), -1, np.int64)
+    keys[valid] = key[valid] if len(key) == len(events) else key
+    return keys
+
+
+def _comes(plan: Plan, events: EventTable, held: Held, ender: Ender, some: Int64s, until: Int64s) -> Int64s:
+    """The first event of a component after the last one held that passes its conditions, up to an instant."""
+    bound, keys = plan.bound, held.keys
+    rows = _able(bound, events, ender)
+    rows = rows[keys[rows] >= 0] if bound.equivalence else rows
+    rows = rows[np.lexsort((events.instant[rows], keys[rows]))]
     size = int(events.instant[-1]) + 2 if len(events) else 1
-    keys = code[rows] * size + events.instant[rows]
+    order = keys[rows] * size + events.instant[rows]
     first, last = held.first[some], held.last[some]
-    place = np.searchsorted(keys, code[first] * size + events.instant[last], side="right")
-    found = np.zeros(len(some), bool)
+    place = np.searchsorted(order, keys[first] * size + events.instant[last], side="right")
+    found = np.full(len(some), NEVER, np.int64)
     waiting = np.arange(len(some))
     while len(waiting):
         here = place[waiting]
         inside = here < len(rows)
         waiting, here = waiting[inside], here[inside]
-        inside = (code[rows[here]] == code[first[waiting]]) & (events.time[rows[here]] <= at[waiting])
+        inside = (keys[rows[here]] == keys[first[waiting]]) & (events.time[rows[here]] <= until[waiting])
         waiting, here = waiting[inside], here[inside]
         if not len(waiting):
             break
         passes = _passes(events, held, ender, some[waiting], rows[here])
-        found[waiting[passes]] = True
+        found[waiting[passes]] = events.time[rows[here[passes]]]
         waiting = waiting[~passes]
         place[waiting] += 1
     return found
@@ -264,17 +366,15 @@ def _holds(answer: Any, size: int) -> Bools:
     return np.asarray(answer.to_numpy(zero_copy_only=False), bool)
 
 
-def _grown(events: EventTable, held: Held, some: Int64s, at: Int64s) -> Bools:
-    """Has an open group taken one more event by their instants?"""
-    group = held.matches.chosen[-1]
-    assert group.offsets is not None
+def _grown(events: EventTable, held: Held, some: Int64s) -> Int64s:
+    """When an open group has taken one more event."""
     grown: dict[object, int] = {}
     all_rows = held.matches.groups()
     for rows in all_rows:
         shorter = (*rows[:-1], rows[-1][:-1])
         moment = int(events.time[rows[-1][-1]])
         grown[shorter] = min(grown.get(shorter, NEVER), moment)
-    return np.array([grown.get(all_rows[each], NEVER) <= moment for each, moment in zip(some, at, strict=True)], bool)
+    return np.array([grown.get(all_rows[each], NEVER) for each in some], np.int64)
 
 
 def _together(bound: BoundQuery, parts: Sequence[Matches]) -> Matches:
@@ -298,7 +398,7 @@ def _together(bound: BoundQuery, parts: Sequence[Matches]) -> Matches:
         joined(np.int64, [part.completion for part in parts]),
         probability=joined(np.float64, [part.probability for part in parts]),
         forecasts=Forecasts(
-            joined(np.int64, [each.held for each in told]),
+            joined(np.int64, [each.beginning for each in told]),
             joined(np.int64, [each.expected for each in told]),
             joined(np.int64, [each.earliest for each in told]),
             joined(np.int64, [each.latest for each in told]),

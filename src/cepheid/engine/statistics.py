@@ -63,7 +63,7 @@ def split_by_most_selective(plan: Plan, events: EventTable) -> Plan:
     if values[most] <= values[names[0]]:
         return plan
     rest = tuple(name for name in names if name != most)
-    reason = f"{most} has the most values ({values[most]:,}), so it parts the events"
+    reason = f"{most} has the most values ({values[most]:,}), so it partitions the events"
     return replace(plan, match=replace(match, partition=(most,), compared=rest), reasons=(*plan.reasons, reason))
 
 

@@ -1,11 +1,11 @@
-"""Event files as one Arrow table: Parquet, CSV, JSON lines, Arrow, Delta."""
+"""Event files as one Arrow table: Parquet, CSV, JSON lines, Arrow, Delta, and logs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.files.input_files import EventFiles
+from cepheid.files.parsed import is_parsed, read_parsed
 from cepheid.files.partitions import with_partitions
+from cepheid.files.scan import check_long_numbers, check_nesting, check_quotes, has_odd_numbers
 from cepheid.runners.readings import read_times
 
 UNIX = "unix"  # as --time-format: seconds since 1970
@@ -31,8 +33,11 @@ def read_events(
         tables = [_read_delta(path) for path in files.paths]
     elif files.format == "parquet":
         tables = [_read_parquet(files)]
+    elif is_parsed(files.format):
+        logs = [(path, read_parsed(path, files.format, keep_bad=not parse_times)) for path in files.paths]
+        tables = [with_partitions(table, path, files.partitions) for path, table in logs]
     else:
-        read = _READERS[files.format]
+        read = partial(_read_csv, nulls=files.nulls) if files.format == "csv" else _READERS[files.format]
         tables = [with_partitions(_explained(path, read), path, files.partitions) for path in files.paths]
     try:
         table = pa.concat_tables(tables, promote_options="permissive")
@@ -67,7 +72,7 @@ def _explained(path: Path, read: Callable[[Path], pa.Table]) -> pa.Table:
     try:
         return read(path)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, UnicodeDecodeError) as error:
-        hint = "mend that line, or look whether the file is what its name says"
+        hint = "fix that line, or check that the file has the format of its name"
         raise DataError(f"cannot read {path}: {_first_line(error)}", hint=hint) from None
 
 
@@ -75,53 +80,67 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def _read_csv(path: Path) -> pa.Table:
-    from pyarrow import csv
-
-    parsing = csv.ParseOptions(delimiter=_delimiter(path), newlines_in_values=True)
-    texts = dict.fromkeys(_with_leading_zeros(path, parsing), pa.string())
-    read = csv.read_csv(
-        path,
-        read_options=csv.ReadOptions(block_size=_block_size(path)),
-        parse_options=parsing,
-        convert_options=csv.ConvertOptions(strings_can_be_null=True, null_values=_NULLS, column_types=texts),
-    )
+def _read_csv(path: Path, nulls: Sequence[str] = ()) -> pa.Table:
+    """The columns by what all of their fields hold; an empty field is NULL, and so is what `nulls` names."""
+    delimiter = delimiter_of(path)
+    check_quotes(path, delimiter)
+    read = _arrow_csv(path, delimiter, nulls)
     for column in read.schema:
         if pa.types.is_binary(column.type):  # what Arrow makes of texts that are not UTF-8
             hint = f"convert it, for example with iconv -f latin1 -t utf-8 {path} > {path.stem}-utf8.csv"
             raise DataError(f"{path} is not written in UTF-8, in column '{column.name}'", hint=hint)
+    numbers = [c.name for c in read.schema if pa.types.is_integer(c.type) or pa.types.is_floating(c.type)]
+    rounded = any(pa.types.is_floating(column.type) for column in read.schema)
+    if not numbers or len(set(read.column_names)) < read.num_columns:
+        return read
+    if not has_odd_numbers(path, delimiter, long=rounded):
+        return read
+    as_texts = _arrow_csv(path, delimiter, nulls, numbers)
+    for name in numbers:
+        if _is_text(as_texts.column(name)):
+            read = read.set_column(read.column_names.index(name), name, as_texts.column(name))
     return read
 
 
-def _with_leading_zeros(path: Path, parsing: Any) -> list[str]:
-    """Columns of what looks like numbers and is none: 0815 is the name of a card. The first megabyte decides."""
+def _arrow_csv(path: Path, delimiter: str, nulls: Sequence[str], texts: Sequence[str] | None = None) -> pa.Table:
+    """What Arrow reads; with `texts`, these columns alone, as they are written."""
     from pyarrow import csv
 
-    with pa.input_stream(str(path)) as stream:
-        begin = stream.read(2**20)
-    head, mark, _ = begin.rpartition(b"\n")
-    if not re.search(rb"\b0[0-9]", head):
-        return []
-    names = next(iter(begin.splitlines()), b"").decode("utf-8", "replace").split(parsing.delimiter)
-    kinds = csv.ConvertOptions(column_types={name.strip('"'): pa.string() for name in names})
-    try:
-        table = csv.read_csv(pa.BufferReader(head + mark), parse_options=parsing, convert_options=kinds)
-    except pa.ArrowInvalid:  # said when all of it is read
-        return []
-    return [
-        name
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if pa.types.is_string(column.type)
-        and pc.any(pc.match_substring_regex(column, "^0[0-9]+$")).as_py()
-        and pc.all(pc.match_substring_regex(column, "^[0-9]*$")).as_py()
-    ]
+    kinds = {} if texts is None else dict.fromkeys(texts, pa.string())
+    return csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(block_size=_block_size(path)),
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(
+            strings_can_be_null=True, null_values=["", *nulls], column_types=kinds, include_columns=texts
+        ),
+    )
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    """Is it what looks like numbers and is none? 0815 is the name of a card, and no number of 64 bits has 20 digits."""
+    if pc.any(pc.match_substring_regex(column, r"^ *[+-]?0[0-9]")).as_py():
+        return True
+    if not pc.all(pc.match_substring_regex(column, r"^ *[+-]?[0-9]+ *$")).as_py():
+        return False
+    long = column.filter(pc.match_substring_regex(column, r"[0-9]{19}"))
+    return any(not -(2**63) <= int(text) < 2**63 for text in long.to_pylist())
+
+
+def check_texts(files: EventFiles) -> None:
+    """Refuses what Arrow refuses in files here that Spark is to read: it would take it for NULL, without a word."""
+    for path in files.paths:
+        if files.format == "csv":
+            check_quotes(path, delimiter_of(path))
+        elif files.format == "jsonl":
+            check_nesting(path)
 
 
 def _block_size(path: Path) -> int:
     return max(2**20, min(path.stat().st_size + 1, _LARGEST_BLOCK))
 
 
-def _delimiter(path: Path) -> str:
+def delimiter_of(path: Path) -> str:
     """The one that splits the first line into most parts, a comma where none does."""
     with pa.input_stream(str(path)) as stream:  # knows .gz and the like by their names
         first = next(_lines(stream.read(2**16)), b"")
@@ -139,9 +158,12 @@ def _read_json_lines(path: Path) -> pa.Table:
     with pa.input_stream(str(path)) as stream:
         if stream.read(64).lstrip().startswith(b"["):
             raise DataError(f"{path} is one JSON list", hint="write one event a line, such as with jq -c '.[]'")
+    check_nesting(path)
     options = json.ReadOptions(block_size=_block_size(path))
     with pa.input_stream(str(path)) as stream:
-        return json.read_json(stream, read_options=options)
+        read = json.read_json(stream, read_options=options)
+    check_long_numbers(path, read)
+    return read
 
 
 def _read_arrow(path: Path) -> pa.Table:
@@ -159,9 +181,7 @@ def _read_delta(path: Path) -> pa.Table:
     return DeltaTable(str(path)).to_pyarrow_table()
 
 
-_NULLS = ["", "NULL", "null", "NA", "NaN"]
 _READERS: dict[str, Callable[[Path], pa.Table]] = {
-    "csv": _read_csv,
     "jsonl": _read_json_lines,
     "arrow": _read_arrow,
 }
@@ -187,9 +207,9 @@ def _with_time_parsed(table: pa.Table, time: str, time_format: str | None) -> pa
     row = int(wrong[0])
     if time_format is None and len(wrong) == len(column) - column.null_count:
         told = f"column '{time}' holds the time, but it is text such as '{column[row].as_py()}'"
-        raise DataError(told, hint="say how it is written, for example --time-format '%d/%m/%Y %H:%M'")
+        raise DataError(told, hint="pass its format, for example --time-format '%d/%m/%Y %H:%M'")
     many = f" ({len(wrong):,} of {len(column):,} rows are like this)" if len(wrong) > 1 else ""
-    hint = "mend it, or pass --bad-records drop"
+    hint = "fix it, or pass --bad-records drop"
     raise DataError(f"'{column[row].as_py()}' is not {read.wanted}{many}", column=time, row=row, hint=hint)
 
 

@@ -9,12 +9,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
 from cepheid.errors import CepheidError, DataError, closest
+from cepheid.files.parsed import PARSERS, is_parsed, log_format
 from cepheid.files.partitions import Partitions, base_of, find_partitions
 
 SUFFIXES = {
@@ -28,8 +29,12 @@ SUFFIXES = {
     ".ndjson": "jsonl",
     ".arrow": "arrow",
     ".feather": "arrow",
+    ".log": "log",  # one of those that log_format tells apart
+    ".xes": "xes",
+    ".jsonocel": "ocel",
+    ".sqlite": "ocel",
 }
-FORMATS = ("parquet", "csv", "jsonl", "arrow", "delta")
+FORMATS = ("parquet", "csv", "jsonl", "arrow", "delta", *PARSERS)
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 _ELSEWHERE = re.compile(r"\w[\w+.-]+://")  # hdfs://, s3a:// and the like, which Spark knows
 _STREAM_LOG = "_spark_metadata"  # in which a stream on Spark says which files it completed
@@ -44,6 +49,7 @@ class EventFiles:
     format: str
     given: tuple[str, ...]
     partitions: Partitions | None = None
+    nulls: tuple[str, ...] = ()  # texts in CSV that mean NULL, beside the empty one
 
     @property
     def addresses(self) -> list[str]:
@@ -66,10 +72,15 @@ class EventFiles:
         return sum(path.stat().st_size for path in self.paths if path.is_file())
 
 
-def find_files(given: Sequence[str], format: str | None = None) -> EventFiles:
-    """The files behind the paths, directories and globs, all of one format."""
-    if format is not None and format not in FORMATS:
-        near = closest(format, FORMATS)
+def find_files(given: Sequence[str], format: str | None = None, nulls: Sequence[str] = ()) -> EventFiles:
+    """The files behind the paths, directories and globs, all of one format; `nulls` are texts in CSV that mean NULL."""
+    return replace(_found(given, format), nulls=tuple(nulls))
+
+
+def _found(given: Sequence[str], format: str | None) -> EventFiles:
+    name = None if format is None else format.partition(":")[0] if is_parsed(format) else format
+    if name is not None and name not in FORMATS:
+        near = closest(name, FORMATS)
         raise CepheidError(f"no format '{format}'", hint=f"choose {near or 'one of ' + ', '.join(FORMATS)}")
     if any(_ELSEWHERE.match(item) for item in given):
         return _elsewhere(given, format)
@@ -91,7 +102,7 @@ def _elsewhere(given: Sequence[str], format: str | None) -> EventFiles:
     """Files that cannot be looked at from here."""
     named = {format or SUFFIXES.get(_suffix(Path(item)), "") for item in given}
     if len(named) > 1 or "" in named:
-        raise CepheidError(f"the format of {given[0]} is not clear", hint="say it with --format, as in parquet")
+        raise CepheidError(f"the format of {given[0]} is not clear", hint="pass it with --format, as in parquet")
     return EventFiles((), named.pop(), tuple(given))
 
 
@@ -103,7 +114,7 @@ def _expanded(item: str) -> list[Path]:
         found = sorted(Path(name) for name in glob.glob(item, recursive=True))
         if found:
             return found
-        raise CepheidError(f"--input {item}: no file has such a name")
+        raise CepheidError(f"--input {item}: no file has this name")
     near = closest(path.name, [other.name for other in path.parent.iterdir()]) if path.parent.is_dir() else None
     hint = f"did you mean {path.parent / near}?" if near else None
     raise CepheidError(f"--input {item}: there is no such file or directory", hint=hint)
@@ -118,8 +129,8 @@ def _files_in(path: Path, format: str | None) -> list[Path]:
     known = [file for file in files if _suffix(file) in SUFFIXES]
     chosen = files if format is not None and not known else known
     if not chosen:
-        what = "is empty" if not files else f"holds no events: {files[0].name} is of no known format"
-        raise CepheidError(f"--input {path}: the directory {what}", hint="say which with --format" if files else None)
+        what = "is empty" if not files else f"holds no events: {files[0].name} has an unknown format"
+        raise CepheidError(f"--input {path}: the directory {what}", hint="pass it with --format" if files else None)
     return chosen
 
 
@@ -165,8 +176,10 @@ def format_of(path: Path) -> str:
     ('csv', 'parquet')
     """
     found = SUFFIXES.get(_suffix(path))
+    if found is None or found == "log":
+        found = log_format(path)
     if found is None:
-        raise CepheidError(f"the format of {path} is not clear from its name", hint="say it with --format, as in csv")
+        raise CepheidError(f"the format of {path} is not clear from its name", hint="pass it with --format, as in csv")
     return found
 
 
@@ -179,4 +192,6 @@ def keep_piped(source: IO[bytes] | None = None) -> Path:
     with path.open("rb") as kept:
         begin = kept.read(4096)
     suffix = _FIRST_BYTES.get(begin[:4]) or (".jsonl" if begin.lstrip()[:1] in (b"{", b"[") else ".csv")
+    if suffix == ".csv" and log_format(path) is not None:
+        suffix = ".log"
     return path.rename(path.with_suffix(suffix))

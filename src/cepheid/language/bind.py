@@ -20,7 +20,8 @@ from cepheid.language.check import HALF_A_PAIR, is_text, located, returned_name
 from cepheid.language.coercion import Coercion
 from cepheid.language.defined import with_definitions
 from cepheid.language.durations import LengthError, UnitError, in_unit, parse_length
-from cepheid.language.library.conversions import in_utc, moment_of_text
+from cepheid.language.library.conversions import instant_of_text
+from cepheid.language.library.value_functions import cast
 from cepheid.language.normal import conjuncts, disjuncts, negation_normal_form
 from cepheid.language.printing import window_text
 from cepheid.language.schema import TIMES, DataType, Schema
@@ -28,6 +29,8 @@ from cepheid.language.step_strategies import step_strategies
 from cepheid.language.totals import bind_summary
 from cepheid.language.typing import Fail, check_condition, type_of
 from cepheid.language.whole import within_64_bits
+from cepheid.language.zoned import is_wall, zoned
+from cepheid.language.zones import IN_UTC, to_instant
 
 _TRUE = s.Literal(True)
 _EVENTS = re.compile(r"\s*([0-9]+)\s*events?\s*\Z", re.IGNORECASE)
@@ -104,7 +107,7 @@ class _Binder:
 
     def values(self, node: s.Expression) -> s.Expression:
         """Forms that depend on types: `a.list[0]`, the type that CAST converts from, `mod(x, y)`."""
-        return self.coercion.settled(self.valued(s.rebuild(node, self.values)))
+        return zoned(self.coercion.settled(self.valued(s.rebuild(node, self.values))), self.schema)
 
     @cached_property
     def coercion(self) -> Coercion:
@@ -136,11 +139,11 @@ class _Binder:
             if component.types is None:
                 if component.variable in (self.schema.types or ()):
                     hint = f"write {component.variable} x for events of that type, or choose another variable"
-                    message = f"'{component.variable}' is an event type, but stands here as a variable"
+                    message = f"'{component.variable}' is an event type, but is used here as a variable"
                     self.fail(message, component, "type-as-variable", hint)
                 continue
             if self.schema.type is None:
-                hint = "pass type='...' to say which column holds the event type"
+                hint = "pass type='...', the column that holds the event type"
                 self.fail("the stream has no event types", component, "untyped-stream", hint)
             for name in component.types:
                 if self.schema.types is not None and name not in self.schema.types:
@@ -167,8 +170,8 @@ class _Binder:
         if self.schema.type_of(name) is not None:
             if len(self.query.components) == 1:
                 return s.Attribute(s.Reference(self.query.components[0].variable, span=node.span), name, span=node.span)
-            hint = f"say of which event, for example {self.about or self.query.components[0].variable}.{name}"
-            self.fail(f"'{name}' alone is not clear", node, "bare-attribute", hint)
+            hint = f"name the event, for example {self.about or self.query.components[0].variable}.{name}"
+            self.fail(f"'{name}' alone is ambiguous", node, "bare-attribute", hint)
         return self.literal(self.parameter(name, node), node)
 
     def parameter(self, name: str, node: s.Node) -> Any:
@@ -176,6 +179,8 @@ class _Binder:
             guess = closest(name, [*self.parameters, *self.by_name, *self.schema.names])
             quoted = f"write '{name}' in quotes, or pass parameters={{'{name}': ...}}"
             hint = f"did you mean {guess}? Or {quoted}" if guess else quoted
+            if name.upper() == "ALL":
+                hint = "WITHIN ALL is for local tables, which have an end; give the window a length here"
             self.fail(f"no value for '{name}'", node, "unknown-name", hint)
         return self.parameters[name]
 
@@ -200,9 +205,21 @@ class _Binder:
         """Strings compared with timestamps become instants in microseconds."""
 
         def instant(other: s.Expression, value: s.Expression) -> s.Expression:
-            written = _written_time(value)
-            if written is not None and self.is_time(other):
-                return s.Literal(self.microseconds(written, value), span=value.span)
+            zone = IN_UTC if not self.is_time(other) or is_wall(other, self.schema) else self.schema.zone
+            match value:
+                case s.Literal(value=str(text)) if self.is_time(other):
+                    return s.Literal(self.microseconds(text, value, zone), span=value.span)
+                case s.Call(arguments=(s.Literal(value=str(text)), s.Literal(value="date" | "timestamp" as kind), *_)):
+                    if value.function == "cast" and self.is_time(other):
+                        day = cast(text, "date")
+                        found = (
+                            instant_of_text(text, zone)
+                            if kind == "timestamp"
+                            else None
+                            if day is None
+                            else to_instant(day, zone)
+                        )
+                        return s.Literal(found, span=value.span)
             return value
 
         node = s.rebuild(node, self.times)
@@ -254,12 +271,11 @@ class _Binder:
             return self.schema.type_of(node.name) in TIMES
         return not isinstance(node, s.Reference) and type_of(node, self.schema, self.fail) in TIMES
 
-    def microseconds(self, text: str, node: s.Node) -> int:
-        found = moment_of_text(text)
-        micros = None if found is None else in_utc(*found)
-        if micros is None:
-            self.fail(f"'{text}' is no date or time", node, "bad-time", "write it like '2026-01-31 12:00:00'")
-        return micros
+    def microseconds(self, text: str, node: s.Node, zone: str) -> int:
+        found = instant_of_text(text, zone)
+        if found is None:
+            self.fail(f"'{text}' is not a date or time", node, "bad-time", "write it like '2026-01-31 12:00:00'")
+        return found
 
     def untils(self) -> Iterator[tuple[str, s.Expression]]:
         """The conditions that end groups."""
@@ -280,8 +296,8 @@ class _Binder:
             if any(each is not None and each.events for each in (after, within)):
                 self.fail("a gap is a length of time", component.gap, "bad-window", "for example WITHIN 5 minutes")
             if after is not None and within is not None and after.length >= within.length:
-                hint = "AFTER is the shortest, WITHIN the longest time that may pass"
-                self.fail("no event can come after that and within this", component.gap, "bad-window", hint)
+                hint = "AFTER is the shortest, WITHIN the longest time between the two events"
+                self.fail("AFTER is longer than WITHIN, so no event matches", component.gap, "bad-window", hint)
             lengths = (None if each is None else each.length for each in (after, within))
             yield component.variable, BoundGap(*lengths)
 
@@ -290,7 +306,7 @@ class _Binder:
             return None
         length, unit = self.length_written(within)
         if not length > 0:
-            self.fail("a window must be longer than nothing", within, "bad-window")
+            self.fail("a window must be longer than zero", within, "bad-window")
         if unit == "events":
             return self.bound_window(length, within, events=True)
         return self.bound_window(self.in_steps(length, unit, within), within)
@@ -454,7 +470,7 @@ class _Binder:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             star = next(item for item in self.query.returns if isinstance(item.expression, s.Star))
-            hint = "give it another name with AS"
+            hint = "rename it with AS"
             self.fail(f"two returned columns are called '{twice}'", star, "duplicate-column", hint)
         return tuple(found)
 
@@ -503,16 +519,6 @@ class ConditionValues(_Binder):
     def resolved(self, node: s.Expression) -> s.Expression:
         """Times and lengths of time as numbers, elements of lists, CAST and mod as all engines know them."""
         return self.values(self.times(node))
-
-
-def _written_time(node: s.Expression) -> str | None:
-    """The text of a string, of DATE '...' or of TIMESTAMP '...'."""
-    match node:
-        case s.Literal(value=str(text)):
-            return text
-        case s.Call(function="cast", arguments=(s.Literal(value=str(text)), s.Literal(value="date" | "timestamp"), *_)):
-            return text
-    return None
 
 
 def _durations(*nodes: s.Expression) -> bool:

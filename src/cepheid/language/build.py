@@ -132,11 +132,11 @@ class Event(Elements):
         PATTERN SEQ(A a, B+ b[] UNTIL b.x > 3)
         """
         if not self.kleene:
-            hint = "write one_or_more(), zero_or_more() or times() in front of it"
+            hint = "write one_or_more(), zero_or_more() or times() before it"
             raise QueryError("until() ends a group of events", hint=hint, code="until-of-one")
         if not isinstance(condition, Expr):
             hint = 'a condition is made of attributes of the event that ends it, such as b["x"] > 1'
-            raise QueryError(f"{condition!r} is no condition", hint=hint, code="bad-condition")
+            raise QueryError(f"{condition!r} is not a condition", hint=hint, code="bad-condition")
         return replace(self, end=node_of(condition))
 
     def within_gap(self, within: int | timedelta | None = None, *, after: int | timedelta | None = None) -> Event:
@@ -159,7 +159,7 @@ class Event(Elements):
         """The variable, which it must have to be mentioned."""
         if self.variable is None:
             hint = f'{self!r} has none: give it one with as_("a")'
-            raise QueryError("an event is mentioned by its variable", hint=hint, code="unnamed-event")
+            raise QueryError("conditions refer to an event by its variable", hint=hint, code="unnamed-event")
         return self.variable
 
     def element(self, element: s.Element) -> EventExpr:
@@ -191,7 +191,7 @@ class Event(Elements):
         if self.types is None or self.kleene:
             what = "one or more events" if self.kleene else "an event of any type"
             hint = f'give {self!r} one with as_("a")'
-            raise QueryError(f"{what} can only be told apart by a variable", hint=hint, code="missing-variable")
+            raise QueryError(f"{what} needs a variable", hint=hint, code="missing-variable")
         variable = "event" if alone else "_or_".join(self.types)
         return s.Component(variable, self.types, self.any, self.negative, named=False)
 
@@ -279,7 +279,7 @@ class Pattern:
         for condition in conditions:
             if not isinstance(condition, Expr):  # True and False, too: Python gives them for events compared by mistake
                 hint = 'a condition is made of attributes, such as a["x"] > 1'
-                raise QueryError(f"{condition!r} is no condition", hint=hint, code="bad-condition")
+                raise QueryError(f"{condition!r} is not a condition", hint=hint, code="bad-condition")
             found += _conjuncts(node_of(condition))
         joined = None if not found else found[0] if len(found) == 1 else s.And(tuple(found))
         return self._with(where=joined)
@@ -455,7 +455,7 @@ def _part(one: object) -> Part:
     if not isinstance(one, Pattern):
         return _event(one).part()
     if one.query != s.QuerySyntax(one.query.components, one.query.sequence, pattern=one.query.pattern):
-        hint = "put where(), within() and the like behind the whole pattern"
+        hint = "put where(), within() and other clauses after the whole pattern"
         raise QueryError("a part of a pattern has no clauses of its own", hint=hint, code="bad-pattern")
     if one.query.pattern is not None:
         return Part(one.query.pattern, one.query.components)
@@ -466,7 +466,7 @@ def _part(one: object) -> Part:
 def _rounds(least: int, most: int | None, *, open_ended: bool = False) -> tuple[int, int | None]:
     most = most if most is not None or open_ended else least
     if least < 0 or most == 0 or (most is not None and most < least):
-        raise QueryError("no number of rounds", hint="write times(3) or times(2, 5)", code="bad-quantifier")
+        raise QueryError("not a number of repetitions", hint="write times(3) or times(2, 5)", code="bad-quantifier")
     return least, most
 
 
@@ -507,7 +507,7 @@ def _window(length: timedelta) -> s.Window:
     """The length in the largest unit that measures it without a rest."""
     microseconds = length // timedelta(microseconds=1)
     if microseconds <= 0:
-        raise QueryError("a window must be longer than nothing", code="bad-window")
+        raise QueryError("a window must be longer than zero", code="bad-window")
     fitting = {unit: nano // 1000 for unit, nano in UNITS.items() if nano >= 1000}
     unit = max((unit for unit, size in fitting.items() if microseconds % size == 0), key=fitting.__getitem__)
     return s.Window(microseconds // fitting[unit], unit)
@@ -522,5 +522,5 @@ def _number(value: object) -> int | float | None:
 def _probability(value: object) -> float:
     number = _number(value)
     if number is None or not 0 <= number <= 1:
-        raise QueryError(f"{value!r} is no probability", hint="pass a number from 0 to 1", code="bad-probability")
+        raise QueryError(f"{value!r} is not a probability", hint="pass a number from 0 to 1", code="bad-probability")
     return float(number)

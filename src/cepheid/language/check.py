@@ -31,7 +31,7 @@ def check(query: s.QuerySyntax, text: str | None = None) -> s.QuerySyntax:
     """The query with its variables resolved, if its structure is sound; otherwise the first error."""
     for expression in (*query.conditions(), *query.values()):
         if s.deeper_than(expression, s.MAX_DEPTH) is not None:
-            raise QueryError(f"expressions nested more than {s.MAX_DEPTH} deep", code="too-deep")
+            raise QueryError(f"expressions are nested more than {s.MAX_DEPTH} levels deep", code="too-deep")
     resolved = resolve(query)
     for problem in problems(resolved, text):
         raise problem
@@ -74,14 +74,14 @@ def _definition_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
                     yield f"'{variable}' in the definition of '{name}'", node, "definition-of-several", hint
                 case s.Length() | s.Equivalence():
                     yield (
-                        "a definition is a condition on one event",
+                        "a definition is a condition on a single event",
                         node,
                         "definition-of-several",
                         "write it into WHERE",
                     )
                 case s.Call(function=function) if function.lower() in AGGREGATES:
                     hint = "write it into WHERE"
-                    yield "a definition is a condition on one event", node, "definition-of-several", hint
+                    yield "a definition is a condition on a single event", node, "definition-of-several", hint
                 case s.Call(function=function, arguments=arguments):
                     yield from _call_problems(node, function, arguments, {}, False)
 
@@ -142,7 +142,7 @@ def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
             hint = f"write !({_type(component)} {name})"
             yield "a negated component is a single event", component, "negated-kleene", hint
     if len(query.components) > MOST_COMPONENTS:
-        hint = "match parts of the pattern, and match their results"
+        hint = "split it: match parts of the pattern, then match their results"
         message = f"a pattern of {len(query.components)} components; there may be at most {MOST_COMPONENTS}"
         yield message, query.components[MOST_COMPONENTS], "too-many-components", hint
     if query.pattern is not None:
@@ -150,7 +150,7 @@ def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
         return
     if all(component.negative for component in query.components):
         hint = "add a component without '!'"
-        yield "a pattern needs at least one event that happens", query.components[0], "only-negation", hint
+        yield "a pattern needs at least one positive component", query.components[0], "only-negation", hint
     ends = [query.components[0], query.components[-1]]
     if query.within is None and not all(component.negative for component in query.components):
         for component in {id(end): end for end in ends if end.negative}.values():
@@ -192,11 +192,11 @@ def _expression_pattern_problems(query: s.QuerySyntax, pattern: Pattern) -> Iter
                 for part in parts:
                     if isinstance(part, Single) and part.label in negative:
                         hint = "put it between two parts of a sequence"
-                        yield "AND says nothing of where not", by_name[part.label], "negation-in-any-order", hint
+                        yield "AND cannot have a negated part", by_name[part.label], "negation-in-any-order", hint
     opening, vanishes = exposed(pattern, negative)
     if vanishes:
-        hint = "make one of its parts more than optional"
-        yield "a pattern needs at least one event that happens", query.components[0], "only-negation", hint
+        hint = "make one of its parts mandatory"
+        yield "a pattern needs at least one positive component", query.components[0], "only-negation", hint
     if query.within is not None:
         return
     for place, names in (("start", opening), ("end", exposed(pattern, negative, last=True)[0])):
@@ -256,7 +256,7 @@ def _expression_problems(query: s.QuerySyntax, expression: s.Expression, *, retu
                 return
             case s.Length(variable=name) if not by_name[name].kleene:
                 hint = f"{_kleene_hint(by_name[name])}, or write {name}.`len` for an attribute of that name"
-                yield f"'{name}' is a single event and has no LEN", node, "not-kleene", hint
+                yield f"'{name}' is a single event, so it has no LEN", node, "not-kleene", hint
             case s.Reference(variable=name) if by_name[name].kleene and not aggregate:
                 yield from _element_problems(node, returned and not _is_whole(expression, node), returned)
             case s.Reference(variable=name, element=element) if element is not s.Element.SINGLE and not aggregate:
@@ -293,7 +293,7 @@ def _element_problems(node: s.Reference, part_of_value: bool, returned: bool) ->
     many = element in _GROUP_ELEMENTS or (returned and element is s.Element.SINGLE)
     if returned and element in (s.Element.CURRENT, s.Element.PREVIOUS, s.Element.BEFORE):
         hint = f"return {name}[1].x, {name}[{name}.LEN].x, {name}, or an aggregate"
-        yield "RETURN sees the closed group only", node, "bad-index", hint
+        yield "RETURN sees only the complete group", node, "bad-index", hint
     elif many and (part_of_value or not returned):
         hint = f"for example avg({name}{element.value or '[]'}.x)"
         message = f"'{name}{element.value}' is many events; aggregate them"
@@ -323,7 +323,7 @@ def _call_problems(
         return
     if name.replace("-", "_") in _STRATEGIES:
         hint = f"write WHERE {name} {{ ... }}, or join it to all other conditions with AND"
-        yield "an event selection strategy is no condition", node, "strategy-as-condition", hint
+        yield "an event selection strategy is not a condition", node, "strategy-as-condition", hint
         return
     found = find_function(function)
     if found is None:
@@ -352,11 +352,11 @@ def _aggregate_problems(
     ones = elements - _GROUP_ELEMENTS - {s.Element.SINGLE}
     if len(mentioned) > 1 or (s.Element.BEFORE in elements and len(elements) > 1 and not ones):
         hint = f"name {groups[0]}[] or {groups[0]}[..i-1] only, and combine aggregates outside"
-        yield f"{name}() goes over one Kleene group", node, "aggregate-over-several", hint
+        yield f"{name}() aggregates one Kleene group", node, "aggregate-over-several", hint
     elif ones:
         hint = f"write {groups[0]}[] for the whole group, {groups[0]}[..i-1] for the events before this one"
         one = min(f"{groups[0]}{_element_text(groups[0], element)}" for element in ones)
-        yield f"{name}() goes over many events, and '{one}' is one", node, "aggregate-of-one", hint
+        yield f"{name}() aggregates several events, and '{one}' is a single one", node, "aggregate-of-one", hint
 
 
 def _element_text(variable: str, element: s.Element) -> str:
@@ -374,9 +374,9 @@ def _return_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
             continue  # its columns are known with the schema
         name = returned_name(item)
         if name in RESULT_COLUMNS:
-            yield f"'{name}' is a column of every result", item, "reserved-name", "give it another name with AS"
+            yield f"'{name}' is a column of every result", item, "reserved-name", "rename it with AS"
         if name in seen:
-            yield f"two returned columns are called '{name}'", item, "duplicate-column", "give one another name with AS"
+            yield f"two returned columns are called '{name}'", item, "duplicate-column", "rename one with AS"
         seen.add(name)
 
 
@@ -403,7 +403,7 @@ def _negation_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     for node in _literals(negation_normal_form(query.where)):
         both = sorted(s.variables_of(node) & negative)
         if len(both) > 1:
-            message = f"THRESHOLD judges {' and '.join(both)} one by one, and this condition ties them together"
+            message = f"THRESHOLD evaluates {' and '.join(both)} separately, and this condition relates them"
             yield message, node, "two-negations", "split it into conditions on one negated component each"
 
 
@@ -421,11 +421,11 @@ def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
         return
     selection = query.selection
     if selection is not None and selection.strategy in s.CONTIGUOUS:
-        message = f"{selection.strategy.value} asks for events without gaps, and a missing event is a gap"
+        message = f"{selection.strategy.value} requires events without gaps, and a missing event is a gap"
         yield message, selection, "threshold-strategy", "write skip_till_next_match or skip_till_any_match"
     for steps in query.step_selections:
-        message = "strategies for single steps, and where events may be missing it is not known from which one"
-        yield message, steps, "threshold-strategy", "let one strategy govern all"
+        message = "strategies for single steps cannot be combined with missing events"
+        yield message, steps, "threshold-strategy", "use one strategy for all steps"
     if query.within is None:
         hint = "add WITHIN, for example WITHIN 12 hours"
         yield "a query with THRESHOLD needs a window", query.components[-1], "threshold-without-within", hint
@@ -442,5 +442,5 @@ def _threshold_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
             fixed = any(isinstance(p, s.Equivalence) and any(v is not None for _, v in p.tests) for p in branch)
             if not own and not fixed:
                 hint = f"add one such as {name}.reader = 'A', or a type"
-                yield f"'{name}' has no predicate on itself alone", component, "no-own-predicate", hint
+                yield f"'{name}' has no condition on itself alone", component, "no-own-predicate", hint
                 break

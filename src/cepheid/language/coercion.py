@@ -14,7 +14,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
 from cepheid.language.library.conversions import number_of_text, truth_of_text, whole_of_text
-from cepheid.language.library.decimals import OF_WHOLE, Precision, type_of_result, widest
+from cepheid.language.library.decimals import OF_WHOLE, Precision, moved, type_of_result, widest
 from cepheid.language.library.decimals import precision_of as precision_of_number
 from cepheid.language.library.value_functions import CASTS
 from cepheid.language.schema import NUMBERS, TIMES, DataType, Schema
@@ -52,7 +52,13 @@ def _of_call(name: str, arguments: tuple[s.Expression, ...], schema: Schema) -> 
     assert function is not None
     constants = function.constants_of([getattr(each, "value", None) for each in arguments])
     given = [each for place, each in enumerate(arguments) if place not in function.constants]
-    types = [precision_of(each, schema) for each in given if type_of(each, schema) in NUMBERS]
+    kinds = [(each, type_of(each, schema)) for each in given]
+    exact = name.lower() == "pmod"  # an operator: the digits of a constant count
+    types = [
+        OF_WHOLE if kind is DataType.INT and not exact else precision_of(each, schema)
+        for each, kind in kinds
+        if kind in NUMBERS
+    ]
     return function.precision(types, constants) if function.precision is not None else widest(types)
 
 
@@ -135,7 +141,7 @@ class Coercion:
         elif wanted is DataType.BOOL:
             read = truth_of_text(text)
         if read is None or (isinstance(read, int) and not LEAST <= read <= GREATEST):
-            self.fail(f"'{text}' is no {wanted.value}", node, "type-mismatch", "what it is compared with is one")
+            self.fail(f"'{text}' is not a {wanted.value}", node, "type-mismatch", "it is compared with one")
         return replace(node, value=read)
 
     # comparisons of whole numbers
@@ -155,7 +161,7 @@ class Coercion:
             match one, other:
                 case s.Call(function="decimal of", arguments=(inner, s.Literal(value=int(scale)))), s.Literal():
                     if isinstance(other.value, int | Decimal) and not isinstance(other.value, bool):
-                        literal = replace(other, value=Decimal(other.value).scaleb(scale))
+                        literal = replace(other, value=moved(other.value, scale))
                         return (inner, literal) if one is left else (literal, inner)
         return left, right
 

@@ -48,9 +48,9 @@ def parse_length(given: object, option: str = "") -> tuple[Fraction, str | None]
     elif isinstance(given, Real) and not isinstance(given, bool) and math.isfinite(given):
         length = Fraction(str(given))  # str: 0.1 is a tenth, not the double next to it
     else:
-        raise LengthError(f"{named}{given!r} is no length of time", hint=f"for example {named}'7.5 s'")
+        raise LengthError(f"{named}{given!r} is not a length of time", hint=f"for example {named}'7.5 s'")
     if length < 0:
-        raise LengthError(f"{named}{given!r} is less than nothing", hint="give 0 or more")
+        raise LengthError(f"{named}{given!r} is negative", hint="give 0 or more")
     return length, unit
 
 
@@ -73,7 +73,7 @@ def length_in_steps(given: object, steps_are: str | None, option: str) -> Fracti
     if unit is None:
         if steps_are == "microseconds" and length:
             hint = f"write {option}='{given} s', for example"
-            raise DataError(f"{option}={given!r} needs a unit, since the time is a timestamp", hint=hint)
+            raise DataError(f"{option}={given!r} needs a unit, because the time is a timestamp", hint=hint)
         return length
     if steps_are is None:
         raise DataError(
@@ -104,5 +104,5 @@ def milliseconds(given: object, option: str) -> int:
     """
     length, unit = parse_length(given, option)
     if length == 0:
-        raise DataError(f"{option}={given!r} must be longer than nothing")
+        raise DataError(f"{option}={given!r} must be longer than zero")
     return max(1, round(in_unit(length, unit or "seconds", "milliseconds")))

@@ -66,7 +66,7 @@ class Expr:
 
     def _compare(self, operator: str, other: object) -> Expr:
         if other is None:
-            hint = "write is_null() or is_not_null()"
+            hint = "use is_null() or is_not_null()"
             raise QueryError("nothing is equal to NULL", hint=hint, code="compared-with-none")
         return Expr(s.Comparison(operator, self._node, node_of(other)))
 
@@ -433,10 +433,10 @@ def node_of(value: object) -> s.Expression:
         raise QueryError("an alias names a returned column", hint="put alias(...) last", code="bad-value")
     if value is not None and type(value) not in (bool, int, float, Decimal, str):
         hint = "numbers, strings, True, False, None, dates and expressions do"
-        raise QueryError(f"a {type(value).__name__} cannot stand in a query", hint=hint, code="bad-value")
+        raise QueryError(f"a {type(value).__name__} cannot be used in a query", hint=hint, code="bad-value")
     if isinstance(value, float) and not math.isfinite(value):
         raise QueryError(
-            f"{value} cannot stand in a query", hint="test for missing values by is_null()", code="bad-value"
+            f"{value} cannot be used in a query", hint="test for missing values with is_null()", code="bad-value"
         )
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         value = Decimal(value)
@@ -460,7 +460,7 @@ def _duration(length: timedelta) -> s.Expression:
 def checked_name(name: Any, what: str) -> str:
     """A name that can be written in a query."""
     if not isinstance(name, str) or not name:
-        raise QueryError(f"{what} is named by a text, not by {name!r}", code="bad-name")
+        raise QueryError(f"the name of {what} is a string, not {name!r}", code="bad-name")
     return name
 
 
@@ -479,7 +479,7 @@ def _members(values: object) -> tuple[s.Expression, ...] | s.Name:
 
 def _condition(value: object, operator: str) -> s.Expression:
     if not isinstance(value, Expr):
-        message = f"{value!r} stands beside {operator}, which joins conditions"
+        message = f"{operator} joins conditions, and {value!r} is not a condition"
         hint = f'{operator} binds tighter than comparisons: write (a["x"] > 1) {operator} (b["y"] < 2)'
         raise QueryError(message, hint=hint, code="python-precedence")
     return node_of(value)

@@ -10,7 +10,13 @@ from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.compilable import calculates
-from cepheid.language.library import number_functions, text_functions, time_functions, value_functions
+from cepheid.language.library import (
+    number_functions,
+    text_functions,
+    time_functions,
+    value_functions,
+    zone_functions,
+)
 from cepheid.language.library.function import ANY, MANY, Function
 from cepheid.language.schema import DataType
 
@@ -19,7 +25,7 @@ _RESERVED = frozenset({"not", "true", "false", "null"} | {strategy.value for str
 
 BUILT_IN: dict[str, Function] = {
     function.name: function
-    for library in (number_functions, text_functions, time_functions, value_functions)
+    for library in (number_functions, text_functions, time_functions, zone_functions, value_functions)
     for function in library.FUNCTIONS
 }
 INTERNAL: dict[str, Function] = {function.name: function for function in value_functions.INTERNAL}

@@ -25,7 +25,7 @@ from cepheid.language.unchosen import TRUE, without_unchosen
 
 MAX_LINEAR = 120  # linear patterns that are run one by one
 MAX_PLACES = 60  # components of one of them
-FEWER = "use fewer parts in AND, fewer optional parts, or a smaller number of rounds"
+FEWER = "use fewer parts in AND, fewer optional parts, or fewer repetitions"
 _ONE_BY_ONE = frozenset({"count", "sum", "first", "last"})  # aggregates that can be written out for single events
 
 Rounds = tuple[tuple[str, int], ...]  # the repeated parts around a step, the outermost first, and which round of each
@@ -35,7 +35,7 @@ class TooManyError(LimitError):
     """The pattern stands for more linear ones, or longer ones, than are run one by one."""
 
 
-TOO_MANY = f"the pattern stands for more than {MAX_LINEAR} linear ones"
+TOO_MANY = f"the pattern expands to more than {MAX_LINEAR} linear patterns"
 TOO_LONG = f"a group is repeated so often that a match has more than {MAX_PLACES} events"
 
 
@@ -84,7 +84,7 @@ def refusal(bound: BoundQuery) -> str | None:
     assert bound.pattern is not None
     competing = bound.competes
     if competing and bound.contiguous:
-        return "contiguity beside skip_till_next_match in a pattern that is more than a sequence"
+        return "contiguity together with skip_till_next_match in a pattern that is more than a sequence"
     if competing and any(component.any for component in bound.components):
         return "under skip_till_next_match ANY(...) in a pattern that is more than a sequence"
     grouped: set[str] = set()
@@ -101,7 +101,7 @@ def refusal(bound: BoundQuery) -> str | None:
         if name in AGGREGATES and s.variables_of(call) & grouped:
             counts_values = name == "count" and not isinstance(call.arguments[0], s.Reference)
             if name not in _ONE_BY_ONE or counts_values:
-                return f"{name}() over the rounds of a group"
+                return f"{name}() over the repetitions of a group"
     try:
         linear_patterns(bound, 2)
     except TooManyError as error:

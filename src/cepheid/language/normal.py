@@ -100,7 +100,7 @@ def _without_repeats(clauses: Iterable[_Clause], node: s.Expression) -> list[_Cl
         seen.setdefault(frozenset(clause), clause)
         if len(seen) > MAX_CLAUSES:
             start, end = node.span
-            message = f"AND and OR make more than {MAX_CLAUSES} combinations"
+            message = f"AND and OR expand to more than {MAX_CLAUSES} combinations"
             hint = "write IN (...) for many values of one attribute, or split the query"
             raise QueryError(message, start=start, end=end, hint=hint, code="too-many-combinations")
     return list(seen.values())

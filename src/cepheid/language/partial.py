@@ -18,6 +18,7 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.partial_expressions import (
     MOST_LINEAR,
+    Beginning,
     beginnings,
     endless_groups,
     linear_variables,
@@ -47,37 +48,38 @@ def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
     """
     found = {COMPLETE: replace(query, output=s.Output())}
     if _needs_runs(query):
-        pattern = _as_pattern(query)
+        pattern = as_pattern(query)
         negated = frozenset(component.variable for component in query.components if component.negative)
         for waiting in dict.fromkeys(awaited_sets(pattern, negated).values()):
             output = s.Output(s.OutputMode.PARTIAL, waiting=waiting)
             found[WAITING + " or ".join(waiting)] = replace(query, pattern=pattern, sequence=True, output=output)
         return found
     if query.pattern is not None:
-        by_name = {component.variable: component for component in query.components}
-
-        def about(part: s.Expression, variable: str) -> s.Expression | None:
-            awaited = by_name[variable]
-            if not awaited.kleene:
-                return part
-            return None if _is_later(part, awaited) else _of_one(part, variable)
-
         for beginning in beginnings(query):
-            group = by_name[beginning.taken[-1]]
-            kept = [
-                part
-                for part in _conjuncts(query.where)
-                if not (group.kleene and _speaks_of_closed(part, group.variable))
-            ]
-            where = None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept))
             name = f"{WAITING}{' or '.join(beginning.awaited)} after {', '.join(beginning.taken)}"
-            found[name] = partial_query(replace(query, where=where), beginning, about)
+            found[name] = begun_query(query, beginning)
         return found
     places = [place for place, component in enumerate(query.components) if not component.negative]
     for before, place in pairwise(places):
         awaited = query.components[place]
         found[WAITING + awaited.variable] = _waiting(query, before, place)
     return found
+
+
+def begun_query(query: s.QuerySyntax, beginning: Beginning) -> s.QuerySyntax:
+    """The runs of an expression that began so; a group that is open at their end may be of any length."""
+    by_name = {component.variable: component for component in query.components}
+    group = by_name[beginning.taken[-1]]
+
+    def about(part: s.Expression, variable: str) -> s.Expression | None:
+        awaited = by_name[variable]
+        if not awaited.kleene:
+            return part
+        return None if _is_later(part, awaited) else _of_one(part, variable)
+
+    kept = [part for part in _conjuncts(query.where) if not (group.kleene and _speaks_of_closed(part, group.variable))]
+    where = None if not kept else kept[0] if len(kept) == 1 else s.And(tuple(kept))
+    return partial_query(replace(query, where=where), beginning, about)
 
 
 def waited_for(name: str) -> str:
@@ -103,7 +105,7 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
     if output.mode is not s.OutputMode.PARTIAL or output.waiting is not None:
         return
     if query.within is None or query.within.unit == "events":
-        hint = "add WITHIN 1 hour, for example: a run is given up when that has passed"
+        hint = "add WITHIN 1 hour, for example: a partial match times out when the window has passed"
         yield "OUTPUT PARTIAL needs a window of time", output, "bad-partial", hint
     if query.pattern is not None and _needs_runs(query):
         try:
@@ -112,11 +114,11 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
             hint = "write one query for each alternative"
             yield "OUTPUT PARTIAL of a pattern with very many states", output, "bad-partial", hint
     if query.step_selections:
-        hint = "let one strategy govern all steps, or use cepheid.flink"
+        hint = "use one strategy for all steps, or use cepheid.flink"
         yield "OUTPUT PARTIAL with strategies for single steps", output, "bad-partial", hint
     if query.threshold is not None or query.confidence is not None:
         hint = "leave THRESHOLD and CONFIDENCE out"
-        yield "OUTPUT PARTIAL is for events that are certain", output, "bad-partial", hint
+        yield "OUTPUT PARTIAL needs events that are certain", output, "bad-partial", hint
     if query.returns is not None or query.summary is not None:
         hint = "leave RETURN and SUMMARISE out, and compute with the rows"
         yield "OUTPUT PARTIAL returns events", output, "bad-partial", hint
@@ -137,7 +139,7 @@ def _needs_runs(query: s.QuerySyntax) -> bool:
     return any(endless_groups(query.pattern)) or len(linear_variables(query.pattern)) > MOST_LINEAR or _twice(query)
 
 
-def _as_pattern(query: s.QuerySyntax) -> Pattern:
+def as_pattern(query: s.QuerySyntax) -> Pattern:
     """How the components combine, also where they are a plain sequence."""
     if query.pattern is not None:
         return query.pattern

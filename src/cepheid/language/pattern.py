@@ -167,6 +167,45 @@ def exposed(pattern: Pattern, negative: frozenset[str], *, last: bool = False) -
     return frozenset(), True
 
 
+def edge(pattern: Pattern, *, last: bool = False) -> frozenset[str]:
+    """The labels that the first row of a match can have (or, with `last`, the last one).
+
+    >>> sorted(edge(Sequence((Repeat(Single("A"), 0, 1), Choice((Single("B"), Single("C"))), Single("D")))))
+    ['A', 'B', 'C']
+    """
+    match pattern:
+        case Single(label=label):
+            return frozenset({label})
+        case Sequence(parts=parts):
+            found: frozenset[str] = frozenset()
+            for part in reversed(parts) if last else parts:
+                found |= edge(part, last=last)
+                if not may_be_empty(part):
+                    break
+            return found
+    return frozenset().union(*(edge(part, last=last) for part in children(pattern)))
+
+
+def fewest(pattern: Pattern) -> int:
+    """How many rows a match has at least.
+
+    >>> fewest(Sequence((Single("A"), Repeat(Single("B"), 2, None), Repeat(Single("C"), 0, 1))))
+    3
+    """
+    match pattern:
+        case Single():
+            return 1
+        case Sequence(parts=parts) | AnyOrder(parts=parts):
+            return sum(map(fewest, parts))
+        case Choice(parts=parts):
+            return min(map(fewest, parts))
+        case Repeat(part=part, least=least):
+            return least * fewest(part)
+        case Excluded(part=part):
+            return fewest(part)
+    return 0
+
+
 def without(pattern: Pattern, labels: frozenset[str]) -> Pattern:
     """The pattern with some labels taking nothing.
 

@@ -42,7 +42,7 @@ def to_text(query: s.QuerySyntax) -> str:
     if where:
         lines.append(f"WHERE {where}")
     if query.within is not None:
-        lines.append(f"WITHIN {window_text(query.within)}")
+        lines.append(f"WITHIN {_canonical_window(query.within)}")
     if query.threshold is not None:
         lines.append(f"THRESHOLD {query.threshold!r}")
     if query.confidence is not None:
@@ -123,8 +123,8 @@ def _until_text(component: s.Component) -> str:
 def _gap_text(gap: s.Gap | None) -> str:
     if gap is None:
         return ""
-    after = f" AFTER {window_text(gap.after)}" if gap.after is not None else ""
-    return after + (f" WITHIN {window_text(gap.within)}" if gap.within is not None else "")
+    after = f" AFTER {_canonical_window(gap.after)}" if gap.after is not None else ""
+    return after + (f" WITHIN {_canonical_window(gap.within)}" if gap.within is not None else "")
 
 
 def component_text(component: s.Component, mentioned: Collection[str] = (), quantifier: str | None = None) -> str:
@@ -150,8 +150,26 @@ def component_text(component: s.Component, mentioned: Collection[str] = (), quan
     return f"!({text})" if component.negative else text
 
 
+def shown_text(query: s.QuerySyntax) -> str:
+    """The text of a query for a reader; checkpoints hold the canonical one, which always has the plural."""
+    text = to_text(query)
+    if query.within is None:
+        return text
+    return text.replace(f"\nWITHIN {_canonical_window(query.within)}", f"\nWITHIN {window_text(query.within)}")
+
+
 def window_text(window: s.Window) -> str:
-    """The length of a window with its unit."""
+    """The length of a window with its unit, for a reader.
+
+    >>> window_text(s.Window(1, "hours")), window_text(s.Window(2, "hours"))
+    ('1 hour', '2 hours')
+    """
+    text = _canonical_window(window)
+    one = window.length == 1 and window.unit is not None and text.lower().endswith("s")
+    return text[:-1] if one else text
+
+
+def _canonical_window(window: s.Window) -> str:
     length = name_text(window.length.name) if isinstance(window.length, s.Name) else repr(window.length)
     if window.unit is None:
         return length
@@ -244,7 +262,7 @@ def summary_text(summary: s.Summary) -> str:
     text = f"SUMMARISE {', '.join(items)}"
     if summary.by:
         text += f" BY {', '.join(path_text(name) for name in summary.by)}"
-    return text if summary.every is None else f"{text} EVERY {window_text(summary.every)}"
+    return text if summary.every is None else f"{text} EVERY {_canonical_window(summary.every)}"
 
 
 def total_text(total: s.Total) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cepheid.errors import DataError, closest
 from cepheid.language.units import unit_named
+from cepheid.language.zones import IN_UTC, zone_called
 
 
 class DataType(Enum):
@@ -70,6 +71,8 @@ class Schema:
         default=(), repr=False
     )  # columns of decimals with their precision and scale; `columns` calls them numbers
     others: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # of columns of no use: what they hold
+    zone: str = field(default=IN_UTC, repr=False)  # the query's: in which parts of times and literals are read
+    walls: tuple[str, ...] = field(default=(), repr=False)  # times that a clock shows, without a zone, and dates
 
     def __str__(self) -> str:
         """What decides results, as checkpoints keep it."""
@@ -136,8 +139,12 @@ class Schema:
         existence: str | None = None,
         ignore_case: bool = False,
         row_column: str | None = None,
+        tz: str | None = None,
     ) -> Schema:
-        """The schema of an Arrow table, with its roles checked; `row_column` was made for tiebreak="row"."""
+        """The schema of an Arrow table, with its roles checked; `row_column` was made for tiebreak="row".
+
+        Without `tz` the query's zone is that of the time column, and UTC if that has none.
+        """
         columns = tuple((column.name, _kept_type(data_type(column.type))) for column in schema)
         instants = (time, lower, upper)
         dates = frozenset(
@@ -153,12 +160,7 @@ class Schema:
                 texts = [column for column, kind in columns if kind is DataType.STRING]
                 _raise_in_index(role, name, schema)
                 _raise_missing(role, name, schema.names, texts if role == "type" else schema.names)
-        for name in tiebreak:
-            if name not in schema.names:
-                if name == ROW:
-                    told = f"tiebreak='{ROW}' is the order of rows, and these events come without one, as on Spark"
-                    raise DataError(told, hint="name a column that orders events of one time: tiebreak='...'")
-                _raise_missing("tiebreak", name, schema.names, [*schema.names, ROW])
+        _check_tiebreak(tiebreak, schema.names)
         clock = lower if lower is not None and time not in schema.names else time
         found = dict(columns)[clock]
         if found not in (DataType.INT, DataType.TIME):
@@ -196,7 +198,19 @@ class Schema:
         others = tuple(
             (column.name, _kind(column.type)) for column in schema if data_type(column.type) is DataType.OTHER
         )
-        return cls(*known, cased, nested, elements, dates, decimals, others)
+        zone = zone_called(tz or getattr(schema.field(clock).type, "tz", None) or IN_UTC)
+        return cls(*known, cased, nested, elements, dates, decimals, others, zone, wall_columns(schema))
+
+
+def _check_tiebreak(tiebreak: Sequence[str], names: Sequence[str]) -> None:
+    """An error for a column that is not there, and for the order of rows where there is none."""
+    for name in tiebreak:
+        if name in names:
+            continue
+        if name == ROW:
+            told = f"tiebreak='{ROW}' is the order of rows, and these events come without one, as on Spark"
+            raise DataError(told, hint="name a column that orders events of one time: tiebreak='...'")
+        _raise_missing("tiebreak", name, names, [*names, ROW])
 
 
 def _kept_type(kind: DataType) -> DataType:
@@ -211,6 +225,17 @@ def _is_decimal(arrow: pa.DataType) -> bool:
 def _digits(arrow: pa.DataType) -> tuple[int, int]:
     kind = arrow.value_type if pa.types.is_dictionary(arrow) else arrow
     return min(kind.precision, 38), kind.scale
+
+
+def wall_columns(schema: pa.Schema) -> tuple[str, ...]:
+    """The columns of times that a clock shows: timestamps without a zone, and dates.
+
+    >>> wall_columns(pa.schema([("ts", pa.timestamp("us", "UTC")), ("at", pa.timestamp("us")), ("day", pa.date32())]))
+    ('at', 'day')
+    """
+    return tuple(
+        column.name for column in schema if data_type(column.type) in TIMES and getattr(column.type, "tz", None) is None
+    )
 
 
 def field_of(schema: pa.Schema, path: str) -> pa.Field | None:
@@ -262,13 +287,13 @@ def data_type(arrow: pa.DataType) -> DataType:
 
 _DURATION, _CLOCK = "length of time", "time of day"
 _ADVICE = {
-    _DURATION: "make it a number before, such as seconds (in pandas column.dt.total_seconds())",
-    _CLOCK: "make it a number or a text before (in pandas column.astype(str))",
+    _DURATION: "make it a number first, such as seconds (in pandas column.dt.total_seconds())",
+    _CLOCK: "make it a number or a text first (in pandas column.astype(str))",
 }
 _AS_TIME = {
-    _DURATION: "a length of time says not when: add it to a date, or make whole numbers of it "
+    _DURATION: "a length of time is not an instant: add it to a date, or make whole numbers of it "
     "(in pandas column // pd.Timedelta('1us')) and pass time_unit='us'",
-    _CLOCK: "a time of day says not on which day: put it together with the date "
+    _CLOCK: "a time of day has no date: combine it with the date "
     "(in pandas pd.to_datetime(date.astype(str) + ' ' + time.astype(str)))",
 }
 
@@ -296,9 +321,9 @@ def _checked_lacks(
     lacks: Mapping[str, Sequence[str]], names: list[str], type: str | None
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(lacks, Mapping) or any(isinstance(each, str) for each in lacks.values()):
-        raise DataError(f"lacks={lacks!r} is not understood", hint="for example lacks={'Login': ['amount', 'card']}")
+        raise DataError(f"lacks={lacks!r} is not a valid value", hint="for example lacks={'Login': ['amount', 'card']}")
     if lacks and type is None:
-        raise DataError("lacks says what event types do not have, and the stream has no types", hint="pass type='...'")
+        raise DataError("lacks lists attributes per event type, and the stream has no types", hint="pass type='...'")
     for attribute in (name for attributes in lacks.values() for name in attributes):
         if attribute not in names:
             _raise_missing("lacks", attribute, names)
@@ -315,7 +340,7 @@ def _raise_in_index(role: str, name: str, schema: pa.Schema) -> None:
         raise DataError(told, hint=f"pass events.reset_index(names='{name}')")
 
 
-def _raise_missing(role: str, name: str, names: list[str], likely: list[str] | None = None) -> None:
+def _raise_missing(role: str, name: str, names: Sequence[str], likely: Sequence[str] | None = None) -> None:
     guess = closest(name, names if likely is None else likely)
     hint = f"did you mean {role}='{guess}'?" if guess else f"the columns are {', '.join(names)}"
     if not names:

@@ -69,12 +69,12 @@ def step_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, str 
             if name not in by_name:
                 continue
             if by_name[name].negative:
-                hint = "name events that do happen"
+                hint = "name positive components"
                 yield f"'{name}' is the event that must not happen", step, "bad-strategy", hint
                 continue
             if element not in _FIRST | _FURTHER:
                 hint = f"write {name}[1] for the first event of the group, {name}[i] for the further ones, {name}[]"
-                yield "a strategy says how an event is reached", step, "bad-strategy", hint
+                yield "a strategy applies to single events", step, "bad-strategy", hint
                 continue
             if element is not s.Element.SINGLE and not by_name[name].kleene:
                 yield f"'{name}' is a single event", step, "not-kleene", f"write {name}"

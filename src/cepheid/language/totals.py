@@ -35,12 +35,12 @@ def total_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
     if summary is None:
         return
     if query.returns is not None:
-        yield "SUMMARISE reports totals, and RETURN rows of matches", summary, "summarise-and-return", "leave one out"
+        yield "SUMMARISE returns totals, and RETURN returns matches", summary, "summarise-and-return", "leave one out"
     seen = {BUCKET, *summary.by}
     for total in summary.totals:
         name = total_name(total)
         if name in seen:
-            yield f"two columns are called '{name}'", total, "duplicate-column", "give one another name with AS"
+            yield f"two columns are called '{name}'", total, "duplicate-column", "rename one with AS"
         seen.add(name)
         yield from _function_problems(query, total)
 
@@ -53,20 +53,20 @@ def _function_problems(query: s.QuerySyntax, total: s.Total) -> Iterator[_Proble
         return
     if total.argument is None:
         if total.function not in _OF_MATCHES:
-            hint = f"say of what, for example {total.function}({query.components[0].variable}.x)"
-            yield f"{total.function}(*) says nothing: only matches are counted by *", total, "bad-total", hint
+            hint = f"name an attribute, for example {total.function}({query.components[0].variable}.x)"
+            yield f"{total.function}(*) is not defined: * only counts matches", total, "bad-total", hint
         return
     if total.function == "approximate_count":
-        yield "approximate_count is of matches", total, "bad-total", "write approximate_count(*)"
+        yield "approximate_count counts matches only", total, "bad-total", "write approximate_count(*)"
         return
     negated = {component.variable for component in query.components if component.negative}
     mentioned = s.variables_of(total.argument)
     for node in s.walk(total.argument):
         if isinstance(node, s.Length) or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES):
-            yield "a total goes over single events", node, "bad-total", "leave the inner aggregate out"
+            yield "a total aggregates single events", node, "bad-total", "leave the inner aggregate out"
             return
         if isinstance(node, s.Reference) and node.element not in _EVERY_ELEMENT:
-            yield "a total goes over every element of a group", node, "bad-total", f"write {node.variable}"
+            yield "a total aggregates every element of a group", node, "bad-total", f"write {node.variable}"
             return
         if isinstance(node, s.Reference) and node.variable in negated:
             yield f"'{node.variable}' is negated, so no match has it", node, "bad-total", None
@@ -77,7 +77,7 @@ def _function_problems(query: s.QuerySyntax, total: s.Total) -> Iterator[_Proble
         yield f"no variable '{name}'", total, "unknown-variable", f"did you mean {guess}?" if guess else None
     words = any(isinstance(node, s.Name) for node in s.walk(total.argument)) and not query.sequence
     if len(mentioned) != 1 and not words:
-        yield "a total is of one variable's events", total, "bad-total", "name one variable in it"
+        yield "a total aggregates the events of one variable", total, "bad-total", "name one variable in it"
 
 
 def bind_summary(
@@ -92,7 +92,7 @@ def bind_summary(
     for name in written.by:
         if name not in equivalence:
             hint = f"add [{name}] to WHERE, or choose among {', '.join(equivalence)}" if equivalence else None
-            fail(f"'{name}' is no equivalence test", written, "by-without-test", hint or f"add [{name}] to WHERE")
+            fail(f"'{name}' is not an equivalence test", written, "by-without-test", hint or f"add [{name}] to WHERE")
     totals = []
     for total, argument in zip(written.totals, arguments, strict=True):
         name = total_name(total)
@@ -101,7 +101,7 @@ def bind_summary(
             continue
         mentioned = s.variables_of(argument)
         if len(mentioned) != 1:
-            fail("a total is of one variable's events", total, "bad-total", "name one variable in it")
+            fail("a total aggregates the events of one variable", total, "bad-total", "name one variable in it")
         (variable,) = mentioned
         if isinstance(argument, s.Reference):
             if total.function != "count":
@@ -112,8 +112,8 @@ def bind_summary(
         numbers = (DataType.INT, DataType.FLOAT)
         sortable = (*numbers, DataType.STRING, DataType.TIME)
         if total.function in ("sum", "avg") and kind not in numbers:
-            fail(f"{total.function} is of numbers", total, "bad-total", "name an attribute that is a number")
+            fail(f"{total.function} needs numbers", total, "bad-total", "name an attribute that is a number")
         if total.function in ("min", "max") and kind not in sortable:
-            fail(f"{total.function} is of numbers, strings or times", total, "bad-total", "name another attribute")
+            fail(f"{total.function} needs numbers, strings or times", total, "bad-total", "name another attribute")
         totals.append(BoundTotal(name, total.function, variable, argument))
     return BoundSummary(tuple(totals), written.by, every)

@@ -51,7 +51,7 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
         case s.Length():
             return DataType.INT
         case s.Reference():
-            complain("an event is no value", node, "event-as-value", f"name an attribute, such as {node.variable}.x")
+            complain("an event is not a value", node, "event-as-value", f"name an attribute, such as {node.variable}.x")
         case s.Negative(operand=operand):
             return _need_number(visit(operand), operand, complain)
         case s.Arithmetic(operator=operator, left=left, right=right):
@@ -93,11 +93,32 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
                 found = _column(name, node, schema, complain)
                 if found not in PLAIN and found is not DataType.NULL:
                     hint = "name a column of numbers, strings or times"
-                    complain(f"'{name}' is a {found.value}; it cannot be equal", node, "type-mismatch", hint)
+                    complain(f"'{name}' is a {found.value}, which cannot be compared", node, "type-mismatch", hint)
                 if fixed is not None:
                     _need_comparable(found, visit(fixed), node, fixed, node, complain)
             return DataType.BOOL
     raise TypeError(f"no type for {type(node).__name__}")
+
+
+def is_duration(node: s.Expression, schema: Schema) -> bool:
+    """Is it a length of time, in microseconds: a difference of two times, or computed from such?
+
+    >>> schema = Schema((("ts", DataType.TIME),), "ts")
+    >>> first, last = (s.Attribute(s.Reference(name), "ts") for name in "ab")
+    >>> is_duration(s.Arithmetic("-", last, first), schema), is_duration(first, schema)
+    (True, False)
+    """
+    match node:
+        case s.Arithmetic(operator="-" | "+" as operator, left=left, right=right):
+            both = type_of(left, schema), type_of(right, schema)
+            if set(both) <= TIMES and operator == "-":
+                return True
+            return is_duration(left, schema) and is_duration(right, schema)
+        case s.Negative(operand=operand):
+            return is_duration(operand, schema)
+        case s.Call(function=function, arguments=(argument,)):
+            return function.lower() in ("min", "max", "sum", "abs") and is_duration(argument, schema)
+    return False
 
 
 def comparable(left: DataType, right: DataType) -> bool:
@@ -152,7 +173,7 @@ def _column(name: str, node: s.Node, schema: Schema, complain: Fail) -> DataType
 
 def _need_condition(found: DataType, node: s.Expression, complain: Fail) -> None:
     if found not in _CONDITIONS:
-        complain(f"a {found.value} is no condition", node, "not-a-condition", "compare it with something")
+        complain(f"a {found.value} is not a condition", node, "not-a-condition", "compare it with something")
 
 
 def _need_number(found: DataType, node: s.Expression, complain: Fail) -> DataType:
@@ -268,6 +289,6 @@ def _element(node: s.Call, kinds: list[DataType], schema: Schema, complain: Fail
     of = node.arguments[0]
     found = schema.element_of(of.name) if isinstance(of, s.Attribute) else None
     if found is not None and kinds[0] is not DataType.MAP and kinds[1] not in (DataType.INT, DataType.NULL):
-        hint = "write a number from 0 on, as in a.list[0]"
+        hint = "write a number of at least 0, as in a.list[0]"
         complain(f"'{expression_text(of)}' is a {kinds[0].value}", node.arguments[1], "type-mismatch", hint)
     return found

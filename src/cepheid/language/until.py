@@ -24,22 +24,22 @@ def until_problems(query: s.QuerySyntax, component: s.Component) -> Iterator[tup
     for node in s.walk(component.until) if component.until is not None else ():
         match node:
             case s.Equivalence():
-                hint = f"{name} is the event at hand: write {name}.x"
-                yield "UNTIL is a condition on the event at hand", node, "until-of-several", hint
+                hint = f"{name} is the current event: write {name}.x"
+                yield "UNTIL is a condition on the current event", node, "until-of-several", hint
             case s.Length(variable=variable) if variable == name:
-                hint = f"write count({name}[..i-1]) for how many it has so far"
-                yield f"'{name}' is not closed where UNTIL looks at it", node, "until-of-several", hint
+                hint = f"write count({name}[..i-1]) for the number of events so far"
+                yield f"'{name}' is not complete where UNTIL is evaluated", node, "until-of-several", hint
             case s.Reference(variable=variable, element=element) if variable == name:
                 if element not in (*_AT_HAND, *_SO_FAR):
-                    hint = f"{name} is the event at hand, {name}[i-1] the last one taken, {name}[..i-1] all so far"
-                    yield f"'{name}' is not closed where UNTIL looks at it", node, "until-of-several", hint
+                    hint = f"{name} is the current event, {name}[i-1] the last one taken, {name}[..i-1] all so far"
+                    yield f"'{name}' is not complete where UNTIL is evaluated", node, "until-of-several", hint
             case s.Reference(variable=variable) | s.Length(variable=variable) if variable in by_name:
                 if by_name[variable].negative:
-                    hint = "name events that do happen"
+                    hint = "name positive components"
                     yield f"'{variable}' is the event that must not happen", node, "until-of-several", hint
                 elif names.index(variable) > names.index(name):
-                    hint = f"name events that stand before {name} in the pattern"
-                    yield f"'{variable}' has not come where UNTIL looks at it", node, "until-of-several", hint
+                    hint = f"name events that come before {name} in the pattern"
+                    yield f"'{variable}' comes after the place where UNTIL is evaluated", node, "until-of-several", hint
 
 
 def looks_back(component: s.Component) -> bool:

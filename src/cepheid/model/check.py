@@ -4,79 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
+from cepheid.model.check_comparison import FEWEST, MISSING_TOGETHER, Comparison
+from cepheid.model.forecast_check import ForecastCheck
 from cepheid.model.gap import Floats, GapDistribution
 from cepheid.model.gap_doubt import sum_cdf
 from cepheid.model.gap_statistics import GapStatistics, bin_edges
 
-# What chance explains is no deviation, and neither is what no decision would depend on.
-UNLIKELY = 1e-4
-SLIGHT = 0.03
-# Components that are missing together are compared among themselves, all at once: one false alarm in a hundred checks.
-UNLIKELY_TOGETHER = 0.01
-FEWEST = 50.0
-MISSING_TOGETHER = "missing together"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One thing that the model predicts and the stream shows.
-
-    `what` is "share seen", "share seen by hour", "gap", "trip" (lengths of trips with the component seen), "trip
-    without" (not seen) or "missing together": how often it was not seen on some trips, where `given` says what these
-    showed of `others`. Shares are compared as they are; lengths by their medians, and `off` is the largest difference
-    of the two distributions. `unlikely` is the probability that chance alone differs so much, and `reason` says what
-    the deviation means, where that can be told.
-    """
-
-    what: str
-    component: str
-    predicted: float
-    observed: float
-    count: float
-    off: float
-    unlikely: float
-    hour: int | None = None
-    given: str = ""
-    others: tuple[str, ...] = ()
-    reason: str = ""
-
-    @property
-    def deviates(self) -> bool:
-        """Is it more than chance, and enough to matter?"""
-        least = UNLIKELY_TOGETHER if self.what == MISSING_TOGETHER else UNLIKELY
-        return self.unlikely < least and self.off > SLIGHT
-
-    def between_two_histories(self) -> Comparison:
-        """The same where what is predicted comes from a history of about the same size, and is off by chance, too."""
-        if self.what.startswith("share"):
-            unlikely = 2.0 * special.ndtr(special.ndtri(self.unlikely / 2.0) / math.sqrt(2.0))
-        else:
-            unlikely = special.kolmogorov(special.kolmogi(self.unlikely) / math.sqrt(2.0))
-        return replace(self, unlikely=float(unlikely))
-
-    @property
-    def text(self) -> str:
-        """One line with its numbers."""
-        when = "" if self.hour is None else f" from {self.hour}:00 to {self.hour + 1}:00"
-        if self.what.startswith("share"):
-            return (
-                f"{self.component!r}{when}: {self.observed:.1%} seen, {self.predicted:.1%} predicted ({self.count:g})"
-            )
-        if self.what == MISSING_TOGETHER:
-            return (
-                f"{self.component!r}: not seen on {self.observed:.1%} of trips {self.given}, {self.predicted:.1%} "
-                f"predicted ({self.count:g})" + (f": {self.reason}" if self.reason else "")
-            )
-        told = {"gap": "gap", "trip": "trips with it", "trip without": "trips without it"}[self.what]
-        return (
-            f"{self.component!r}, {told}: median {self.observed:.4g}, {self.predicted:.4g} predicted, "
-            f"distributions {self.off:.1%} apart ({self.count:g})"
-        )
+__all__ = [
+    "FEWEST",
+    "MISSING_TOGETHER",
+    "Check",
+    "Comparison",
+    "chain_at",
+    "compare_hours",
+    "compare_lengths",
+    "compare_shares",
+    "compare_waits",
+    "gap_at",
+    "length_edges",
+    "trip_at",
+]
 
 
 @dataclass(frozen=True)
@@ -84,6 +36,8 @@ class Check:
     """All comparisons of a model with a stream."""
 
     comparisons: tuple[Comparison, ...]
+    forecasts: ForecastCheck | None = None  # of a query with FORECAST
+    notes: tuple[str, ...] = ()  # what could not be compared
 
     @property
     def fits(self) -> bool:
@@ -109,12 +63,16 @@ class Check:
         return [vars(each) | {"deviates": each.deviates} for each in self.comparisons]
 
     def __str__(self) -> str:
+        told = [] if self.forecasts is None else [self.forecasts.text]
+        told += self.notes
+        ending = "".join(f"\n{each}" for each in told)
         if self.worst is None:
-            return f"the model fits: {len(self.comparisons)} comparisons, none of them deviates"
+            return f"the model fits: {len(self.comparisons)} comparisons, none of them deviates{ending}"
         deviating = sorted((e for e in self.comparisons if e.deviates), key=lambda e: -e.off)
         more = "" if len(deviating) <= 8 else f"\n  and {len(deviating) - 8} more"
         lines = "".join(f"\n  {each.text}" for each in deviating[:8])
-        return f"the model does not fit: {len(deviating)} of {len(self.comparisons)} comparisons deviate{lines}{more}"
+        number = f"{len(deviating)} of {len(self.comparisons)} comparisons deviate"
+        return f"the model does not fit: {number}{lines}{more}{ending}"
 
 
 def compare_shares(component: str, predicted: float, seen: float, unseen: float) -> list[Comparison]:

@@ -17,7 +17,7 @@ from scipy import special
 from cepheid.model.check import FEWEST, MISSING_TOGETHER, Comparison
 from cepheid.model.gap import Floats
 
-LOST_TOGETHER = "their losses come together within a trip"
+LOST_TOGETHER = "their losses are correlated within a trip"
 LEFT_OUT_TOGETHER = "the stops depend on each other, and are left out together"
 LEFT_OUT_IN_TURN = "the stops depend on each other, and one is left out where the other is not"
 DEPENDENT = "the stops, or their losses, depend on each other"

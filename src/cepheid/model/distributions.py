@@ -285,7 +285,7 @@ def _require_positive(owner: GapDistribution, name: str) -> None:
 def _require_share(owner: GapDistribution, name: str) -> None:
     value = getattr(owner, name)
     if not 0.0 <= value < 1.0:
-        raise ModelError(f"{type(owner).__name__}: {name}={value:g} is no share", hint="it must lie in [0, 1)")
+        raise ModelError(f"{type(owner).__name__}: {name}={value:g} is not a share", hint="it must lie in [0, 1)")
 
 
 def _require_shape(owner: Gamma | Weibull) -> None:

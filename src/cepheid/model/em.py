@@ -81,7 +81,7 @@ def fit_trips(
         raise ModelError(f"confidence={confidence!r} is outside (0, 1)", hint="use 0.95, for example")
     if trips.unseen.count < fewest:
         raise ModelError(
-            f"the history is too thin to tell the loss{where}: {trips.unseen.count:g} trips without it, "
+            f"the history is too short to estimate the loss{where}: {trips.unseen.count:g} trips without it, "
             f"at least {fewest:g} are needed",
             hint="give more history or state the loss yourself",
         )
@@ -97,9 +97,9 @@ def fit_trips(
     spread = _spread(data, found, families, skip, (confidence, doubt))
     if spread is None:
         raise ModelError(
-            f"the history cannot tell whether events{where} were lost or never happened: "
+            f"the history does not show whether events{where} were lost or never happened: "
             "trips without them look alike in both cases",
-            hint="state the loss yourself, or take it to be that of readers whose losses are proven",
+            hint="state the loss yourself, or use that of readers with known losses",
         )
     gap = cast(GapDistribution, replace(cast(Any, before), happens=found.happens))
     return TripFit(found.loss, spread[0], found.happens, spread[1], gap, after, found.skip, found.log_likelihood)

@@ -116,7 +116,7 @@ def compare_families(
     where = f" of {component!r}" if component else ""
     if statistics.count < fewest or statistics.count <= 1.0:
         raise ModelError(
-            f"the history is too thin to tell the gaps{where}: {statistics.count:g} of them, "
+            f"the history is too short to estimate the gaps{where}: {statistics.count:g} of them, "
             f"at least {fewest:g} are needed",
             hint="give more history or state the distribution yourself",
         )

@@ -31,6 +31,7 @@ from cepheid.model.segments import SegmentItem, split
 Function = Callable[[Floats], Floats]
 
 GRID = 192  # points in time; with them forecasts are right to about 1e-4 (tests/model/test_forecast.py)
+PART = 512  # windows that are looked at together: their columns fit a cache
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 _SHARES = (*np.linspace(0.02, 0.98, 25), 1e-4, 1e-3, 0.005, 0.995, 0.999, 0.9999)
 _SMALL = 1e-280  # what divides: a history that the model calls impossible says nothing
@@ -64,7 +65,16 @@ class ForecastTable:
 
     def forecast(self, elapsed: Floats, remaining: Floats) -> Forecast:
         """The forecast, with the median and the 90% interval of the completion instant."""
-        elapsed, remaining = np.asarray(elapsed, np.float64), np.asarray(remaining, np.float64)
+        # Times are whole steps, so that many partial matches have the same two.
+        pairs = np.stack([np.asarray(elapsed, np.float64), np.asarray(remaining, np.float64)]).view(np.int64)
+        order = np.lexsort(pairs)
+        new = np.concatenate([[True], (np.diff(pairs[:, order], axis=1) != 0).any(axis=0)])[: len(order)]
+        which = np.empty(len(order), np.int64)
+        which[order] = np.cumsum(new) - 1
+        found = self._forecast(*pairs[:, order[new]].view(np.float64))
+        return Forecast(*(getattr(found, name)[which] for name in ("probability", "expected", "earliest", "latest")))
+
+    def _forecast(self, elapsed: Floats, remaining: Floats) -> Forecast:
         chance = self.probability(elapsed, remaining)
         if self.at_end:
             return Forecast(chance, remaining.copy(), remaining.copy(), remaining.copy())
@@ -78,12 +88,12 @@ class ForecastTable:
         found = np.full(len(remaining), np.inf)
         different, which = np.unique(remaining, return_inverse=True)
         instants = np.empty(len(different))
-        for begin in range(0, len(different), 4096):
-            part = different[begin : begin + 4096]
+        for begin in range(0, len(different), PART):
+            part = different[begin : begin + PART]
             column, share = _place(self.grid, part)
             values = (1.0 - share) * self.chances[:, column] + share * self.chances[:, column + 1]
             values = np.where(self.grid[:, None] <= part, values, -1.0)
-            instants[begin : begin + 4096] = self._crossing(values, part, threshold)
+            instants[begin : begin + PART] = self._crossing(values, part, threshold)
         found[:] = instants[which]
         return found
 
@@ -117,21 +127,37 @@ class ForecastTable:
 
     def _instant(self, row: np.ndarray, share: Floats, target: Floats, remaining: Floats) -> Floats:
         """When the chance of being complete reaches the target, by halving the columns."""
-        low, high = np.zeros(len(row), np.int64), np.full(len(row), len(self.grid) - 1)
-        zeros = np.zeros(len(row))
-        for _ in range(int(np.ceil(np.log2(len(self.grid)))) + 1):
+        flat, width = self.chances.ravel(), len(self.grid)
+        above = row * width
+
+        def at(column: np.ndarray) -> Floats:
+            place = above + column
+            upper = flat[place]
+            return np.asarray(upper + share * (flat[place + width] - upper))
+
+        low, high = np.zeros(len(row), np.int64), np.full(len(row), width - 1)
+        for _ in range(int(np.ceil(np.log2(width))) + 1):
             middle = (low + high) // 2
-            column, along = np.minimum(middle, len(self.grid) - 2), zeros + (middle == len(self.grid) - 1)
-            reached = self._blend(row, share, column, along) >= target
+            reached = at(middle) >= target
             high, low = np.where(reached, middle, high), np.where(reached, low, np.minimum(middle + 1, high))
         before = np.maximum(high - 1, 0)
-        left = self._blend(row, share, before, zeros)
-        right = self._blend(row, share, before, zeros + 1.0)
+        left, right = at(before), at(before + 1)
         part = np.clip((target - left) / np.maximum(right - left, 1e-300), 0.0, 1.0)
         return np.asarray(np.minimum(self.grid[before] + part * np.diff(self.grid)[before], remaining))
 
 
-@lru_cache(maxsize=256)
+@dataclass(frozen=True)
+class Way:
+    """One of the ways in which a partial match may go on: how often it is taken, and what is awaited then.
+
+    A way that does not complete (none of some alternatives happens) counts among all histories alone.
+    """
+
+    share: float
+    items: tuple[SegmentItem, ...]
+    completes: bool = True
+
+
 def forecast_table(items: tuple[SegmentItem, ...], window: float, seen: bool = False) -> ForecastTable:
     """The forecasts of partial matches that wait for these components, for windows of at most this length.
 
@@ -139,24 +165,34 @@ def forecast_table(items: tuple[SegmentItem, ...], window: float, seen: bool = F
     """
     if not items:
         raise ModelError("a match that waits for nothing has no forecast")
-    chain = _Chain(items, window, seen)
-    weights = chain.complete(0)
-    unseen = np.maximum(chain.unseen(0), _SMALL)
+    return mixed_table((Way(1.0, items),), window, seen)
+
+
+@lru_cache(maxsize=256)
+def mixed_table(ways: tuple[Way, ...], window: float, seen: bool = False) -> ForecastTable:
+    """The same where there are several ways to go on: the weights of their histories add up."""
+    grid = _grid([item.gap for way in ways for item in way.items], window)
+    weights, unseen = np.zeros((len(grid), len(grid))), np.zeros(len(grid))
+    at_end = False
+    for way in ways:
+        chain = _Chain(way.items, grid, seen)
+        unseen += way.share * chain.unseen(0)
+        if way.completes:
+            weights += way.share * chain.complete(0)
+            at_end |= bool(chain.groups[-1])
+    chances = np.clip(weights / np.maximum(unseen, _SMALL)[:, None], 0.0, 1.0)
     # What the model calls impossible by then has no history at all: its last forecast stands.
-    chances = np.clip(weights / unseen[:, None], 0.0, 1.0)
-    possible = unseen > 1e-250
-    last = int(np.flatnonzero(possible)[-1])
-    chances[last + 1 :] = np.where(chain.grid[None, :] > chain.grid[last + 1 :, None], chances[last], chances[last])
-    return ForecastTable(chain.grid, chances, bool(chain.groups[-1]))
+    last = int(np.flatnonzero(unseen > 1e-250)[-1])
+    chances[last + 1 :] = chances[last]
+    return ForecastTable(grid, chances, at_end)
 
 
 class _Chain:
     """The sums over histories on one grid of times."""
 
-    def __init__(self, items: Sequence[SegmentItem], window: float, seen: bool) -> None:
+    def __init__(self, items: Sequence[SegmentItem], grid: Floats, seen: bool) -> None:
         self.positives, self.groups = split(items)
-        self.window, self.seen = window, seen
-        self.grid = _grid([item.gap for item in items], window)
+        self.grid, self.seen = grid, seen
         width = np.diff(self.grid)
         self.points = self.grid[:-1, None] + width[:, None] * (_NODES + 1.0) / 2.0
         self._rest: dict[int, Function] = {}
@@ -218,6 +254,7 @@ class _Chain:
         inner = self._complete_at(j)
         unseen = float(np.prod([item.loss for item in self.positives[j:]]))
         table = np.broadcast_to(unseen * self._sums(own, self.rest(j)), (size, size)).copy()
+        table[0] = 0.0  # nothing has happened yet
         for i in range(1, size):
             s, masses = self.points[:i].ravel(), own[:i].ravel()
             some = masses > 0.0

@@ -44,7 +44,7 @@ class GapDistribution(ABC):
             object.__setattr__(self, name, _as_floats(self, name, getattr(self, name)))
         if not 0.0 <= self.happens <= 1.0:
             raise ModelError(
-                f"{type(self).__name__}: happens={self.happens:g} is no probability", hint="it must lie in [0, 1]"
+                f"{type(self).__name__}: happens={self.happens:g} is not a probability", hint="it must lie in [0, 1]"
             )
         self.validate()
 
@@ -97,7 +97,7 @@ def register_distribution(cls: D) -> D:
     is_gap = isinstance(cls, type) and issubclass(cls, GapDistribution) and dataclasses.is_dataclass(cls)
     if not is_gap or "happens" not in _field_names(cls):
         raise ModelError(
-            f"{cls!r} is no gap distribution",
+            f"{cls!r} is not a gap distribution",
             hint="derive a frozen dataclass with a field `happens: float = 1.0` from cepheid.model.GapDistribution",
         )
     known = _REGISTRY.get(cls.__name__)
@@ -125,7 +125,7 @@ def distribution_to_json(gap: GapDistribution) -> dict[str, Any]:
 def distribution_from_json(value: Mapping[str, Any]) -> GapDistribution:
     """The distribution that `distribution_to_json` wrote."""
     if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
-        raise ModelError(f"{value!r} is no gap distribution", hint="expected an object with a 'type'")
+        raise ModelError(f"{value!r} is not a gap distribution", hint="expected an object with a 'type'")
     name = value["type"]
     cls = _REGISTRY.get(name)
     if cls is None:
@@ -183,7 +183,7 @@ def _as_floats(owner: GapDistribution, name: str, value: Any) -> float | tuple[f
     try:
         numbers = tuple(float(each) for each in value) if isinstance(value, (tuple, list, np.ndarray)) else float(value)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{where} is no number") from error
+        raise ModelError(f"{where} is not a number") from error
     for each in numbers if isinstance(numbers, tuple) else (numbers,):
         if not math.isfinite(each):
             raise ModelError(f"{where} is not finite")

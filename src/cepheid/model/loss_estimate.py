@@ -47,7 +47,7 @@ def estimate_loss(
     count = seen + lost
     if count < fewest or count == 0.0:
         raise ModelError(
-            f"the history is too thin to tell the loss{where}: {count:g} occurrences, at least {fewest:g} are needed",
+            f"the history is too short to estimate the loss{where}: {count:g} occurrences, at least {fewest:g} needed",
             hint="give more history or state the loss yourself",
         )
     if seen == 0.0:

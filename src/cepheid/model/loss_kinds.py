@@ -53,12 +53,14 @@ class ByHour:
     def __post_init__(self) -> None:
         if not isinstance(self.losses, Mapping) or 0 not in self.losses:
             raise ModelError(
-                f"loss by hour: {self.losses!r} does not say what holds from midnight on",
+                f"loss by hour: {self.losses!r} has no value from midnight on",
                 hint="as in ByHour({0: 0.1, 18: 0.5})",
             )
         for hour, loss in self.losses.items():
             if not isinstance(hour, int) or not 0 <= hour < HOURS:
-                raise ModelError(f"loss by hour: {hour!r} is no hour of the day", hint="use whole numbers from 0 to 23")
+                raise ModelError(
+                    f"loss by hour: {hour!r} is not an hour of the day", hint="use whole numbers from 0 to 23"
+                )
             check_loss(loss, f"{hour}:00")
         object.__setattr__(self, "losses", {hour: float(self.losses[hour]) for hour in sorted(self.losses)})
 
@@ -109,7 +111,7 @@ def loss_from_json(value: Any) -> Loss:
         return ByHour({int(hour): float(each) for hour, each in value["by_hour"]})
     if isinstance(value, Mapping):
         if not isinstance(value["attribute"], str) or set(value) != {"attribute", "losses", "default"}:
-            raise ModelError(f"{value!r} is no loss by attribute", hint="it has attribute, losses and default")
+            raise ModelError(f"{value!r} is not a loss by attribute", hint="it has attribute, losses and default")
         return ByAttribute(value["attribute"], dict(value["losses"]), value["default"])
     check_loss(value, "a component")
     return float(value)

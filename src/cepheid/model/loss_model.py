@@ -79,7 +79,7 @@ class Model:
         object.__setattr__(self, "loss", _checked_losses(self.loss))
         object.__setattr__(self, "gaps", _checked_gaps(self.gaps))
         if self.unit is not None and not (isinstance(self.unit, str) and self.unit):
-            raise ModelError(f"unit {self.unit!r} is no name of a unit", hint="use 'seconds', for example")
+            raise ModelError(f"unit {self.unit!r} is not the name of a unit", hint="use 'seconds', for example")
         object.__setattr__(self, "loss_intervals", _checked_intervals(self.loss_intervals, "loss"))
         object.__setattr__(self, "happens_intervals", _checked_intervals(self.happens_intervals, "share"))
         object.__setattr__(self, "happens", _checked_shares("happens", self.happens))
@@ -88,7 +88,7 @@ class Model:
         object.__setattr__(self, "notes", _checked_notes(self.notes))
         for name in self.happens.keys() & self.gaps.keys():
             raise ModelError(
-                f"happens: the gap of {name!r} already says {self.gaps[name].happens:g}",
+                f"happens: the gap of {name!r} already has {self.gaps[name].happens:g}",
                 hint="state it in the gap alone",
             )
 
@@ -251,7 +251,7 @@ def model_to_json(model: Model) -> dict[str, Any]:
 def model_from_json(value: Any) -> Model:
     """The model that `model_to_json` described."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:
-        raise ModelError("this JSON is no model", hint=f'expected an object with "format": "{FORMAT}"')
+        raise ModelError("this JSON is not a model", hint=f'expected an object with "format": "{FORMAT}"')
     if type(value.get("version")) is not int or value["version"] not in READABLE:
         raise ModelError(
             f"the model has format version {value.get('version')!r}, this package reads {VERSION}",
@@ -261,7 +261,7 @@ def model_from_json(value: Any) -> Model:
     if unknown:
         near = closest(unknown[0], sorted(_KEYS))
         raise ModelError(
-            f"the model says {unknown[0]!r}, which this package does not know",
+            f"the model has {unknown[0]!r}, which this version does not know",
             hint=f"did you mean {near!r}?" if near else "fit or write it again with this version",
         )
     try:
@@ -308,7 +308,7 @@ def _checked_losses(loss: Any) -> Loss | dict[str, Loss]:
         return float(loss)
     for name, each in loss.items():
         if not isinstance(name, str):
-            raise ModelError(f"loss: {name!r} is no variable", hint="use ByAttribute for losses by value")
+            raise ModelError(f"loss: {name!r} is not a variable", hint="use ByAttribute for losses by value")
         if not isinstance(each, ByAttribute | ByHour):
             check_loss(each, name)
     return {name: each if isinstance(each, ByAttribute | ByHour) else float(each) for name, each in loss.items()}
@@ -319,7 +319,9 @@ def _checked_gaps(gaps: Any) -> dict[str, GapDistribution]:
         raise ModelError(f"gaps={gaps!r}: expected a distribution per variable", hint='as in {"y": Exponential(60)}')
     for name, gap in gaps.items():
         if not isinstance(gap, GapDistribution):
-            raise ModelError(f"the gap of {name!r} is {gap!r}, no distribution", hint="use Exponential(mean=60), say")
+            raise ModelError(
+                f"the gap of {name!r} is {gap!r}, not a distribution", hint="for example Exponential(mean=60)"
+            )
         if not is_built_in(gap):
             check_distribution(gap)
     return dict(gaps)
@@ -339,7 +341,7 @@ def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
     for name, share in shares.items():
         is_number = isinstance(share, (int, float, np.integer, np.floating)) and not isinstance(share, bool)
         if not (is_number and 0.0 <= share <= 1.0):
-            raise ModelError(f"{argument}: {share!r} of {name!r} is no share", hint="use a number from 0 to 1")
+            raise ModelError(f"{argument}: {share!r} of {name!r} is not a share", hint="use a number from 0 to 1")
     return {name: float(share) for name, share in shares.items()}
 
 

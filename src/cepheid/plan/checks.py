@@ -22,7 +22,7 @@ def check_meaning(bound: BoundQuery) -> None:
     if bound.mixed and (bound.schema.lower is not None or bound.syntax.threshold is not None):
         unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
         message = f"a strategy for single steps needs to know the event before them, and {unsure}"
-        raise QueryError(message, hint="let one strategy govern all steps", code="steps-unsure")
+        raise QueryError(message, hint="use one strategy for all steps", code="steps-unsure")
     if bound.untils and (bound.schema.lower is not None or bound.syntax.threshold is not None):
         unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
         hint = "leave UNTIL out, or put its condition into WHERE for every event of the group"
@@ -30,7 +30,7 @@ def check_meaning(bound: BoundQuery) -> None:
     if bound.schema.lower is not None:
         if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
             unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
-            reason = f"NON-OVERLAP needs to know which match ended first, and {unsure} do not say"
+            reason = f"NON-OVERLAP needs to know which match ended first, and {unsure} do not fix the order"
             raise QueryError(reason, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
         return
     if bound.syntax.output.mode is s.OutputMode.TOP:
@@ -60,24 +60,24 @@ def _check_expression(bound: BoundQuery, lossy: bool) -> None:
 
     apart = "write the alternatives as queries of their own, and run them together"
     if lossy and imprecise:
-        fail("times are imprecise, too, in a pattern that is more than a sequence", apart)
+        fail("imprecise times in a pattern that is more than a sequence", apart)
     mode = bound.syntax.output.mode
     if mode is not s.OutputMode.ALL:
         fail(f"OUTPUT {mode.value} of a pattern that is more than a sequence", "leave OUTPUT out")
     if grows(bound):
-        fail("a part that is repeated without end", "say how often at most, for example {1,3}")
+        fail("a part that is repeated without end", "give a maximum, for example {1,3}")
     if lossy and bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
         fail(f"{bound.strategy_text} with a pattern that is more than a sequence", "write skip_till_any_match")
     if imprecise and bound.gaps:
-        fail("AFTER and WITHIN behind a component compare times", "leave them out, and use the query's WITHIN")
+        fail("AFTER and WITHIN after a component compare times", "leave them out, and use the query's WITHIN")
     try:
         patterns = linear_patterns(bound, 1)
     except TooManyError:
-        fail("the pattern stands for too many linear ones", apart)
+        fail("the pattern expands to too many linear patterns", apart)
     negated = frozenset(component.variable for component in bound.components if component.negative)
     late = {linear[-1].variable in negated for linear in patterns}
     if len(late) > 1 or (imprecise and True in late):
-        fail("negation at the end of a pattern that is more than a sequence", "put an event behind it")
+        fail("negation at the end of a pattern that is more than a sequence", "put an event after it")
     orders = [tuple(step.variable for step in linear if step.variable not in negated) for linear in patterns]
     if imprecise and len(set(orders)) < len(orders):
         fail("the pattern holds for the same events in the same order in two ways", apart)
@@ -90,14 +90,14 @@ def check_options(bound: BoundQuery, options: PlanOptions) -> None:
         for name in FOR_INTERVALS:
             if name in given:
                 raise CepheidError(f"{name} is for imprecise times", hint=GIVE_BOUNDS)
-    if bound.pattern is not None and options.model is not None:
+    if bound.pattern is not None and options.model is not None and bound.syntax.forecast is None:
         _check_expression(bound, True)
     if bound.pattern is not None and options.missing_last:
         hint = "write the alternatives as queries of their own, and run them together"
         raise CepheidError("missing_last needs a pattern that is a plain sequence", hint=hint)
     if options.model is not None and (bound.untils or bound.mixed):
         what = "UNTIL" if bound.untils else "a strategy for single steps"
-        raise CepheidError(f"{what} needs every event, and a loss model says that some are missing", hint="omit one")
+        raise CepheidError(f"{what} needs every event, and with a loss model some are missing", hint="omit one")
     if options.forecast_at is not None and bound.syntax.forecast is None:
         raise CepheidError("forecast_at is for queries with FORECAST", hint="write FORECAST 80%, or leave it out")
     if not is_lossy(bound, options.model):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
-from cepheid.language.printing import component_text, expression_text, summary_text, to_text, window_text
+from cepheid.language.printing import component_text, expression_text, shown_text, summary_text, window_text
 from cepheid.plan.operators import AUTO, Exchange, Spread
 from cepheid.plan.options import TOLERANCE
 from cepheid.plan.python_calls import run_as_python
@@ -29,7 +29,7 @@ def explain(
     more: Mapping[str, Iterable[str]] | None = None,
 ) -> str:
     """The whole story of a query, section by section; `more` are sections that a runner adds."""
-    sections: list[tuple[str, Iterable[str]]] = [("Query", to_text(original.syntax).splitlines())]
+    sections: list[tuple[str, Iterable[str]]] = [("Query", shown_text(original.syntax).splitlines())]
     sections.append(("Plan", plan_lines(plan)))
     as_python = run_as_python(original)
     if as_python:
@@ -88,7 +88,7 @@ def _judged(plan: Plan) -> Iterator[str]:
     if score.lossy:
         yield f"missing events by {score.scoring} scores"
         if plan.options.missing_last:
-            yield "the last one may be missing, too"
+            yield "the last event may also be missing"
         if score.threshold is not None:
             yield f"probability of at least {score.threshold:g}"
     if score.imprecise:
@@ -120,11 +120,14 @@ def _matched(plan: Plan) -> Iterator[str]:
     if match.order is not None:
         yield f"in the order {', '.join(bound.positives[place].variable for place in match.order)}"
     if plan.exchange.retention.decides_late:
-        yield "known when the window has passed"
+        yield "reported when the window closes"
 
 
 def _retained(plan: Plan) -> str:
-    retention, what = plan.exchange.retention, "every event" if plan.scan.every_event else "what some component takes"
+    retention, what = (
+        plan.exchange.retention,
+        "every event" if plan.scan.every_event else "events that some component can take",
+    )
     if retention.for_ever is not None:
         return f"everything: {retention.for_ever}"
     if retention.reach is not None:
@@ -140,14 +143,14 @@ def _exchanged(exchange: Exchange) -> str:
             parts.append(f"{exchange.partitions} partitions")
         if exchange.hot_keys is not None and exchange.sliceable:
             hot = "those with more than their share" if exchange.hot_keys == "auto" else repr(exchange.hot_keys)
-            parts.append(f"hot keys ({hot}) by slices of time, too")
+            parts.append(f"hot keys ({hot}) also by slices of time")
         return "; ".join(parts)
     if exchange.shards is not None:
-        return "one shard, since no key parts the events"
+        return "one shard, because no key partitions the events"
     if exchange.spread is Spread.TIME:
         number = f"{exchange.slices} " if exchange.slices is not None else ""
         return f"by {number}slices of time, each with the events of {exchange.retention.reach} steps before it"
-    return "none: all events in one task, since neither key nor window parts them"
+    return "none: all events in one task, because neither a key nor a window partitions them"
 
 
 def _scanned(plan: Plan) -> Iterator[str]:
@@ -158,7 +161,7 @@ def _scanned(plan: Plan) -> Iterator[str]:
         taken.append(component_text(each.component) + (f" ({tests})" if tests else ""))
     yield ", ".join(taken)
     if scan.every_event:
-        yield "every event counts"
+        yield "every event is used"
     if scan.columns != bound.schema.names:
         yield f"columns {', '.join(scan.columns)}"
 

@@ -176,7 +176,7 @@ def compile_pattern(pattern: Pattern, schema: Schema, parameters: Mapping[str, A
         builder.build()
         _check_no_circle(builder.states)
     except RecursionError:
-        _fail("the pattern has too many steps that may be left out", "make fewer of them optional")
+        _fail("the pattern has too many optional steps", "make fewer of them optional")
     (start,) = (state.number for state in builder.states if state.start)
     return FlinkAutomaton(
         tuple(builder.states),
@@ -250,7 +250,7 @@ class _Builder:
         if last.contiguity is Contiguity.NOT_FOLLOW:
             own = any(state.name == last.name and state.window for state in self.states)
             if not own and not self.window:
-                hint = "add within(...): the match is known when that has passed"
+                hint = "add within(...): the match is reported when the window closes"
                 _fail("not_followed_by at the end needs a window", hint)
 
     def steps(self, length: Any) -> int | None:
@@ -279,10 +279,11 @@ class _Builder:
             case Test(text=text):
                 known = Steps(self.known_steps, self.steps_before.get(own or "", self.known_steps))
                 atoms = bind_condition(text, own, known, self.schema, self.parameters)
-                found: Formula = self.number(atoms[0])
-                for atom in atoms[1:]:
-                    found = All(found, self.number(atom))
-                return found
+                found: list[Formula] = [self.number(atom) for atom in atoms]
+                while len(found) > 1:  # a tree as flat as can be, since what reads it recurses
+                    rest = found[len(found) // 2 * 2 :]
+                    found = [*map(All, found[::2], found[1::2]), *rest]
+                return found[0]
             case Both(left=left, right=right):
                 return All(self.judged(left, own), self.judged(right, own))
             case Either(left=left, right=right):
@@ -345,7 +346,7 @@ class _Builder:
         """A state with a name of its own."""
         checkpoint()
         if len(self.states) >= MOST_STATES:
-            _fail(f"the pattern has more than {MOST_STATES:,} states", "ask for fewer rounds: each is a state")
+            _fail(f"the pattern has more than {MOST_STATES:,} states", "use fewer repetitions: each is a state")
         number = self.names[name] = self.names.get(name, -2) + 1
         unique = name if number < 0 else f"{name}:{number}"
         state = State(len(self.states), unique, kind)

@@ -20,7 +20,7 @@ def run_as_python(bound: BoundQuery) -> list[str]:
     >>> schema = Schema((("ts", DataType.INT), ("type", DataType.STRING), ("s", DataType.STRING)), "ts", "type")
     >>> text = "PATTERN SEQ(A a, B b) WHERE concat(a.s, b.s) = 'xy' AND lower(a.s) = b.s WITHIN 9"
     >>> run_as_python(bind(check(parse(text)), schema))
-    ['concat(a.s, b.s): it takes values of several events, and kernels know numbers only']
+    ['concat(a.s, b.s): it takes values of several events, and compiled code takes numbers only']
     """
     parts = [conjunct.expression for conjunct in bound.conjuncts]
     for branch in bound.branches:
@@ -43,7 +43,7 @@ def _why(node: s.Call, bound: BoundQuery) -> str | None:
     assert function is not None
     if function.user:
         same = function.is_compiled([type_of(argument, bound.schema) for argument in node.arguments])
-        return None if same else "compiled it might differ from Python; register it with compiled=True to vouch for it"
+        return None if same else "compiled code might differ from Python; register it with compiled=True if it does not"
     if function.columns and len(s.variables_of(node)) > 1:
-        return "it takes values of several events, and kernels know numbers only"
+        return "it takes values of several events, and compiled code takes numbers only"
     return None

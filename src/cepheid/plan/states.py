@@ -247,16 +247,16 @@ class _Builder:
         if bound.may_lack:
             raise UnsuitableError("events may lack attributes that conditions compare")
         if judged_by_branch(decisive_branches(bound)):
-            raise UnsuitableError("negated components are judged for each disjunct of the condition")
+            raise UnsuitableError("negated components are evaluated for each alternative of the condition")
         linked = linked_negations(bound, self.branch)
         if any(linked[negation.component.variable] != number for number, negation in enumerate(bound.negations)):
-            raise UnsuitableError("a condition ties negated components together")
+            raise UnsuitableError("a condition relates negated components to each other")
         inside = self.outside | {end_of(name) for name in self.ends}
         negations = [negation for negation in bound.negations if negation.component.variable not in inside]
         if any(negation.after is None or negation.before is None for negation in negations):
-            raise UnsuitableError("a negated component inside a part may stand at the edge of the pattern")
+            raise UnsuitableError("a negated component inside a part may be at the edge of the pattern")
         if self.outside and bound.given_up:
-            raise UnsuitableError("runs that are given up with a negated component at the edge of the pattern")
+            raise UnsuitableError("OUTPUT PARTIAL with a negated component at the edge of the pattern")
 
     def check_unchosen(self) -> None:
         """Conditions that say something of variables that were not chosen are written out for each linear pattern."""
@@ -314,7 +314,7 @@ class _Builder:
             now = here | ({variable} & self.noted if self.repeats[variable] else set())
             reached.add(Configuration(way.rest, frozenset(now)))
         if len(seen) > 1:
-            raise UnsuitableError("an event may belong to one round of a group or to the next one")
+            raise UnsuitableError("an event may belong to one repetition of a group or to the next")
         ((passed, before),) = seen
         # Where nobody asks for the first event of a list, all are alike.
         asked = variable in self.noted or not self.components[variable].kleene
@@ -355,7 +355,7 @@ class _Builder:
         for name in sorted(self.outside):
             parts = self.branch.passed_by(name)
             if any(s.variables_of(part) - {name} - always for part in parts):
-                raise UnsuitableError("a negated component at the edge is judged by a list, or by what may be left out")
+                raise UnsuitableError("a negated component at the edge depends on a group or on an optional part")
             found.append((name, tuple(Test(part) for part in parts)))
         return tuple(found)
 
@@ -434,7 +434,7 @@ class _Builder:
         """Are lists that a condition goes over in no common group? Else only events of one round would count."""
         for number, name in enumerate(walked):
             if any(self.shared(name, other) for other in (*walked[number + 1 :], *last)):
-                raise UnsuitableError("a condition on each round of a group, tested behind it")
+                raise UnsuitableError("a condition on each repetition of a group that is tested after it")
 
     def closing_tests(self, key: Key) -> Tests:
         """What holds of whole groups is tested when a match is complete."""
@@ -491,7 +491,7 @@ class _Builder:
                     continue
                 if other not in taken:
                     if other in future:
-                        raise UnsuitableError("a negated component is judged by an event behind it")
+                        raise UnsuitableError("a negated component depends on a later event")
                     unchosen = True
                 elif self.components[other].kleene and elements != {s.Element.FIRST}:
                     shared = self.shared(negated, other)
@@ -500,7 +500,7 @@ class _Builder:
                         last.append(other)
                         continue
                     if shared or other in future or elements - {s.Element.CURRENT, s.Element.SINGLE}:
-                        raise UnsuitableError("a negated component is judged by a group that is still open")
+                        raise UnsuitableError("a negated component depends on a group that is not complete")
                     walked.append(other)
             self.check_apart(walked, last)
             if not unchosen:

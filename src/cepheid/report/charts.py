@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cepheid.errors import CepheidError
+from cepheid.model.forecast_check import AtThreshold
 from cepheid.report.matches import Calibration, Shown, counts_over_time, likelihood_counts, numbers, timeline_rows
 
 Chart = Any  # an altair chart; altair is an extra
 ROWS = 40  # matches that the timeline draws at a time
+WIDTH = 520  # of charts that stand above each other, which cannot fill the page
 _BAR = "#7aa6c2"
 # One way to write times, the tables' own: 24 hours, dates as in ISO 8601; a tick says what changes there.
 CLOCK = {
@@ -153,16 +156,27 @@ def likelihoods(shown: Shown, threshold: float | None = None) -> Chart:
     if threshold is not None:
         line = alt.Chart(alt.InlineData(values=[{"from": threshold}])).mark_rule(strokeDash=[4, 3], color="#c0392b")
         bars = bars + line.encode(x="from:Q")
-    return bars.properties(width="container", height=160, description=f"How many matches have which {shown.likelihood}")
+    return bars.properties(
+        width="container", height=160, description=f"Distribution of the {shown.likelihood} of matches"
+    )
 
 
 def reliability(found: Calibration, likelihood: str) -> Chart:
     """What was said against what was true; on the diagonal lies the truth."""
+    return _reliability(found.bins, f"{likelihood} reported", "share that was true")
+
+
+def forecast_reliability(bins: list[dict[str, Any]]) -> Chart:
+    """The same of forecasts, against the share that completed."""
+    return _reliability(bins, "forecast", "share that completed")
+
+
+def _reliability(bins: list[dict[str, Any]], said: str, true: str) -> Chart:
     alt = altair()
     diagonal = alt.Chart(alt.InlineData(values=[{"said": 0, "true": 0}, {"said": 1, "true": 1}]))
-    points = alt.Chart(alt.InlineData(values=found.bins)).encode(
-        x=alt.X("said:Q", title=f"{likelihood} reported", scale=alt.Scale(domain=[0, 1])),
-        y=alt.Y("true:Q", title="share that was true", scale=alt.Scale(domain=[0, 1])),
+    points = alt.Chart(alt.InlineData(values=bins)).encode(
+        x=alt.X("said:Q", title=said, scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("true:Q", title=true, scale=alt.Scale(domain=[0, 1])),
         tooltip=[alt.Tooltip("said:Q", format=".3f"), alt.Tooltip("true:Q", format=".3f"), "matches:Q"],
     )
     size = alt.Size("matches:Q", legend=alt.Legend(orient="top"), scale=alt.Scale(range=[30, 400]))
@@ -170,7 +184,38 @@ def reliability(found: Calibration, likelihood: str) -> Chart:
         diagonal.mark_line(strokeDash=[4, 3], color="#888", clip=True).encode(x="said:Q", y="true:Q"),
         points.mark_line(color=_BAR),
         points.mark_circle(color=_BAR, opacity=1).encode(size=size),
-    ).properties(width="container", height=240, description="Reported probabilities against the share that was true")
+    ).properties(width="container", height=240, description=f"Reported probabilities against the {true}")
+
+
+def thresholds(found: Sequence[AtThreshold]) -> Chart:
+    """Precision, recall and lead time by threshold."""
+    alt = altair()
+    shares = [
+        {"threshold": each.threshold, "share": getattr(each, name), "what": name}
+        for each in found
+        if each.reports
+        for name in ("precision", "recall")
+    ]
+    leads = [{"threshold": each.threshold, "lead": each.lead} for each in found if each.reports]
+    x = alt.X("threshold:Q", title="threshold", scale=alt.Scale(domain=[0.5, 1.0]), axis=alt.Axis(format="%"))
+    upper = (
+        alt.Chart(alt.InlineData(values=shares))
+        .mark_line(point=True)
+        .encode(
+            x=x,
+            y=alt.Y("share:Q", title="share", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")),
+            color=alt.Color("what:N", title=None, legend=alt.Legend(orient="top")),
+            tooltip=["what:N", alt.Tooltip("threshold:Q", format=".0%"), alt.Tooltip("share:Q", format=".1%")],
+        )
+        .properties(width=WIDTH, height=180)
+    )
+    lower = (
+        alt.Chart(alt.InlineData(values=leads))
+        .mark_line(point=True, color=_BAR)
+        .encode(x=x, y=alt.Y("lead:Q", title="median lead time"), tooltip=["threshold:Q", "lead:Q"])
+        .properties(width=WIDTH, height=120)
+    )
+    return alt.vconcat(upper, lower).properties(description="Precision, recall and lead time by threshold")
 
 
 def operator_counts(counters: dict[str, int]) -> Chart:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.language.match_recognize.syntax import Rows
-from cepheid.row_query import RowQuery
+from cepheid.pattern_query import RowQuery
 
 
 def facts(result: pa.Table) -> dict[str, Any]:

@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.draw.automaton import Arc, automaton_svg
-from cepheid.draw.text import counted, event_parts, events_of, is_event, shared_attributes, value_text
+from cepheid.draw.text import counted, event_parts, events_of, is_event, shared_attributes, value_text, with_durations
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.printing import to_text
 from cepheid.model.check import Check
+from cepheid.model.forecast_check import ForecastCheck
 from cepheid.model.model_html import notes_html
 from cepheid.report import charts
 from cepheid.report.matches import MOST_MATCHES, Shown, calibration, numbers
@@ -69,8 +70,10 @@ def report_html(run: Run) -> str:
         sections.append(_table(run))
     if run.check is not None or run.notes:
         sections.append(_model(run.check or Check(()), run.notes))
+    if run.check is not None and run.check.forecasts is not None:
+        sections += _forecasts(run.check.forecasts)
     if run.counters:
-        text = "What the engine looked at, from the events it scanned to the matches it built."
+        text = "What the engine counted, from the events it scanned to the matches it built."
         sections.append(
             Section("operators", "Operators", text, _timings(run), charts.operator_counts(dict(run.counters)))
         )
@@ -86,9 +89,9 @@ def _automaton(query: s.QuerySyntax, arcs: Sequence[Arc]) -> Section:
     drawing = (
         f'<div class="scroll" tabindex="0" role="region" aria-label="automaton">{automaton_svg(query, arcs)}</div>'
     )
-    how = "Events take it from left to right; what stands in red must not happen on the way."
+    how = "Events move it from left to right; events in red must not happen in between."
     if arcs:
-        how += " Dashed ways pass events that nobody saw; each bears the highest score that they leave."
+        how += " Dashed edges skip unseen events; the label is the highest probability still possible."
     return Section("automaton", "The automaton", how, drawing)
 
 
@@ -103,17 +106,38 @@ def _table(run: Run) -> Section:
 def _model(check: Check, notes: Sequence[str]) -> Section:
     """Does the model fit? The deviations first, and what is known of it since it was made."""
     deviating = sum(each.deviates for each in check.comparisons)
-    text = "What the model predicts of these events, beside what they show: nothing deviates by more than chance."
+    text = "Predictions of the model compared with these events: no deviation is significant."
     if deviating:
         text = (
             f"The model does not fit these events, so the probabilities may be off: {deviating} of "
-            f"{len(check.comparisons)} comparisons deviate. `cepheid fit` learns it anew."
+            f"{len(check.comparisons)} comparisons deviate. Fit it again with `cepheid fit`."
         )
     ranked = sorted(check.comparisons, key=lambda each: (not each.deviates, -each.off))[:_COMPARISONS]
     rows = [["deviates" if each.deviates else "fits", escape(each.text)] for each in ranked]
     text = text if check.comparisons else "These events were not compared with the model."
     table = table_html(["", "seen and predicted"], rows, "model") if rows else ""
     return Section("model", "The model", text, table + notes_html(notes))
+
+
+def _forecasts(found: ForecastCheck) -> list[Section]:
+    """Were they true, and which threshold reports early enough and is right often enough?"""
+    text = (
+        "Of the partial matches said to complete with 70 %, about 70 % should. "
+        f"{found.text[0].upper()}{found.text[1:]} on average."
+    )
+    said = "What FORECAST with a threshold would have reported: the share of the reports that completed (precision), "
+    said += "the share of the matches that were reported before they were complete (recall), and how long before."
+    rows = [
+        [f"{each.threshold:.0%}", f"{each.reports:,}", f"{each.precision:.1%}", f"{each.recall:.1%}", f"{each.lead:,g}"]
+        for each in found.thresholds
+    ]
+    table = table_html(["threshold", "reports", "precision", "recall", "median lead time"], rows, "thresholds")
+    bins = [{"said": each.predicted, "true": each.observed, "matches": each.count} for each in found.bins]
+    chart = charts.forecast_reliability(bins)
+    return [
+        Section("forecasts", "Forecasts", text, chart=chart),
+        Section("thresholds", "Thresholds", said, table, charts.thresholds(found.thresholds)),
+    ]
 
 
 def _figures(run: Run) -> list[tuple[str, str]]:
@@ -135,13 +159,13 @@ def _figures(run: Run) -> list[tuple[str, str]]:
 
 def _matches(run: Run, query: s.QuerySyntax | str) -> list[Section]:
     shown = run.shown
-    text = "One row per match. Dots are events; hollow ones were not seen and lie between their neighbours."
+    text = "One row per match. Dots are events; hollow dots are events that were not seen."
     if shown.upper is not None:
-        text = "One row per match. Bars on it are the intervals in which events may have happened."
+        text = "One row per match. Bars are the intervals in which events may have happened."
     found = shown.result.num_rows
     if found > charts.ROWS:
         held = f"all {found:,}" if found <= MOST_MATCHES else f"{MOST_MATCHES:,} of the {found:,}, evenly spread"
-        text += f" {charts.ROWS} matches are drawn at a time; the page holds {held}: turn pages, or look for one."
+        text += f" {charts.ROWS} matches are drawn at a time; the page holds {held}: turn pages, or search for a match."
     if found > MOST_MATCHES:
         text += " All of them are in the result itself: `cepheid run` with --output writes it."
     sections = [Section("timeline", "Timeline", text, chart=charts.timeline(shown))]
@@ -150,7 +174,7 @@ def _matches(run: Run, query: s.QuerySyntax | str) -> list[Section]:
         title = shown.likelihood.capitalize()
         threshold = query.threshold if shown.likelihood == "probability" else query.confidence
         line = " The dashed line is the threshold." if threshold is not None else ""
-        text = f"How many matches have which {shown.likelihood}.{line}"
+        text = f"Distribution of match {shown.likelihood}.{line}"
         sections.append(Section("likelihood", title, text, chart=charts.likelihoods(shown, threshold)))
         if run.truth is not None:
             found = calibration(numbers(shown.result.column(shown.likelihood)), run.truth)
@@ -165,7 +189,8 @@ def _matches(run: Run, query: s.QuerySyntax | str) -> list[Section]:
 
 def matches_html(shown: Shown, limit: int, truth: npt.NDArray[np.bool_] | None = None) -> str:
     """The first matches as a table."""
-    rows = shown.result.slice(0, limit).to_pylist()
+    result = with_durations(shown.result.slice(0, limit))
+    rows = result.to_pylist()
     variables = shown.variables
     shared = shared_attributes([events_of(row, variables) for row in rows], {shown.time, shown.type})
     hidden = {shown.type, *shared}
@@ -174,7 +199,7 @@ def matches_html(shown: Shown, limit: int, truth: npt.NDArray[np.bool_] | None =
     for number, row in enumerate(rows):
         events = events_of(row, variables)
         line = [escape(value_text(events[0][name])) if events else "" for name in shared]
-        line += [_cell(row[f.name], f, row.get("match_start"), shown.time, hidden) for f in shown.result.schema]
+        line += [_cell(row[f.name], f, row.get("match_start"), shown.time, hidden) for f in result.schema]
         if truth is not None:
             line.append("yes" if truth[number] else "no")
         lines.append(line)

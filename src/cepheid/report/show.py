@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.draw.text import counted, event_parts, is_event, value_text
+from cepheid.draw.text import counted, event_parts, is_event, value_text, with_durations
 from cepheid.errors import DataError
 from cepheid.report.facts import facts
 from cepheid.report.matches import Shown
@@ -32,8 +33,9 @@ class MatchView:
 
     def __repr__(self) -> str:
         lines = []
-        for row in self.shown.result.slice(0, self.limit).to_pylist():
-            cells = [self._cell(row[field.name], field) for field in self.shown.result.schema]
+        result = with_durations(self.shown.result.slice(0, self.limit))
+        for row in result.to_pylist():
+            cells = [self._cell(row[field.name], field) for field in result.schema]
             lines.append("   ".join(cells))
         return "\n".join(["   ".join(self.shown.result.column_names), *lines, self._rest()])
 
@@ -69,11 +71,17 @@ def show(result: Any, *, limit: int = 20, time: str = "ts", type: str | None = "
     if local is None:
         hint = "bring a part of it here first, for example with .limit(100).toArrow()"
         raise DataError(f"show() takes a pyarrow, pandas or polars table, not a {_kind(result)}", hint=hint)
-    shown = local.arrow
+    shown = _with_facts(local.arrow, result)
     if {time, type} <= set(shown.column_names) and "match_start" not in shown.column_names and not facts(shown):
         hint = "show(match(events, query))"
-        raise DataError(f"this table is no result of match(): it has events, in '{time}' and '{type}'", hint=hint)
-    return MatchView(Shown(_events_as_such(local.arrow), time, type), limit)
+        raise DataError(f"this table is not a result of match(): it has events, in '{time}' and '{type}'", hint=hint)
+    return MatchView(Shown(_events_as_such(shown), time, type), limit)
+
+
+def _with_facts(table: pa.Table, result: Any) -> pa.Table:
+    """The table with what a pandas result carries about its making."""
+    known = getattr(result, "attrs", {}).get("cepheid")
+    return table if known is None else table.replace_schema_metadata({"cepheid": json.dumps(known)})
 
 
 def _events_as_such(result: pa.Table) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cepheid.runners.zone_labels import labelled_table
+from cepheid.language.zone_labels import labelled_table
 
 
 def encoded(table: pa.Table) -> bytes:

@@ -21,14 +21,14 @@ from cepheid.runners.options import Options
 
 def sources_of(query: Any) -> tuple[str, ...]:
     """The queries whose matches a query reads; none for one that reads the events themselves."""
-    sources: tuple[str, ...] = query.syntax.sources
+    sources: tuple[str, ...] = query.syntax.sources if hasattr(query, "syntax") else ()
     return sources
 
 
 def check_sources(query: Any) -> None:
     """An error for a query that reads others, where there are none."""
     if sources_of(query):
-        told = f"FROM {sources_of(query)[0]} reads the matches of another query, and there is none"
+        told = f"FROM {sources_of(query)[0]} reads the matches of another query, and no other query was passed"
         raise CepheidError(told, hint="pass {name: query, ...} with both")
 
 
@@ -42,13 +42,13 @@ def in_order(queries: Mapping[str, Any]) -> list[str]:
             return
         if name in open_:
             circle = " reads ".join([*open_[open_.index(name) :], name])
-            raise CepheidError(f"queries read each other in a circle: {circle}")
+            raise CepheidError(f"queries read each other in a cycle: {circle}")
         open_.append(name)
         for source in sources_of(queries[name]):
             if source not in queries:
                 guess = closest(source, queries)
                 hint = f"did you mean {guess}?" if guess else f"there are {', '.join(queries)}"
-                told = f"query '{name}' reads '{source}', which is no query of this call"
+                told = f"query '{name}' reads '{source}', which is not a query of this call"
                 raise CepheidError(told, hint=hint)
             visit(source)
         open_.pop()
@@ -67,8 +67,10 @@ def options_of_matches(options: Options) -> Options:
 
 
 def matches_as_events(name: str, matches: pa.Table, options: Options) -> pa.Table:
-    """The matches of a query as events of those that read it."""
+    """The matches of a query as events of those that read it. An empty match of a row pattern is at no time."""
     check_columns(name, matches.schema, options)
+    if matches.column("match_end").null_count:
+        matches = matches.filter(matches.column("match_end").is_valid())
     kinds = {} if options.type is None else {options.type: pa.array([name] * matches.num_rows, pa.string())}
     columns = {options.time: matches.column("match_end"), **kinds}
     return pa.table({**columns, **dict(zip(matches.column_names, matches.columns, strict=True))})
@@ -92,7 +94,9 @@ def united(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def check_columns(name: str, schema: pa.Schema, options: Options) -> None:
-    """What a query returns must leave the names of the time and the type free."""
+    """What a query returns must have a time, and leave the names of the time and the type free."""
+    if "match_end" not in schema.names:
+        raise CepheidError(f"the matches of '{name}' have no time to be read by", hint="give the clause an ORDER BY")
     for role, taken in (("time", options.time), ("type", options.type)):
         if taken is not None and taken in schema.names:
             told = f"query '{name}' returns '{taken}', which is the name of the matches' own {role}"

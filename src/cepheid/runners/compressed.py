@@ -63,8 +63,8 @@ def check_compressible(plan: Plan) -> None:
     """An error if the matches of a query cannot be kept as one shared structure."""
     why = ENGINES[of_runs(plan.bound)].refuses(plan.bound, plan.model)
     if why is None and plan.bound.syntax.output.mode is not s.OutputMode.ALL:
-        why = f"OUTPUT {plan.bound.syntax.output.mode.value} has to compare matches one by one"
+        why = f"OUTPUT {plan.bound.syntax.output.mode.value} compares matches one by one"
     if why is None and plan.bound.summary is not None:
         why = "SUMMARISE keeps no matches"
     if why is not None:
-        raise EngineError(f"output='compressed' cannot be had for this query: {why}")
+        raise EngineError(f"output='compressed' does not support this query: {why}")

@@ -29,7 +29,9 @@ def run(events: Any, query: Any, **keywords: Any) -> Any:
     if local is None:
         raise no_table(events)
     if may_change(query):
-        raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
+        raise DataError(
+            "queries that are added and removed while running need a stream", hint="pass a text, or {name: text}"
+        )
     options = Options.from_keywords(keywords)
     if isinstance(query, Mapping):
         check_alone(options.output, query)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.data.table import EventTable, ordered
-from cepheid.errors import CepheidError, ModelWarning
+from cepheid.errors import CepheidError, ModelWarning, warn
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import events_of_each
 
@@ -46,7 +45,7 @@ def look_for_drift(plan: Plan, events: EventTable, most: int | None = None) -> N
     except CepheidError:
         return
     if found is not None:
-        warnings.warn(found, ModelWarning, stacklevel=2)
+        warn(found, ModelWarning)
 
 
 def look_now_and_then(plan: Plan, events: EventTable) -> None:

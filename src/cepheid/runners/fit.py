@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -13,23 +12,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import unbounded, within_budget
+from cepheid.engine.choose import make_plan
 from cepheid.engine.cold import answer
-from cepheid.engine.data.table import ordered, times_of
+from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
 from cepheid.engine.fitting.stretches import with_histories
+from cepheid.engine.forecast_checking import check_forecasts
 from cepheid.engine.worth.losses import gap_scale
-from cepheid.errors import CepheidError, DataError, ModelError, ModelWarning
+from cepheid.errors import CepheidError, DataError, ModelError, ModelWarning, warn
+from cepheid.language.alternatives import has_alternatives, steps_of_alternatives
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, Schema
 from cepheid.model import Model
 from cepheid.model.check import MISSING_TOGETHER, Check
+from cepheid.model.fit import FEWEST_GAPS
+from cepheid.plan.options import PlanOptions
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside
 from cepheid.runners.tables import as_local
 from cepheid.runners.ties import in_row_order, with_rows
+
+OPEN = 0.1  # the share of waits that were still open with the end of the history, from which on that is told
 
 
 def fit_model(
@@ -44,6 +50,8 @@ def fit_model(
     **keywords: Any,
 ) -> Model:
     """The loss and gap model of a query from a table of past events; see `cepheid.fit`."""
+    if has_alternatives(query.syntax):
+        return _of_alternatives(history, query, loss, happens or {}, keywords)
     options = Options.from_keywords(keywords)
     if is_spark(history):
         if history.isStreaming:
@@ -76,7 +84,55 @@ def fit_model(
         resolution=seen.step * _scale(bound),
         window=bound.window.length * _scale(bound) if bound.window is not None else 0.0,
     )
-    return _with_note(bound, model, seen)
+    return _with_note(bound, _with_open_waits(bound, model, seen, happens or {}), seen)
+
+
+def _of_alternatives(
+    history: Any, query: Any, loss: Any, happens: Mapping[str, float], keywords: Mapping[str, Any]
+) -> Model:
+    """The gaps of a pattern with alternatives, component by component: each comes after one before it, or never."""
+    steps = steps_of_alternatives(query.syntax)
+    if isinstance(steps, str):
+        hint = "fit one query for each alternative, and put the gaps into one Model(gaps=...)"
+        raise ModelError(f"fit does not learn {steps}", hint=hint)
+    if loss is None:
+        raise ModelError(
+            "a history does not determine the losses of alternatives", hint="state them, for example loss=0.0"
+        )
+    stated = Model(loss=loss)
+    models = {}
+    for name, step in steps.items():
+        names = [component.variable for component in step.components]
+        shares = {each: share for each, share in happens.items() if each in names}
+        known = {each: stated.loss_of(each) for each in names}
+        own = type(query)(step, query.text, query.parameters)
+        models[name] = fit_model(history, own, loss=known, happens=shares, **keywords)
+    notes = dict.fromkeys(note for model in models.values() for note in model.notes)
+    return Model(
+        loss={component.variable: stated.loss_of(component.variable) for component in query.syntax.components},
+        gaps={name: model.gaps[name] for name, model in models.items()},
+        unit=next(iter(models.values())).unit,
+        notes=tuple(notes),
+    )
+
+
+def _with_open_waits(bound: BoundQuery, model: Model, seen: History, stated: Mapping[str, float]) -> Model:
+    """The model with a note where hardly any wait was seen to its end: then nothing tells how many never end."""
+    notes = []
+    for component in bound.components:
+        name, found = component.variable, seen.of(component.variable)
+        still = sum(count for _, count in found.gaps.censored)
+        every = found.gaps.count + still + found.gaps.never
+        if name in stated or found.resolved >= FEWEST_GAPS or still < OPEN * every or not still:
+            continue
+        note = (
+            f"the history ends before its windows do, with {still:.0f} of {every:.0f} waits for {name!r} still open, "
+            f"so it does not show how often {name!r} happens at all: give a longer history, or state "
+            f"happens={{{name!r}: ...}}"
+        )
+        warn(note, ModelWarning)
+        notes.append(note)
+    return replace(model, notes=(*model.notes, *notes))
 
 
 def _with_note(bound: BoundQuery, model: Model, seen: History) -> Model:
@@ -93,10 +149,9 @@ def _with_note(bound: BoundQuery, model: Model, seen: History) -> Model:
         return replace(model, notes=(*model.notes, f"the model could not be checked: {error}"))
     if check.fits:
         return model
-    warnings.warn(
-        f"{check}\nso its probabilities may be off; docs/missing-events.md says what the model assumes",
+    warn(
+        f"{check}\nso its probabilities may be off; docs/missing-events.md lists the assumptions of the model",
         ModelWarning,
-        stacklevel=4,
     )
     return replace(model, notes=(*model.notes, str(check)))
 
@@ -107,8 +162,13 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
     if is_spark(events):
         if events.isStreaming:
             raise ModelError("a stream has no end to check", hint="check a table of its events")
-        bound, seen = _from_spark(events, query, options)
-        return check_history(bound, model, seen)
+        if has_alternatives(query.syntax):
+            raise ModelError("patterns with alternatives are checked on a table in memory", hint="check a part of it")
+        bound, counts = _from_spark(events, query, options)
+        check = check_history(bound, model, counts)
+        if bound.syntax.forecast is None:
+            return check
+        return replace(check, notes=("forecasts are evaluated on a table in memory, not on Spark",))
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
@@ -116,7 +176,25 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
     options, columns = in_row_order(options, records.table.schema)
     table = with_rows(records.table, options, records.kept)
     bound = _bound(query, columns, options)
-    return check_stream(bound, model, ordered(table, bound.schema))
+    seen = ordered(table, bound.schema)
+    if has_alternatives(bound.syntax):
+        check = Check((), notes=("gaps and shares of a pattern with alternatives are not compared",))
+    else:
+        check = check_stream(bound, model, seen)
+    return check if bound.syntax.forecast is None else _with_forecasts(check, bound, model, seen)
+
+
+def _with_forecasts(check: Check, bound: BoundQuery, model: Model, events: EventTable) -> Check:
+    """The check with forecasts beside what became of them."""
+    plan, _ = make_plan(bound, events, PlanOptions(model=model))
+    try:
+        found = check_forecasts(plan, events)
+    except ModelError as error:
+        return replace(check, notes=(*check.notes, f"forecasts could not be evaluated: {error}"))
+    compared = found.comparisons()
+    if model.is_fitted:
+        compared = [each.between_two_histories() for each in compared]
+    return replace(check, comparisons=(*check.comparisons, *compared), forecasts=found)
 
 
 def _bound(query: Any, schema: pa.Schema, options: Options) -> BoundQuery:

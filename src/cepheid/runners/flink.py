@@ -26,6 +26,7 @@ from cepheid.plan.flink_limits import LIMITS, NAMES, limit_reached
 from cepheid.plan.options import Limits, read_options
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import StreamOptions
+from cepheid.runners.rows import wants_count
 from cepheid.runners.tables import as_local
 
 KERNEL = "search.flink.kernel"  # what is compiled
@@ -45,7 +46,9 @@ class FlinkKeywords(TypedDict, total=False):
     tiebreak: str | Sequence[str]
     partition_by: str | Sequence[str]
     partial: bool
+    tz: str | None
     engine: Literal["auto", "automaton", "reference"]
+    output: Literal["rows", "count"]
     parameters: Mapping[str, Any] | None
     partitions: int
     delay: Any
@@ -70,7 +73,9 @@ class FlinkOptions:
     tiebreak: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()  # Flink's keyBy
     partial: bool = False  # also runs that were given up: Flink's side output of timed-out matches
+    tz: str | None = None  # the query's time zone; None: the session's on Spark, else that of the time column
     engine: str = "auto"
+    output: str = "rows"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     partitions: int | None = None  # Spark: into how many partitions a table is spread
     delay: Any = None  # streams: how much older than the newest event others may be
@@ -130,7 +135,8 @@ class FlinkOptions:
                 guess = closest(name, columns.names)
                 hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(columns.names)}"
                 raise DataError(f"no column '{name}' to partition by", hint=hint)
-        found = Schema.from_arrow(columns, time=self.time, type=type, time_unit=self.time_unit, tiebreak=self.tiebreak)
+        roles = {"time": self.time, "type": type, "time_unit": self.time_unit, "tiebreak": self.tiebreak}
+        found = Schema.from_arrow(columns, **roles, tz=self.tz)  # type: ignore[arg-type]
         # A column of nothing but NULL, as empty pandas frames have them, can be compared with anything.
         empty = {field.name for field in columns if pa.types.is_null(field.type)}
         kinds = tuple((name, DataType.NULL if name in empty else kind) for name, kind in found.columns)
@@ -140,17 +146,24 @@ class FlinkOptions:
 def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) -> Any:
     """The matches of a Flink pattern, as a table of the kind that came."""
     options = FlinkOptions.from_keywords(keywords)
+    counts = wants_count(keywords, "a Flink pattern")
     if is_spark(events):
         from cepheid.runners.spark.flink import match_spark_flink
 
         with unbounded():
-            return match_spark_flink(events, pattern, options)
+            found = match_spark_flink(events, pattern, replace(options, partial=options.partial and not counts))
+            if counts and events.isStreaming:
+                raise CepheidError("output='count' is for tables, and a stream returns rows", hint="leave it out")
+            return found.count() if counts else found
     options.refuse(SPARK_ONLY, "is for Spark")
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
     options = options.as_they_come(local.arrow.schema)
-    return local.back(run_pattern(automaton_for(pattern, local.arrow.schema, options), local.arrow, options))
+    automaton = automaton_for(pattern, local.arrow.schema, options)
+    if counts:
+        return count_pattern(automaton, local.arrow, options)
+    return local.back(run_pattern(automaton, local.arrow, options))
 
 
 def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:
@@ -170,21 +183,33 @@ def run_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOption
 
 
 def _run(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> pa.Table:
-    events, partial, limits = arranged(automaton, table, options.partition_by), options.partial, options.limits
+    events = arranged(automaton, table, options.partition_by)
+    return assemble(automaton, events, _found(automaton, events, options), options.partial)
+
+
+def count_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOptions) -> int:
+    """How many matches there are in a table in memory."""
+    with within_budget(options.limits.timeout, options.limits.max_bytes):
+        found = _found(automaton, arranged(automaton, table, options.partition_by), options)
+    return int(np.count_nonzero(found.waiting < 0))
+
+
+def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Reported:
+    partial, limits = options.partial, options.limits
 
     def walked() -> Reported:
         return find_matches(Moves(automaton), events, partial, limits=limits)[0]
 
     if options.engine != "reference":
         try:
-            found = answer(KERNEL, len(events.time), walked)
-            return assemble(automaton, events, found, options.partial)
+            return answer(KERNEL, len(events.time), walked)
         except NotCompiled:
             if options.engine != "auto":
                 raise EngineError(
-                    "a condition is beyond the compiled automaton", hint="use engine='auto' or engine='reference'"
+                    "the compiled automaton does not support a condition",
+                    hint="use engine='auto' or engine='reference'",
                 ) from None
-    return assemble(automaton, events, by_reference(automaton, events, partial, limits), partial)
+    return by_reference(automaton, events, partial, limits)
 
 
 def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
@@ -242,7 +267,11 @@ def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) 
         compile_conditions(automaton, columns.empty_table())
         engine = "automaton: every run is extended by every event, in a compiled kernel"
     except NotCompiled:
-        engine = "reference: a condition is beyond the compiled automaton, so runs are extended in Python, slowly"
-    judged = [f"  {atom.text}: {'over whole columns' if atom.is_simple else 'on the way'}" for atom in automaton.atoms]
+        engine = (
+            "reference: the compiled automaton does not support a condition, so runs are extended in Python, slowly"
+        )
+    judged = [
+        f"  {atom.text}: {'over whole columns' if atom.is_simple else 'during matching'}" for atom in automaton.atoms
+    ]
     lines = ["Pattern", f"  {pattern}", "", "Automaton", *(f"  {line}" for line in automaton.describe().splitlines())]
     return "\n".join([*lines, "", "Conditions", *judged, "", "Engine", f"  {engine}"])

@@ -1,16 +1,29 @@
-"""`cepheid.forecast`: all partial matches that are open at one instant, as a table of the kind that came."""
+"""`cepheid.forecast` and `live.forecast`: all partial matches that are open at one instant."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.data.table import times_of
+from cepheid.engine.choose import make_plan
+from cepheid.engine.data.table import ordered, times_of
+from cepheid.engine.find import find
 from cepheid.errors import DataError
+from cepheid.language.bind import bind
+from cepheid.language.check import check
+from cepheid.language.forecasts import LEAST
+from cepheid.language.zones import zone_called, zone_info
+from cepheid.plan.options import Limits, PlanOptions
+from cepheid.plan.physical import Plan
 from cepheid.runners.dispatch import is_spark, run
-from cepheid.runners.live_face import steps_of
+from cepheid.runners.live_events import steps_of
+from cepheid.runners.many import events_of_each
+from cepheid.runners.spark.shipment import Shipment, common_result, result_batches, result_rows, ship_here
+from cepheid.runners.stream.state import Step
 from cepheid.runners.tables import as_local, no_table
 
 
@@ -18,7 +31,7 @@ def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any
     """The partial matches of a query with FORECAST that are open at an instant; None: the newest time there is."""
     time = keywords.get("time", "ts")
     if is_spark(events):
-        return run(events, query, **keywords, forecast_at=_spark_instant(events, time, at))
+        return run(events, query, **keywords, forecast_at=_spark_instant(events, time, at, keywords.get("tz")))
     local = as_local(events)
     if local is None:
         raise no_table(events)
@@ -27,7 +40,7 @@ def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any
             f"there is no column '{time}'", hint=f"name the time column: time={local.arrow.column_names[0]!r}"
         )
     table = pa.table({time: local.arrow.column(time)})
-    instant = _newest(table, time) if at is None else steps_of(at, table.schema, time)
+    instant = _newest(table, time) if at is None else _steps(at, table.schema, time, keywords.get("tz"))
     return local.back(run(local.arrow, query, **keywords, forecast_at=instant))
 
 
@@ -37,16 +50,65 @@ def _newest(table: pa.Table, time: str) -> int:
     return int(times.max()) if len(times) else 0
 
 
-def _spark_instant(events: Any, time: str, at: Any) -> int:
+def _steps(at: Any, schema: pa.Schema, time: str, tz: str | None) -> int:
+    """An instant in steps of the time column; without an offset it is a time of the query's zone."""
+    kind = schema.field(time).type if time in schema.names else None
+    zone = tz or getattr(kind, "tz", None)
+    if kind is None or zone is None or not pa.types.is_timestamp(kind):
+        return int(steps_of(at, schema, time))
+    if isinstance(at, datetime) and at.tzinfo is None:
+        at = at.replace(tzinfo=zone_info(zone))
+    return int(steps_of(at, pa.schema([(time, pa.timestamp(kind.unit, zone_called(zone)))]), time))
+
+
+def _spark_instant(events: Any, time: str, at: Any, tz: str | None) -> int:
     from pyspark.sql import functions as F
 
-    from cepheid.runners.spark.session import arrow_schema
+    from cepheid.runners.spark.session import arrow_schema, session_zone
     from cepheid.runners.spark.slices import instant
 
     if events.isStreaming:
         hint = "write FORECAST 80% into the query, or forecast the table that the stream writes"
-        raise DataError("cepheid.forecast looks at one instant, and a stream has none", hint=hint)
+        raise DataError("cepheid.forecast takes a table, not a stream", hint=hint)
     if at is not None:
-        return int(steps_of(at, arrow_schema(events), time))
+        schema = arrow_schema(events)
+        stamp = time in schema.names and getattr(schema.field(time).type, "tz", None) is not None
+        return _steps(at, schema, time, tz or (session_zone(events.sparkSession) if stamp else None))
     newest = events.agg(F.max(instant(events, time))).first()[0]
     return 0 if newest is None else int(newest)
+
+
+def open_partial_matches(steps: Sequence[tuple[Step, pa.Table, int | None]], at: int) -> pa.Table:
+    """What is open at an instant in the events that the steps of a stream keep, each up to where it has seen all.
+
+    Queries without FORECAST count only if none has it. Of several queries the result is a common one.
+    """
+    asked = [plan.bound.syntax.forecast is not None for step, _, _ in steps for plan in step.plans]
+    shipments: list[Shipment] = []
+    batches: list[tuple[Shipment, pa.RecordBatch]] = []
+    for step, table, until in steps:
+        events = ordered(table, step.plans[0].bound.schema)
+        if until is not None:  # what has expired may be there still, or not
+            events = step.later(events, step.gone(until))
+        of_each = events_of_each([plan.bound for plan in step.plans], events)
+        for shipment, plan, own in zip(step.shipments, step.plans, of_each, strict=True):
+            if any(asked) and plan.bound.syntax.forecast is None:
+                continue
+            assert shipment.events is not None
+            looking = ship_here(_at_one_instant(plan, at), shipment.events, shipment.name)
+            shipments.append(looking)
+            found = find(looking.plan, own)
+            batches += [(looking, each) for each in result_batches(looking.plan.bound, own, found, looking.schema)]
+    schema = common_result(shipments)
+    rows = [batch if each.name is None else result_rows(each, batch, schema) for each, batch in batches]
+    return pa.Table.from_batches(rows, schema)
+
+
+def _at_one_instant(plan: Plan, at: int) -> Plan:
+    """The plan for the partial matches of a query that are open at an instant."""
+    bound = plan.bound
+    if bound.syntax.forecast is None:
+        syntax = check(replace(bound.syntax, forecast=LEAST), bound.text)
+        bound = replace(bind(syntax, bound.schema), window=bound.window)
+    limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
+    return make_plan(bound, None, PlanOptions(**limits, model=plan.model, forecast_at=at))[0]

@@ -50,6 +50,7 @@ class RoleKeywords(TypedDict, total=False):
     # How far the time may be off: one length, a column, by type, or by the values of a column.
     uncertainty: Length | Mapping[str, Length | Mapping[str, Length]] | None
     lacks: Mapping[str, Sequence[str]] | None  # attributes that events of a type do not have
+    tz: str | None  # the query's time zone
     ignore_case: bool  # types are the same whatever their case
     parameters: Mapping[str, Any] | None  # values for bare words of the query
     bad_records: BadRecords | None  # what becomes of records that cannot be events
@@ -91,6 +92,7 @@ class MatchKeywords(PlanKeywords, total=False):
     """The options of `match`, but for `output`, which decides what is returned."""
 
     dialect: str  # of a MATCH_RECOGNIZE clause
+    unsafe_functions: bool  # may such a clause call functions of Spark that are not known to be pure?
     partitions: int | None  # Spark batches
     slices: int | None
     hot_keys: Literal["auto"] | Iterable[Any] | None

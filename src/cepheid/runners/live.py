@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.budget import within_budget
 from cepheid.engine.choose import make_plan
-from cepheid.errors import CepheidError, DataError, closest
+from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.composition import check_sources, in_order, sources_of
-from cepheid.runners.live_face import LiveFace, Numbers, steps_of
+from cepheid.runners.live_door import Mark, door_for
+from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
+from cepheid.runners.live_face import Found, LiveFace, Numbers, State
 from cepheid.runners.many import check_names
-from cepheid.runners.nested import with_fields, with_paths
+from cepheid.runners.nested import with_fields
 from cepheid.runners.options import Options, refuse_output
-from cepheid.runners.records import read_records, write_aside
 from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
 from cepheid.runners.stream.identity import fingerprint
-from cepheid.runners.stream.resident import Resident
+from cepheid.runners.stream.resident import Held, Resident
 from cepheid.runners.stream.resident_kinds import resident_kind
 from cepheid.runners.stream.resident_levels import ResidentLevels, local_levels
 from cepheid.runners.stream.state import Outcome, Step
-from cepheid.runners.tables import as_local
-from cepheid.runners.ties import LiveTies, in_row_order, with_rows
+from cepheid.runners.ties import in_row_order
 
-Taken = TypeVar("Taken", bound=Callable[..., Any])
-
-_ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-
-
-def _within_limits(step: Taken) -> Taken:
-    """A step of a live query that holds to `timeout` and `max_bytes` in all it does."""
-
-    @wraps(step)
-    def held(live: Live, *arguments: Any) -> Any:
-        with within_budget(live._options.timeout, live._options.max_bytes):
-            return step(live, *arguments)
-
-    return cast(Taken, held)
+T = TypeVar("T")
 
 
 class Live(LiveFace):
@@ -55,17 +40,81 @@ class Live(LiveFace):
     others may be when they come; `advance` and `finish` say that time has passed though nothing came.
     """
 
-    def __init__(self, resident: Resident, schema: pa.Schema, options: Options, query: Any) -> None:
-        self._resident, self._schema, self._options, self._query = resident, schema, options, query
+    def __init__(self, resident: Resident, reader: EventReader) -> None:
+        super().__init__(reader, resident.held(), resident.step.plans)
+        self.resident = resident
         self._shipments = resident.shipments
         self._result = common_result(self._shipments)
-        self._back: Callable[[pa.Table], Any] = lambda table: table
-        self._narrow = resident.schema.names
-        self._numbers = Numbers()
-        self._ties = LiveTies(resident.step.plans)
-        self._rows = _next_row(resident, options)  # the number of the next event, with tiebreak="row"
-        self._finished = False
-        self.on_late: Callable[[pa.Table], object] | None = None  # gets events that came too late
+        composed = isinstance(resident, ResidentLevels)
+        self._door = None if composed else door_for(resident.step.plans, reader, resident.step.delay)
+        self._state = self._state._replace(mark=Mark())
+
+    # --- single events: those that decide nothing wait (live_door.py) ------------------------------------------------
+
+    def send(self, events: Any) -> Any:
+        """Takes in events and returns the matches that are known now, as a table of the same kind.
+
+        An event as a mapping, or a list of them, gives a list of mappings. If it raises an error, nothing of it
+        happened, and the same events can be sent again.
+        """
+        door = self._door
+        if door is None:
+            return super().send(events)
+        if type(events) is dict and not self._state.finished and self._lock.acquire(blocking=False):
+            before = None
+            try:
+                state = self._state
+                if door.is_closed:
+                    door.open(state.held.newest, state.held.until)
+                before = door.place
+                waits = door.waits(events, state.held.until, state.mark)
+                self._lock.release()
+                if waits:
+                    return []
+            except BaseException:  # such as Ctrl-C
+                if before is not None:
+                    door.go_back(before)
+                if self._lock.locked():
+                    self._lock.release()
+                raise
+            if waits is False:
+                return self._alone(self._open(lambda state: self._caught_up(state, [events])), catch_up=False)
+        door.close()
+        return super().send(events)
+
+    def advance(self, time: Any) -> Any:
+        """Says that nothing at or before a time will come any more, and returns what that decides."""
+        if self._door is not None:
+            self._door.close()
+        return super().advance(time)
+
+    @property
+    def numbers(self) -> Numbers:
+        """How many events, late events and matches there were, and what is kept of them."""
+        if self._door is not None and self._owner != threading.get_ident():
+            self._alone(lambda state: (state, None))
+        return super().numbers
+
+    def _alone(self, step: Callable[[State], tuple[State, T]], catch_up: bool = True) -> T:
+        if self._door is None or not catch_up:
+            return super()._alone(step)
+
+        def after_those_that_wait(state: State) -> tuple[State, T]:
+            state, told = self._caught_up(state)
+            assert not len(told), "buffered events are not decided"
+            return step(state)
+
+        return super()._alone(after_those_that_wait)
+
+    def _caught_up(self, state: State, more: Sequence[Any] = ()) -> tuple[State, Any]:
+        """The state after the events that wait, and some more; and what they decide."""
+        assert self._door is not None
+        events, passed, mark = self._door.unseen(state.mark)
+        if not events and not more:
+            return state, ()
+        after, told = self._sent(state, [*events, *more])
+        numbers = replace(after.numbers, events=after.numbers.events + passed)
+        return after._replace(numbers=numbers, mark=mark), told
 
     @property
     def schema(self) -> pa.Schema:
@@ -73,141 +122,79 @@ class Live(LiveFace):
         return self._result
 
     @property
-    def numbers(self) -> Numbers:
-        """How many events, late events and matches there were, and what is kept of them."""
-        kept = self._resident
-        return replace(
-            self._numbers,
-            retained=len(kept),
-            state_bytes=kept.nbytes,
-            watermark=None if self._finished else kept.until,
-            ties=self._ties.count(kept.until),
-        )
+    def _clock(self) -> str:
+        schema = self.resident.step.plans[0].bound.schema
+        return schema.lower or schema.time
 
-    @_within_limits
-    def send(self, events: Any) -> Any:
-        """Takes in events and returns the matches that are complete now, as a table of the same kind.
+    def _take(self, held: Held, events: pa.Table) -> tuple[Held, Found]:
+        self.resident.begin(held)
+        return self._found(self.resident.take(events))
 
-        An event as a mapping, or a list of them, gives a list of mappings.
+    def _pass(self, held: Held, until: int) -> tuple[Held, Found]:
+        self.resident.begin(held)
+        return self._found(self.resident.take(None, until))
+
+    def _end(self, held: Held) -> tuple[Held, Found]:
+        self.resident.begin(held)
+        return self._found(self.resident.finish())
+
+    def _packed(self, held: Held) -> tuple[Held, bytes]:
+        self.resident.begin(held)
+        packed = self.resident.save()
+        return self.resident.held(), packed
+
+    def forecast(self, at: Any = None) -> Any:
+        """All partial matches that are open at an instant, with the probability that they complete, and when.
+
+        They are those of all events that were sent (`cepheid.forecast`). `at` is the newest time that is known unless
+        it is given. Of several queries those with FORECAST count; if none has it, all do.
         """
-        self._check_open()
-        if isinstance(events, Mapping):
-            events = [events]
-        if isinstance(events, Sequence) and not isinstance(events, str | bytes):
-            self._back = pa.Table.to_pylist
-            arrow = self._from_mappings(events)
-        else:
-            local = as_local(events)
-            if local is None:
-                told = "events must be a mapping, a list of them, or a pyarrow, pandas or polars table"
-                hint = f"for example {{{', '.join(f'{name!r}: ...' for name in self._schema.names)}}}"
-                raise DataError(f"{told}, not {_kind(events)}", hint=hint)
-            self._back, arrow = local.back, local.arrow
-        passed, fitted = self._resident.until, self._fitted(arrow)
-        outcome = self._resident.take(fitted)
-        self._rows += fitted.num_rows
-        self._ties.take(fitted, None if outcome.late is None else passed, self._resident.until)
-        return self._told(outcome)
+        from cepheid.runners.forecast import open_partial_matches
 
-    @_within_limits
-    def advance(self, time: Any) -> Any:
-        """Says that nothing at or before a time will come any more, and returns what that decides."""
-        self._check_open()
-        return self._told(self._resident.take(None, self._steps(time)))
+        def step(state: State) -> tuple[State, Any]:
+            kept: Held = state.held
+            known = [each for each in (kept.newest, kept.until) if each is not None]
+            moment = max(known, default=0) if at is None else self.reader.steps_of(at, self._clock)
+            if kept.until is not None and moment < kept.until:
+                told = f"{at!r} is before the watermark, and events of that time may have expired"
+                raise DataError(told, hint="leave `at` out, or forecast a table of the events with cepheid.forecast")
+            self.resident.begin(kept)
+            found = state.back(open_partial_matches(self.resident.sources(), moment))
+            return state._replace(held=self.resident.held()), found
 
-    @_within_limits
-    def finish(self) -> Any:
-        """Says that nothing will come any more, as at the end of a table, and returns what that decides."""
-        self._check_open()
-        self._finished = True
-        outcome = self._resident.finish()
-        self._ties.count(self._resident.until)
-        return self._told(outcome)
+        return self._alone(self._open(step))
 
-    def save(self) -> bytes:
-        """All that is needed to go on later or elsewhere: `cepheid.live(..., state=...)`."""
-        return self._resident.save()
-
-    # --- events and times as they come ------------------------------------------------------------------------------
-
-    def _from_mappings(self, events: Sequence[Any]) -> pa.Table:
-        names = set(self._schema.names)
-        for row, event in enumerate(events):
-            if not isinstance(event, Mapping):
-                raise DataError(f"an event is a mapping of names to values, not {_kind(event)}", row=row)
-            if not names >= event.keys():
-                name = next(name for name in event if name not in names)
-                guess = closest(str(name), names)
-                hint = f"did you mean '{guess}'?" if guess else f"the schema has {', '.join(self._schema.names)}"
-                raise DataError(f"the event has '{name}', which the schema does not have", row=row, hint=hint)
-        try:
-            return pa.Table.from_pylist(events, self._schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            return pa.table({f.name: self._column([event.get(f.name) for event in events], f) for f in self._schema})
-
-    def _column(self, values: list[Any], field: pa.Field) -> pa.Array:
-        """One attribute of several events; an error names the first value that does not fit."""
-        for row, value in enumerate(values):
-            try:
-                pa.array([value], field.type)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-                told = f"{value!r} does not fit a column of {field.type}"
-                hint = f"send a value of that type, or give '{field.name}' another one in the schema"
-                raise DataError(told, column=field.name, row=row, hint=hint) from None
-        return pa.array(values, field.type)
-
-    def _fitted(self, table: pa.Table) -> pa.Table:
-        """The events in the columns and types that the query was made for."""
-        if self._options.bad_records is not None or self._options.dedupe:
-            records = read_records(self._query, table, self._options)
-            write_aside(records.bad, self._options.aside)
-            table = records.table
-        if self._options.row_column is not None:
-            table = with_rows(table, self._options, np.arange(self._rows, self._rows + table.num_rows))
-        if table.schema == self._resident.schema:
-            return table
-        table = with_paths(table, self._narrow)
-        for name in self._narrow:
-            if name not in table.column_names:
-                raise DataError(f"the events have no column '{name}', which the schema has")
-        table = table.select(self._narrow)
-        if table.schema != self._resident.schema:
-            try:
-                table = table.cast(self._resident.schema)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise DataError(f"the events do not have the types of the schema: {error}") from None
-        return table
-
-    def _steps(self, time: Any) -> int:
-        """A time in steps of the time column."""
-        schema = self._resident.step.plans[0].bound.schema
-        name = schema.lower or schema.time
-        return steps_of(time, self._schema, name)
-
-    def _told(self, outcome: Outcome) -> Any:
-        late = 0 if outcome.late is None else outcome.late.num_rows
-        seen = self._numbers
-        self._numbers = Numbers(seen.events + outcome.events, seen.late + late, seen.matches + outcome.matches)
-        if outcome.late is not None and self.on_late is not None:
-            self.on_late(outcome.late)
+    def _found(self, outcome: Outcome) -> tuple[Held, Found]:
         shipments = self._shipments
         if len(shipments) == 1 and shipments[0].name is None:
             batches = [batch for _, batch in outcome.results]
         else:
             batches = [result_rows(shipments[number], batch, self._result) for number, batch in outcome.results]
-        return self._back(pa.Table.from_batches(batches, self._result))
+        return self.resident.held(), Found(pa.Table.from_batches(batches, self._result), outcome.late)
 
 
 def live_query(
-    query: Any, schema: Any, *, delay: Any = 0, state: bytes | None = None, keywords: Mapping[str, Any]
+    query: Any,
+    schema: Any,
+    *,
+    delay: Any = 0,
+    state: bytes | None = None,
+    max_ahead: Any = None,
+    keywords: Mapping[str, Any],
 ) -> Live:
     """A live query over events of a schema; see `cepheid.live`."""
     options = Options.from_keywords(keywords)
     if options.uncertainty is not None:
         hint = "send events with the columns of their bounds, and pass lower='...' and upper='...'"
         raise CepheidError("a live query does not make bounds from one time column", hint=hint)
+    if options.aside is not None and not callable(options.aside):
+        hint = "for example aside=bad.append, which gets a table whenever there are some"
+        raise CepheidError("a live query gives bad records to a function, and aside is a path", hint=hint)
     refuse_output(options, "a live query")
-    columns = as_schema(schema)
+    given = as_schema(schema)
+    clocks = tuple(name for name in (options.time, options.lower, options.upper) if name is not None)
+    columns = with_times(schema, given, clocks, options.time_format, options.tz)
+    check_zone(columns, options)
     queries = dict(query) if isinstance(query, Mapping) else {None: query}
     named = isinstance(query, Mapping)
     if named:
@@ -224,7 +211,7 @@ def live_query(
         plan, _ = make_plan(bound, None, options)
         why = plan.exchange.retention.for_ever
         if why is not None:
-            raise CepheidError(f"a live query cannot run this: {why}", hint="add WITHIN, or match a table")
+            raise CepheidError(f"this query cannot run live: {why}", hint="add WITHIN, or match a table")
         plans[name] = plan
     shipments = tuple(ship_here(plan, whole, name) for name, plan in plans.items())
     needed = {name for shipment in shipments for name in shipment.plan.bound.schema.names}
@@ -242,7 +229,10 @@ def live_query(
         resident = resident_kind(step, narrow)(step, narrow, fingerprint(shipments, 1))
     if state is not None:
         resident.restore(state)
-    return Live(resident, columns, options, next(iter(queries.values())))
+    ahead = most_ahead(max_ahead, shipments[0].plan.bound.schema)
+    first = _next_row(resident, options)
+    reader = EventReader(given, columns, narrow, clocks, next(iter(queries.values())), options, ahead, first)
+    return Live(resident, reader)
 
 
 def _next_row(resident: Resident, options: Options) -> int:
@@ -252,22 +242,11 @@ def _next_row(resident: Resident, options: Options) -> int:
     return 1 + int(pc.max(resident.table().column(options.row_column)).as_py())
 
 
-def as_schema(given: Any) -> pa.Schema:
-    """The columns as Arrow's schema: from one, from a table, or from names with Python's types."""
-    if isinstance(given, pa.Schema):
-        return given
-    if isinstance(given, Mapping):
-        for name, kind in given.items():
-            if not isinstance(kind, pa.DataType) and kind not in _ARROW:
-                hint = "use int, float, str, bool or a type of pyarrow, such as pa.timestamp('us')"
-                raise DataError(f"the schema gives column '{name}' the type {kind!r}", hint=hint)
-        return pa.schema([(name, _ARROW.get(kind, kind)) for name, kind in given.items()])
-    local = as_local(given)
-    if local is None:
-        hint = "pass a pyarrow schema, {'ts': int, 'type': str, ...}, or a table with the same columns"
-        raise DataError(f"{_kind(given)} is no schema", hint=hint)
-    return local.arrow.schema.remove_metadata()
-
-
-def _kind(value: object) -> str:
-    return type(value).__name__
+def check_zone(columns: pa.Schema, options: Options) -> None:
+    """An error for a zone that would have to be put on times that come without one."""
+    for name in (options.time, options.lower, options.upper):
+        if options.tz is not None and name is not None and name in columns.names:
+            kind = columns.field(name).type
+            if pa.types.is_timestamp(kind) and kind.tz is None:
+                hint = f"give '{name}' the type pa.timestamp('{kind.unit}', tz={options.tz!r})"
+                raise DataError(f"column '{name}' has no zone, and a live query takes times as they are", hint=hint)

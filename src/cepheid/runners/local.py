@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,9 +26,10 @@ from cepheid.runners.drift import look_for_drift
 from cepheid.runners.many import check_names, common_schema, dressed
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside, write_each_once
-from cepheid.runners.results import assemble
+from cepheid.runners.results import assemble, duration_columns
 from cepheid.runners.ties import Ties, in_row_order, warn_of_ties, with_rows, with_ties
 from cepheid.runners.totals import find_totals, listing_needed, totals_table
+from cepheid.runners.whole_window import whole_window
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
         check_types(table, options.uncertainty, options.type, named)
     table, options = with_intervals(table, options)
     options, columns = in_row_order(options, table.schema)
-    bound = query.bind(Schema.from_arrow(columns, **options.roles()))
+    bound = query.bind(Schema.from_arrow(columns, **options.roles()), whole_window(query, table, options))
     records = without_null_keys(bound, replace(records, table=table), options)
     table = with_rows(records.table, options, records.kept)
     write_aside(records.bad, options.aside)
@@ -106,14 +107,25 @@ def _found(query: Any, table: pa.Table, options: Options) -> tuple[pa.Table, Tie
     return (result if ties is None else with_fact(result, "ties", str(ties))), ties
 
 
-def run_tables(queries: Mapping[str, Any], table: pa.Table, options: Options) -> pa.Table:
-    """The matches of several queries with names, query by query, as one table."""
+def run_tables(
+    queries: Mapping[str, Any],
+    table: pa.Table,
+    options: Options,
+    others: Mapping[str, Callable[[pa.Table], pa.Table]] | None = None,
+) -> pa.Table:
+    """The matches of several queries with names, query by query, as one table.
+
+    `others` finds those of queries in other languages.
+    """
     check_names(queries)
     bad: list[pa.Table] = []
     where, options = options.aside, replace(options, aside=bad.append) if options.aside is not None else options
     found: dict[str, pa.Table] = {}
     ties: list[Ties | None] = []
     for name in in_order(queries):
+        if others is not None and name in others:
+            found[name] = others[name](table)
+            continue
         sources = sources_of(queries[name])
         if not sources:
             found[name], tied = _found(queries[name], table, options)
@@ -143,6 +155,8 @@ def result_table(
     table = assemble(plan.bound, events.table, matches)
     facts = {"engine": plan.engine, "truncated": matches.truncated, "counters": matches.counters}
     facts |= {"left_out": dict(left_out)} if left_out else {}
+    durations = duration_columns(plan.bound)
+    facts |= {"durations": durations} if durations else {}
     return table.replace_schema_metadata({"cepheid": json.dumps(facts)})
 
 
@@ -183,7 +197,7 @@ def _summarised(plan: Plan) -> dict[str, list[str]]:
     if plan.bound.summary is None:
         return {}
     why = listing_needed(plan)
-    return {"Totals": ["added up event by event; no match is listed" if why is None else f"by listing: {why}"]}
+    return {"Totals": ["aggregated event by event; no match is listed" if why is None else f"by listing: {why}"]}
 
 
 def explain_query(query: Any, options: Options) -> str:

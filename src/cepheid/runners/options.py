@@ -47,7 +47,11 @@ def place(value: object) -> str | None:
 
 def mark(value: object) -> str | None:
     """A mark inside numbers."""
-    return None if isinstance(value, str) and len(value) == 1 and not value.isalnum() else "one mark, such as ','"
+    return (
+        None
+        if isinstance(value, str) and len(value) == 1 and not value.isalnum()
+        else "a single character, such as ','"
+    )
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class Options(PlanOptions, RecordOptions):
     upper: str | None = option(None, text)
     uncertainty: Any = field(default=None, metadata=takes(anything))  # how far the one time column may be off
     existence: str | None = option(None, text)  # a column: the probability that the event happened at all
+    tz: str | None = option(None, text)  # the query's time zone; None: the session's on Spark, else the time column's
     lacks: Any = field(default=None, metadata=takes(anything))  # attributes that events of a type do not have
     ignore_case: bool = option(False, flag)  # True: types are the same whatever their case
     output: str = option("rows", one_of(*OUTPUTS))
@@ -109,7 +114,7 @@ class Options(PlanOptions, RecordOptions):
     def check_records(self) -> None:
         """Records that are set aside go somewhere."""
         if (self.bad_records == "set aside") != (self.aside is not None):
-            told = "bad_records='set aside' and aside='...', where they go, belong together"
+            told = "bad_records='set aside' and aside='...'must be passed together"
             raise CepheidError(told, hint="for example aside='bad.parquet', or a function that takes a table")
 
     def roles(self) -> dict[str, Any]:
@@ -125,6 +130,7 @@ class Options(PlanOptions, RecordOptions):
             "existence": self.existence,
             "ignore_case": self.ignore_case,
             "row_column": self.row_column,
+            "tz": self.tz,
         }
 
 
@@ -194,7 +200,7 @@ def spark_options(keywords: Mapping[str, Any], streaming: bool) -> tuple[Options
 def check_alone(output: str, query: object) -> None:
     """What is counted or compressed is one query's."""
     if output != "rows" and isinstance(query, Mapping):
-        told = f"output={output!r} is for one query at a time"
+        told = f"output={output!r} supports one query at a time"
         raise CepheidError(told, hint="give each query SUMMARISE count(*), or match them one by one")
 
 

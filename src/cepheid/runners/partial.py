@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from cepheid.language.schema import Schema
 from cepheid.language.syntax import QuerySyntax
 from cepheid.runners.dispatch import is_spark, run
 from cepheid.runners.live import Live
-from cepheid.runners.live_face import LiveFace, Numbers
+from cepheid.runners.live_face import LiveFace
 from cepheid.runners.many import QUERY
 from cepheid.runners.options import Options
 from cepheid.runners.tables import as_local
@@ -61,13 +61,15 @@ def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, keywords:
     """The same on Spark."""
     from pyspark.sql import functions as F
 
+    from cepheid.runners.spark.pushdown import quoted
+
     variables = [component.variable for component in query.components if not component.negative]
     time, length = _window(query, columns, keywords)
     waited = F.col(QUERY) != COMPLETE
     made = [F.col("match_start"), F.col("match_end")]
     for variable in variables:
         having = [
-            F.col(f"`{name}`.`{variable}`")
+            F.col(f"{quoted(name)}.{quoted(variable)}")
             for name in found.columns
             if name == COMPLETE or (name.startswith(WAITING) and variable in found.schema[name].dataType.names)
         ]
@@ -80,52 +82,23 @@ def finished_frame(found: Any, query: QuerySyntax, columns: pa.Schema, keywords:
     return found.select(*made, F.when(waited, later).alias("given_up"))
 
 
-class PartialLive(LiveFace):
+class PartialLive(Live):
     """A live query with OUTPUT PARTIAL: the same as `Live`, its results as one table."""
 
     def __init__(self, live: Live, query: QuerySyntax, columns: pa.Schema, keywords: Mapping[str, Any]) -> None:
-        self._live, self._query, self._columns, self._keywords = live, query, columns, keywords
-        live.on_late = lambda late: self.on_late(late) if self.on_late is not None else None
+        super().__init__(live.resident, live.reader)
+        self._query, self._columns, self._keywords = query, columns, keywords
 
     @property
     def schema(self) -> pa.Schema:
         """The columns of the results."""
-        return self._table(self._live.schema.empty_table()).schema
+        return self._shown(super().schema.empty_table()).schema
 
-    @property
-    def numbers(self) -> Numbers:
-        """How many events, late events and matches there were."""
-        return self._live.numbers
+    def forecast(self, at: Any = None) -> Any:
+        """There is none: the partial matches that end are its results."""
+        return LiveFace.forecast(self, at)
 
-    def send(self, events: Any) -> Any:
-        """Takes in events and returns what is known now, as a table of the same kind."""
-        return self._made(self._live.send(events))
-
-    def advance(self, time: Any) -> Any:
-        """Says that nothing at or before a time will come any more, and returns what that decides."""
-        return self._made(self._live.advance(time))
-
-    def finish(self) -> Any:
-        """Says that nothing will come any more, and returns what that decides."""
-        return self._made(self._live.finish())
-
-    def save(self) -> bytes:
-        """All that is needed to go on later or elsewhere."""
-        return self._live.save()
-
-    async def matches(self, source: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """What becomes known of an asynchronous source of events; its end is the end of time."""
-        async for found in self._live.matches(source):
-            yield self._made(found)
-
-    def _made(self, found: Any) -> Any:
-        if isinstance(found, Sequence):
-            return self._table(pa.Table.from_pylist(list(found), self._live.schema)).to_pylist()
-        local = as_local(found)
-        assert local is not None
-        return local.back(self._table(local.arrow.cast(self._live.schema)))
-
-    def _table(self, found: pa.Table) -> pa.Table:
+    def _shown(self, found: pa.Table) -> pa.Table:
         return finished(found, self._query, self._columns, self._keywords)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.language import syntax as s
+from cepheid.language.library.conversions import instant_of_text, moment_of_text
 from cepheid.language.schema import DataType, data_type
+from cepheid.language.zones import IN_UTC, instants_of, zone_called
 
 Mask = npt.NDArray[np.bool_]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE = r"^-?[0-9]{1,18}$"
 _ORDERS = frozenset({"<", "<=", ">", ">="})
 
@@ -35,8 +35,10 @@ class Reading:
 # --- times ----------------------------------------------------------------------------------------------------------
 
 
-def read_times(column: pa.ChunkedArray, time_format: str | None = None) -> Reading:
+def read_times(column: pa.ChunkedArray, time_format: str | None = None, tz: str | None = None) -> Reading:
     """A time column as whole numbers or timestamps: texts as ISO 8601 or `time_format` says, floats without fraction.
+
+    A text without an offset is a time of the zone `tz`, and without one a time that a clock shows.
 
     >>> read = read_times(pa.chunked_array([["2026-01-31 12:00:00", "yesterday", None]]))
     >>> read.bad.tolist(), read.column.type
@@ -49,7 +51,7 @@ def read_times(column: pa.ChunkedArray, time_format: str | None = None) -> Readi
             fits = pc.fill_null(pc.match_substring_regex(read, _WHOLE), False)
             whole = pc.if_else(fits, read, pa.scalar(None, pa.string())).cast(pa.int64())
             return Reading(whole, _nulls(whole), "a whole number")
-        parsed = _written(read, time_format) if time_format is not None else _iso(read)
+        parsed = placed(_written(read, time_format), tz) if time_format is not None else _iso(read, tz)
         wanted = f"written as {time_format}" if time_format is not None else "a time, such as 2026-01-31T12:00:00"
         return Reading(parsed, _nulls(parsed), wanted)
     if pa.types.is_floating(column.type):
@@ -75,36 +77,29 @@ def _written(column: pa.ChunkedArray, time_format: str) -> pa.ChunkedArray:
     return pc.strptime(column, format=time_format, unit="us", error_is_null=True)
 
 
-def _iso(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts as timestamps, all with a zone or all without; NULL for those that are no times, or of the rarer kind."""
+def placed(column: pa.ChunkedArray, tz: str | None) -> pa.ChunkedArray:
+    """Timestamps without a zone as instants of a zone, if one was given; all others as they are."""
+    if tz is None or not pa.types.is_timestamp(column.type):
+        return column
+    zone = zone_called(tz)
+    return instants_of(column, zone) if column.type.tz is None else column.cast(pa.timestamp(column.type.unit, zone))
+
+
+def _iso(column: pa.ChunkedArray, tz: str | None = None) -> pa.ChunkedArray:
+    """Texts as timestamps; NULL for those that are no times. Beside others with an offset, one without is in UTC."""
     for kind in (pa.timestamp("us", "UTC"), pa.timestamp("us")):
         try:
-            return pc.cast(column, kind)
+            return placed(pc.cast(column, kind), tz)
         except pa.ArrowInvalid:
             continue
     coded = pc.dictionary_encode(column.combine_chunks())
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
-    times = [_iso_time(text) for text in coded.dictionary.to_pylist()]
-    counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(times))
-    zoned = sum(count for time, count in zip(times, counts, strict=True) if time is not None and time.tzinfo)
-    plain = sum(count for time, count in zip(times, counts, strict=True) if time is not None and not time.tzinfo)
-    zone = "UTC" if zoned > plain else None
-    steps = [None if time is None or bool(time.tzinfo) != (zone is not None) else _microseconds(time) for time in times]
-    values = pa.array(steps, pa.int64()).cast(pa.timestamp("us", zone))
+    texts = coded.dictionary.to_pylist()
+    steps = pa.array([instant_of_text(text, zone_called(tz or IN_UTC)) for text in texts], pa.int64())
+    zoned = tz is not None or any(found is not None and found[1] is not None for found in map(moment_of_text, texts))
+    values = steps.cast(pa.timestamp("us", zone_called(tz or IN_UTC) if zoned else None))
     return pa.chunked_array([values.take(coded.indices)])
-
-
-def _iso_time(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-
-
-def _microseconds(time: datetime) -> int:
-    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------

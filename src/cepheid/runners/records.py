@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import DataError, closest
+from cepheid.errors import CepheidError, DataError, closest, warn
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.free_names import free_name
@@ -28,7 +27,14 @@ from cepheid.language.guess import guessed_schema
 from cepheid.language.schema import DataType, data_type
 from cepheid.runners.nested import with_nested
 from cepheid.runners.options import Options
-from cepheid.runners.readings import looks_like_numbers, numeric_attributes, ordered_texts, read_numbers, read_times
+from cepheid.runners.readings import (
+    looks_like_numbers,
+    numeric_attributes,
+    ordered_texts,
+    placed,
+    read_numbers,
+    read_times,
+)
 from cepheid.runners.readings import typed_nothing as with_types
 
 Mask = npt.NDArray[np.bool_]
@@ -68,7 +74,7 @@ def read_records(query: Any, table: pa.Table, options: Options) -> Records:
     read, problems = _read(query.syntax, table, options)
     if options.bad_records is not None:
         problems += _null_types(read, options)
-    records = _by_policy(Records(read), problems, options, table)
+    records = by_policy(Records(read), problems, options, table)
     return _without_duplicates(records, options)
 
 
@@ -86,11 +92,11 @@ def without_null_keys(bound: BoundQuery, records: Records, options: Options) -> 
     for name in bound.equivalence:
         nulls = records.table.column(name).is_null().to_numpy().astype(bool) & concerned
         problems.append(Problem(name, nulls, "is NULL, and it is a key of the query"))
-    clean = _by_policy(records, problems, options, records.table)
+    clean = by_policy(records, problems, options, records.table)
     if clean is records:
         return records
     bad = [part for part in (records.bad, clean.bad) if part is not None]
-    return replace(clean, bad=pa.concat_tables(map(_as_text, bad), promote_options="permissive") if bad else None)
+    return replace(clean, bad=pa.concat_tables(map(as_text, bad), promote_options="permissive") if bad else None)
 
 
 def known_types(query: s.QuerySyntax, table: pa.Table, options: Options) -> pa.Table:
@@ -115,6 +121,8 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
     for name in dict.fromkeys(filter(None, (options.time, options.lower, options.upper))):
         if name not in table.column_names:
             continue
+        if options.tz is not None:
+            table = table.set_column(table.column_names.index(name), name, placed(table.column(name), options.tz))
         column = table.column(name)
         text = data_type(column.type) is DataType.STRING
         if not text and not pa.types.is_floating(column.type) and not column.null_count:
@@ -123,12 +131,12 @@ def _read(query: s.QuerySyntax, table: pa.Table, options: Options) -> tuple[pa.T
             reading = read_times(column)
             if not reading.bad.any():
                 continue  # binding says that it must be cast
-        reading = read_times(column, options.time_format)
+        reading = read_times(column, options.time_format, options.tz)
         unread = text and (reading.bad.all() or (pa.types.is_integer(reading.column.type) and not reading.bad.any()))
         if unread and len(reading.bad) and options.bad_records in (None, "fail"):
             first = _shown(column, 0)
             told = f"column '{name}' holds the time and must be a whole number or a timestamp, but it is {column.type}"
-            hint = f"row 0 holds {first}; cast it, or say how it is written, such as time_format='%d/%m/%Y %H:%M'"
+            hint = f"row 0 holds {first}; cast it, or pass its format, such as time_format='%d/%m/%Y %H:%M'"
             if options.time_format is not None:
                 hint = f"row 0 holds {first}, which time_format={options.time_format!r} does not read"
             raise DataError(told, hint=hint)
@@ -155,10 +163,9 @@ def _to_numbers(query: s.QuerySyntax, table: pa.Table, options: Options) -> set[
     for name in sorted(texts & ordered_texts(query)):
         first = looks_like_numbers(table.column(name))
         if first is not None:
-            warnings.warn(
+            warn(
                 f"column '{name}' holds texts that look like numbers, such as '{first}', and the query orders them as "
                 "texts; pass decimal='.' (and thousands=',') to read them as numbers",
-                stacklevel=2,
             )
     return set()
 
@@ -173,7 +180,7 @@ def _null_types(table: pa.Table, options: Options) -> list[Problem]:
 # --- what becomes of it ---------------------------------------------------------------------------------------------
 
 
-def _by_policy(records: Records, problems: Sequence[Problem], options: Options, given: pa.Table) -> Records:
+def by_policy(records: Records, problems: Sequence[Problem], options: Options, given: pa.Table) -> Records:
     """The records without bad ones; an error if there are any and nothing says that they may be left out."""
     wrong = [problem for problem in problems if problem.rows.any()]
     if not wrong:
@@ -197,7 +204,7 @@ def _fail(given: pa.Table, problem: Problem, rows: Int64s) -> None:
     place = int(np.flatnonzero(problem.rows)[0])
     row = int(rows[place])
     count, name = int(problem.rows.sum()), problem.column
-    hint = "mend it, or pass bad_records='drop' or 'set aside'"
+    hint = "fix it, or pass bad_records='drop' or 'set aside'"
     if problem.told.startswith("is NULL, and it holds the time"):
         told = f"column '{name}' holds the time, but it is NULL in {count} of {len(problem.rows)} rows, first in row"
         raise DataError(f"{told} {row}", column=name, row=row, hint=hint)
@@ -211,7 +218,7 @@ def _shown(column: pa.ChunkedArray, row: int) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _as_text(bad: pa.Table) -> pa.Table:
+def as_text(bad: pa.Table) -> pa.Table:
     """Times as text: those that came as text may have been read by then."""
     for place, column in enumerate(bad.schema):
         if pa.types.is_timestamp(column.type):
@@ -259,7 +266,7 @@ def write_each_once(parts: Sequence[pa.Table], where: Path | str | Callable[[pa.
     """The bad records of several queries over one table, each once."""
     if not parts or where is None:
         return
-    bad = pa.concat_tables(map(_as_text, parts), promote_options="permissive")
+    bad = pa.concat_tables(map(as_text, parts), promote_options="permissive")
     write_aside(bad.take(pa.array(_first_rows(bad, bad.column_names[:2]))), where)
 
 
@@ -270,7 +277,15 @@ def write_aside(bad: pa.Table | None, where: Path | str | Callable[[pa.Table], o
     if callable(where):
         where(bad)
         return
-    path = Path(where)
+    try:
+        _write_aside(bad, Path(where))
+    except OSError as error:
+        raise CepheidError(
+            f"cannot write invalid records to {where}: {error.strerror or error}", hint="name another file"
+        ) from None
+
+
+def _write_aside(bad: pa.Table, path: Path) -> None:
     match path.suffix.lower():
         case ".csv":
             from pyarrow import csv

@@ -8,14 +8,16 @@ import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
 from cepheid.engine.data.matches import MISSING, Chosen, Forecasts, Int64s, Matches
-from cepheid.engine.values.columnwise import Column, value, value_column
+from cepheid.engine.values.columnwise import Column, value, value_column, without_nan
 from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.forecasts import forecast_beginnings
 from cepheid.language.schema import DataType
-from cepheid.language.typing import type_of
+from cepheid.language.typing import is_duration, type_of
+from cepheid.language.zoned import is_wall
+from cepheid.language.zones import IN_UTC
 
 MAX_LIST = 2**31 - 1  # Arrow's list offsets are 32 bits wide
 
@@ -62,16 +64,21 @@ def result_schema(bound: BoundQuery, schema: pa.Schema, *, probability: bool, co
     return assemble(bound, schema.empty_table(), empty).schema
 
 
+def duration_columns(bound: BoundQuery) -> list[str]:
+    """The columns that hold lengths of time, as numbers of microseconds."""
+    return [name for name, each in bound.returns or () if is_duration(each, bound.schema)]
+
+
 def _forecast(
     bound: BoundQuery, table: pa.Table, matches: Matches, columns: dict[str, pa.Array | pa.ChunkedArray]
 ) -> pa.Table:
     """Partial matches with what they wait for, how likely they are to complete, and when."""
     told = matches.forecasts
     assert told is not None
-    awaited = {each.held: each.waiting_for for each in forecast_beginnings(bound.syntax)}
+    awaited = pa.array([each.waiting_for for each in forecast_beginnings(bound.syntax)], pa.string())
     columns["forecast_at"] = _instants(bound, table, matches.completion)
     columns["probability"] = pa.array(matches.probability)
-    columns["waiting_for"] = pa.array([awaited[held] for held in told.held.tolist()], pa.string())
+    columns["waiting_for"] = awaited.take(pa.array(told.beginning))
     for name in ("expected", "earliest", "latest"):
         columns[name] = _instants(bound, table, getattr(told, name))
     return pa.table({name: _whole(column) for name, column in columns.items()})
@@ -99,7 +106,7 @@ def _events(table: pa.Table, chosen: Chosen, bound: BoundQuery) -> pa.Array:
 def _listed(offsets: Int64s, values: pa.Array, bound: BoundQuery) -> pa.Array:
     """Lists of events; a missing group is NULL, a group that an expression left out is empty."""
     if offsets[-1] > MAX_LIST:
-        raise LimitError("the Kleene groups of the result hold over two billion events; ask for less with max_matches")
+        raise LimitError("the Kleene groups of the result hold over two billion events; lower max_matches")
     missing = np.diff(offsets) == 0 if bound.pattern is None else np.zeros(len(offsets) - 1, bool)
     return pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), values, mask=pa.array(missing) if missing.any() else None
@@ -142,7 +149,7 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
             chosen = by_name[of.variable]
             if chosen.offsets is not None and of.element in (s.Element.SINGLE, s.Element.ALL):
                 return _listed(chosen.offsets, _taken(table.column(name), chosen.rows), bound)
-            return _taken(table.column(name), _rows(chosen, of.element))
+            return without_nan(_taken(table.column(name), _rows(chosen, of.element)))
 
     def resolve(node: s.Expression) -> Column:
         match node:
@@ -160,8 +167,10 @@ def _returned(bound: BoundQuery, table: pa.Table, matches: Matches, expression: 
         result = pa.array([result.as_py()] * len(matches), result.type)
     match type_of(expression, bound.schema):
         case DataType.TIME:
-            kind = table.schema.field(bound.schema.time).type
-            return result.cast(pa.timestamp("us", getattr(kind, "tz", None)))
+            zone = getattr(table.schema.field(bound.schema.time).type, "tz", None)
+            if zone is None and bound.schema.zone != IN_UTC:
+                zone = bound.schema.zone
+            return result.cast(pa.timestamp("us", None if is_wall(expression, bound.schema) else zone))
         case DataType.DATE:
             return result.cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,12 +13,14 @@ from cepheid.engine.cold import answer
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
-from cepheid.engine.search.preferred.run import arranged, match_table, needed_columns, result_schema
+from cepheid.engine.search.preferred.run import arranged, count_matches, match_table, needed_columns, result_schema
 from cepheid.engine.search.preferred.typed import typed
 from cepheid.errors import CepheidError, DataError, EngineError, LimitError, QueryError, closest
 from cepheid.language.match_recognize.bind import Columns, bind_clause
-from cepheid.language.match_recognize.bound import BoundClause
-from cepheid.language.match_recognize.syntax import Clause
+from cepheid.language.match_recognize.bound import Aggregated, BoundClause
+from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Measure, Mode, Reference, Rows, Star
+from cepheid.language.zone_labels import labelled_table
+from cepheid.language.zones import zone_called
 from cepheid.plan.options import Limits, options_of, read_options
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import Options
@@ -27,7 +30,10 @@ FEWER_ROWS = "use engine='auto', or fewer rows"
 ENGINES = ("auto", "preferred", "reference")
 STREAMS_ONLY = ("delay", "shards", "max_rows", "late_events", "metrics", "idle", "heartbeat")
 LIMITS = ("max_matches", "timeout", "max_bytes")
-OPTIONS = ("engine", *LIMITS, "partitions", *STREAMS_ONLY)
+OPTIONS = ("engine", "output", *LIMITS, "tz", "partitions", "unsafe_functions", *STREAMS_ONLY)
+COUNTS = ("rows", "count")
+KERNEL = "search.preferred.run"  # what is compiled
+SIZE = "rows_of_match"
 
 
 def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
@@ -36,20 +42,53 @@ def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any
     engine = options.get("engine", "auto")
     if engine not in ENGINES:
         raise EngineError(f"engine '{engine}' cannot run a MATCH_RECOGNIZE clause", hint=f"use {' or '.join(ENGINES)}")
-    limits = read_options(Limits, {name: options[name] for name in LIMITS if name in options})
+    limits = limits_of(options)
+    counts = wants_count(options, "a MATCH_RECOGNIZE clause")
     if is_spark(events):
         from cepheid.runners.spark.rows import match_spark_rows
 
         with unbounded():
-            return match_spark_rows(events, clause, engine, {**options, "limits": limits})
+            given = {**{name: value for name, value in options.items() if name != "output"}, "limits": limits}
+            if not counts:
+                return match_spark_rows(events, clause, engine, given)
+            if events.isStreaming:
+                raise CepheidError("output='count' is for tables, and a stream returns rows", hint="leave it out")
+            sizes = match_spark_rows(events, sizes_alone(clause), engine, given)
+            return sizes.filter(f"{SIZE} >= {least_rows(clause)}").count()
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
     for name in ("partitions", *STREAMS_ONLY):
         if name in options:
             raise CepheidError(f"{name} is for Spark", hint="leave it out")
-    bound = bound_to(clause, local.arrow.schema)
+    bound = bound_to(clause, local.arrow.schema, options.get("tz"))
+    if counts:
+        return count_clause(bound, local.arrow, limits, engine)
     return local.back(run_clause(bound, local.arrow, engine, available_threads(), limits))
+
+
+def wants_count(options: Mapping[str, Any], who: str) -> bool:
+    """Is the number of matches wanted instead of them?"""
+    output = options.get("output", "rows")
+    if output not in COUNTS:
+        raise CepheidError(f"output={output!r} is not for {who}", hint=f"use {' or '.join(COUNTS)}")
+    return bool(output == "count")
+
+
+def sizes_alone(clause: Clause) -> Clause:
+    """The same matches with nothing but their sizes: one row for each."""
+    size = Measure(Call("count", (Star(),), Mode.FINAL), Identifier(SIZE))
+    return replace(clause, rows=Rows.ONE, measures=(size,))
+
+
+def least_rows(clause: Clause | BoundClause) -> int:
+    """How many rows a match has at least that counts: empty ones do unless they are omitted."""
+    return 1 if clause.rows is Rows.ALL_OMIT_EMPTY else 0
+
+
+def limits_of(options: Mapping[str, Any]) -> Limits:
+    """The limits among the options of a clause."""
+    return read_options(Limits, {name: options[name] for name in LIMITS if name in options})
 
 
 def check_clause_options(options: Mapping[str, Any]) -> None:
@@ -60,12 +99,12 @@ def check_clause_options(options: Mapping[str, Any]) -> None:
             raise CepheidError(f"{name}: a row pattern follows one partial match at a time", hint=hint)
         if name not in OPTIONS:
             guess = None if name in options_of(Options) else closest(name, OPTIONS)
-            hint = f"did you mean {guess}?" if guess else "PARTITION BY and ORDER BY say which columns are what"
+            hint = f"did you mean {guess}?" if guess else "PARTITION BY and ORDER BY name the columns"
             raise CepheidError(f"no option '{name}' for a MATCH_RECOGNIZE clause", hint=hint)
 
 
-def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
-    """The clause over the columns of a table."""
+def bound_to(clause: Clause, schema: pa.Schema, tz: str | None = None) -> BoundClause:
+    """The clause over the columns of a table; `tz` is the query's zone, if it was given or is the session's."""
     for key in clause.keys:
         if key.name not in schema.names:
             start = clause.text.find(key.text)
@@ -78,7 +117,34 @@ def bound_to(clause: Clause, schema: pa.Schema) -> BoundClause:
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise DataError("two columns have this name", column=twice, hint="rename one of them")
     times = {field.name for field in schema if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)}
-    return typed(bind_clause(clause, Columns(tuple(schema.names), frozenset(times))), schema)
+    zones = {field.name: field.type.tz for field in schema if getattr(field.type, "tz", None) is not None}
+    first = next((zones[name] for name in (key.column.name for key in clause.order_by) if name in zones), None)
+    zone = zone_called(tz or first or next(iter(zones.values()))) if zones else None
+    return typed(bind_clause(clause, Columns(tuple(schema.names), frozenset(times), zone)), schema)
+
+
+def count_clause(clause: BoundClause, table: pa.Table, limits: Limits, engine: str = "auto") -> int:
+    """How many matches a clause reports over a table in memory."""
+    with within_budget(limits.timeout, limits.max_bytes):
+        if engine != "reference":
+            return answer(
+                KERNEL, table.num_rows, lambda: count_matches(clause, table, available_threads(), limits.max_matches)
+            )
+        sizes = Aggregated("count", (), final=True)
+        alone = replace(clause, rows=Rows.ONE, measures=((SIZE, sizes),))
+        found = _run(alone, table, engine, 1, limits.max_matches).column(SIZE).to_pylist()
+        return sum(size >= least_rows(clause) for size in found)
+
+
+def with_times(clause: Clause) -> Clause:
+    """The same with the times of a match's first and last row as measures, where rows have an order."""
+    taken = {measure.name.name.lower() for measure in clause.measures}
+    if not clause.order_by:
+        return clause
+    time = Reference(None, clause.order_by[0].column)
+    ends = {"match_start": Call("first", (time,), Mode.FINAL), "match_end": Call("last", (time,), Mode.FINAL)}
+    more = tuple(Measure(end, Identifier(name)) for name, end in ends.items() if name not in taken)
+    return replace(clause, measures=(*clause.measures, *more))
 
 
 def run_clause(
@@ -92,12 +158,13 @@ def run_clause(
 
 def _run(clause: BoundClause, table: pa.Table, engine: str, threads: int, most: int) -> pa.Table:
     if engine != "reference":
-        return answer("search.preferred.run", table.num_rows, lambda: match_table(clause, table, threads, most))
+        return answer(KERNEL, table.num_rows, lambda: match_table(clause, table, threads, most))
     schema = result_schema(clause, table.schema)
+    shown = table if clause.zone is None else labelled_table(table, clause.zone)
     try:
-        rows = match_rows(clause, table.to_pylist(), most)
+        rows = match_rows(clause, shown.to_pylist(), most)
     except RecursionError:
-        raise LimitError("the reference engine goes one call deeper for each row of a match", hint=FEWER_ROWS) from None
+        raise LimitError("the reference engine recurses once for each row of a match", hint=FEWER_ROWS) from None
     columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -124,10 +191,12 @@ def explain_clause(clause: Clause, events: Any = None) -> str:
         if label not in bound.conditions:
             how = "every row"
         elif label not in on_paths:
-            how = "judged over whole columns"
+            how = "evaluated over whole columns"
         else:
-            how = "judged on the way, in Python: slow" if interpreted else "judged on the way, compiled"
+            how = "evaluated during matching, in Python: slow" if interpreted else "evaluated during matching, compiled"
         lines.append(f"  {label:<10}{how}")
-    memory = "of every step and row that failed" + (", where no label judged on the way follows" if on_paths else "")
+    memory = "of every step and row that failed" + (
+        ", unless a label evaluated during matching follows" if on_paths else ""
+    )
     lines += [f"  memory    {memory}", f"  columns   {', '.join(needed_columns(bound))}"]
     return "\n".join(lines)

@@ -44,6 +44,17 @@ def as_local(events: Any) -> LocalTable | None:
     return None
 
 
+def in_memory(events: Any) -> pa.Table:
+    """The Arrow table of events that are looked at here; an error for those on Spark."""
+    local = as_local(events)
+    if local is not None:
+        return local.arrow
+    if hasattr(events, "isStreaming"):
+        hint = "bring a part of it here first, for example with .limit(1_000_000).toArrow()"
+        raise DataError(f"events must be a pyarrow, pandas or polars table, not {type(events).__name__}", hint=hint)
+    raise no_table(events, "pyarrow, pandas or polars")
+
+
 def no_table(events: Any, kinds: str = "pyarrow, pandas, polars or PySpark") -> DataError:
     """What is wrong with something that is no table, and how to make one of it."""
     told = f"events must be a {kinds} table, not {type(events).__name__}"
@@ -54,12 +65,12 @@ def no_table(events: Any, kinds: str = "pyarrow, pandas, polars or PySpark") -> 
             return DataError(told, hint="the events come first: cepheid.match(events, query)")
         return DataError(told, hint=f"read the file first, for example with {reader}({str(events)!r})")
     if isinstance(events, Mapping):
-        return DataError(told, hint="make one of it, for example with pa.table(events)")
+        return DataError(told, hint="convert it, for example with pa.table(events)")
     if isinstance(events, Sequence):
-        return DataError(told, hint="make one of it, for example with pa.Table.from_pylist(events)")
+        return DataError(told, hint="convert it, for example with pa.Table.from_pylist(events)")
     if type(events).__module__.partition(".")[0] == "pandas":
-        return DataError(told, hint="make one of it with .to_frame()")
-    return DataError(told, hint="make one of it, for example with pd.DataFrame(events)")
+        return DataError(told, hint="convert it with .to_frame()")
+    return DataError(told, hint="convert it, for example with pd.DataFrame(events)")
 
 
 # --- pandas ---------------------------------------------------------------------------------------------------------

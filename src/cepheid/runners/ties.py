@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +15,7 @@ from cepheid.engine.cold import answer
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.data.ties import count_ties, may_tie, order_matters
-from cepheid.errors import TiesWarning
+from cepheid.errors import TiesWarning, warn
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import ROW
 from cepheid.plan.physical import Plan
@@ -26,7 +23,6 @@ from cepheid.runners.options import Options
 
 Result = TypeVar("Result")
 _LOOKED_AT = 10_000  # events of a live query that are looked at together, once there are so many
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Ties:
     def __str__(self) -> str:
         shared = " and ".join(["time", *(f"'{name}'" for name in self.keys)])
         told = f"{self.events:,} of {self.among:,} events share their {shared} with another event"
-        what = "events of one time do not follow each other, so no match has one after the other"
+        what = "events with the same time do not follow each other, so no match has one after the other"
         rows = "" if self.order is None else f"tiebreak='{ROW}' for {self.order}, or "
         return f"{told}: {what}; pass {rows}tiebreak='...' with a column that orders them"
 
@@ -66,7 +62,7 @@ def warn_of_ties(found: Sequence[Ties | None]) -> None:
     """One warning for a call, of the query that has most of them."""
     ties = [each for each in found if each is not None]
     if ties:
-        warnings.warn(str(max(ties, key=lambda each: each.events)), TiesWarning, stacklevel=_levels())
+        warn(str(max(ties, key=lambda each: each.events)), TiesWarning)
 
 
 @contextmanager
@@ -88,14 +84,6 @@ def looking_for_ties(plan: Plan, events: EventTable) -> Iterator[None]:
 
 class _Worker:
     told = False
-
-
-def _levels() -> int:
-    """How far up the stack the caller of the package is, for a warning that points at the right line."""
-    levels, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        levels, frame = levels + 1, frame.f_back
-    return levels
 
 
 # --- tiebreak="row" ---------------------------------------------------------------------------------------------------
@@ -128,52 +116,85 @@ def with_rows(table: pa.Table, options: Options, rows: npt.NDArray[np.int64] | N
 # --- live -------------------------------------------------------------------------------------------------------------
 
 
-class LiveTies:
-    """Counts the ties of a live query as time passes them, many events at a time, and warns once."""
+class _Counted(NamedTuple):
+    """What is known of the ties of a live query: how many there are, and the events that were not looked at."""
+
+    counts: tuple[int, ...]  # by query
+    seen: int  # events
+    rows: int  # of them, that wait to be looked at...
+    waiting: list[pa.Table]  # ...in so many tables...
+    number: int  # ...of these: what was put behind them later is none of it
+
+    def add(self, came: int, timely: pa.Table) -> _Counted:
+        """With some events more, without copying those that wait."""
+        waiting = self.waiting if len(self.waiting) == self.number else self.waiting[: self.number]
+        waiting.append(timely)
+        return _Counted(self.counts, self.seen + came, self.rows + timely.num_rows, waiting, self.number + 1)
+
+
+class _Watch:
+    """The queries whose events are looked at, and whether the warning was given."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
-        self._plans = [plan for plan in plans if order_matters(plan.bound)]
-        self._names = _columns(plan.bound for plan in self._plans)
-        self._waiting: list[pa.Table] = []
-        self._rows = 0  # that wait to be looked at
-        self._seen = 0
-        self._counts = [0] * len(self._plans)
+        self.plans = [plan for plan in plans if order_matters(plan.bound)]
+        self.names = _columns(plan.bound for plan in self.plans)
+        self.told = False
 
-    def take(self, table: pa.Table, late: int | None, until: int | None) -> None:
-        """Takes in events, those apart that are late: at or before a time, if there are any.
+
+class LiveTies:
+    """Counts the ties of a live query as time passes them, many events at a time, and warns once.
+
+    New events make another one, so that one can go back to what was before them.
+    """
+
+    def __init__(self, watch: _Watch, counted: _Counted) -> None:
+        self._watch, self._counted = watch, counted
+
+    @classmethod
+    def of(cls, plans: Sequence[Plan]) -> LiveTies:
+        """Before the first event."""
+        watch = _Watch(plans)
+        return cls(watch, _Counted((0,) * len(watch.plans), 0, 0, [], 0))
+
+    def take(self, table: pa.Table, late: int | None, until: int | None) -> LiveTies:
+        """With some events more, those apart that are late: at or before a time, if there are any.
 
         They are looked at when there are as many again as before, up to a bound.
         """
-        self._seen += table.num_rows
-        if not self._plans or not table.num_rows:
-            return
-        table = table.select(self._names)
+        plans = self._watch.plans
+        if not plans or not table.num_rows:
+            return self
+        timely = table.select(self._watch.names)
         if late is not None:
-            table = table.filter(pa.array(times_of(table, self._plans[0].bound.schema.time) > late))
-        self._waiting.append(table)
-        self._rows += table.num_rows
-        if self._rows >= min(_LOOKED_AT, self._seen - self._rows):
-            self.count(until)
+            timely = timely.filter(pa.array(times_of(timely, plans[0].bound.schema.time) > late))
+        counted = self._counted.add(table.num_rows, timely)
+        after = LiveTies(self._watch, counted)
+        if counted.rows >= min(_LOOKED_AT, counted.seen - counted.rows):
+            after.count(until)
+        return after
 
     def count(self, until: int | None) -> int:
         """How many there are up to a time, after which events of the same time may still come."""
-        if self._rows and until is not None:
-            events = ordered(pa.concat_tables(self._waiting), self._plans[0].bound.schema)
+        known, plans = self._counted, self._watch.plans
+        if known.rows and until is not None:
+            events = ordered(pa.concat_tables(known.waiting[: known.number]), plans[0].bound.schema)
             passed = int(np.searchsorted(events.time, until, side="right"))
             rest = events.table.slice(passed)
-            self._waiting, self._rows = [rest.combine_chunks()], rest.num_rows
-            known = EventTable(events.table.slice(0, passed), events.time[:passed], events.instant[:passed])
-            for place, plan in enumerate(self._plans):
-                found = ties_of(plan, known)
-                if found is not None:
-                    self._tell(place, found)
-        return max(self._counts, default=0)
+            looked_at = EventTable(events.table.slice(0, passed), events.time[:passed], events.instant[:passed])
+            found = [ties_of(plan, looked_at) for plan in plans]
+            counts = tuple(
+                count if ties is None else count + ties.events for count, ties in zip(known.counts, found, strict=True)
+            )
+            known = _Counted(counts, known.seen, rest.num_rows, [rest.combine_chunks()], 1)
+            self._counted = known
+            self._tell(found)
+        return max(known.counts, default=0)
 
-    def _tell(self, place: int, found: Ties) -> None:
-        first = not any(self._counts)
-        self._counts[place] += found.events
-        if first:
-            warn_of_ties([replace(found, among=self._seen, order="the order in which they come")])
+    def _tell(self, found: Sequence[Ties | None]) -> None:
+        ties = next((each for each in found if each is not None), None)
+        if ties is not None and not self._watch.told:
+            self._watch.told = True
+            warn_of_ties([replace(ties, among=self._counted.seen, order="the order in which they come")])
 
 
 def _columns(bounds: Iterable[BoundQuery]) -> list[str]:

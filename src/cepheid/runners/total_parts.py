@@ -77,8 +77,8 @@ def added_up(tables: Iterable[pa.Table], summary: BoundSummary) -> pa.Table:
     parts = in_parts(summary)
     table = pa.concat_tables([each.replace_schema_metadata() for each in tables])
     kinds = table.schema
-    wide = pa.schema([field.with_type(WIDE) if pa.types.is_decimal(field.type) else field for field in kinds])
     keys = group_columns(summary)
+    wide = pa.schema([field if field.name in keys else _widened(field) for field in kinds])
     table = table.cast(wide)
     grouped = table.group_by(keys, use_threads=False).aggregate(
         [(total.name, _ADDED[total.function]) for total in parts.totals]
@@ -90,6 +90,13 @@ def added_up(tables: Iterable[pa.Table], summary: BoundSummary) -> pa.Table:
     arrays += [grouped.column(f"{total.name}_{_ADDED[total.function]}") for total in parts.totals]
     names = [*keys, *(total.name for total in parts.totals)]
     return pa.table([array.cast(kinds.field(name).type) for array, name in zip(arrays, names, strict=True)], names)
+
+
+def _widened(field: pa.Field) -> pa.Field:
+    """The same with room for the digits of sums."""
+    if not pa.types.is_decimal(field.type):
+        return field
+    return field.with_type(pa.decimal256(WIDE.precision, field.type.scale))
 
 
 def finished(bound: BoundQuery, parts: pa.Table, events: pa.Schema) -> pa.Table:

@@ -32,7 +32,7 @@ from cepheid.plan.physical import Plan
 
 EXACT = pa.decimal128(38, 0)  # of counts, and of sums of whole numbers: Spark has no wider type
 TOO_LARGE = 10**38
-MORE_DIGITS = "ask for approximate_count(*), or a shorter WITHIN"
+MORE_DIGITS = "use approximate_count(*), or a shorter WITHIN"
 
 
 def find_totals(
@@ -90,7 +90,7 @@ def carried_why_not(plan: Plan) -> str | None:
     """Why the matches have to be listed to be added up; None: they need not be."""
     bound = plan.bound
     if plan.engine == "reference":
-        return "the reference lists"
+        return "the reference engine lists matches"
     if bound.syntax.output.mode is not s.OutputMode.ALL:
         return f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one"
     if bound.schema.lacks and bound.summary is not None and bound.summary.by:
@@ -122,7 +122,7 @@ def count_matches(plan: Plan, events: EventTable) -> int:
 def check_countable(plan: Plan) -> None:
     """An error if the query says by itself what is counted."""
     if plan.bound.summary is not None:
-        raise CepheidError("output='count' counts matches, and SUMMARISE says by itself what to count", hint="omit one")
+        raise CepheidError("output='count' counts matches, and SUMMARISE defines its own totals", hint="omit one")
 
 
 def totals_table(

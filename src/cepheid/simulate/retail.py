@@ -95,7 +95,8 @@ def _loss_by_reader(loss: float | Mapping[str, float]) -> NDArray[np.float64]:
         unknown = sorted(set(loss) - set(READERS))
         if unknown:
             raise DataError(
-                f"simulate: loss names {unknown[0]!r}, which is no reader", hint=f"the readers are {', '.join(READERS)}"
+                f"simulate: loss names {unknown[0]!r}, which is not a reader",
+                hint=f"the readers are {', '.join(READERS)}",
             )
         shares = [float(loss.get(reader, 0.0)) for reader in READERS]
     else:

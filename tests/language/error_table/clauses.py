@@ -12,24 +12,24 @@ WINDOWS = Section(
             "A window has no length, or none that makes sense.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 0 seconds",
-                "line 1, column 40: a window must be longer than nothing",
+                "line 1, column 40: a window must be longer than zero",
                 "                                       ^ for example WITHIN 1 hour",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: 'soon' is no length of time",
+                "line 1, column 33: 'soon' is not a length of time",
                 "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": "soon"}},
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: [1] is no length of time",
+                "line 1, column 33: [1] is not a length of time",
                 "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": [1]}},
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN W",
-                "line 1, column 33: -1 is less than nothing",
+                "line 1, column 33: -1 is negative",
                 "                                ^^^^^^^^ pass a number, a timedelta, or a text such as '12 hours'",
                 options={"parameters": {"W": -1}},
             ),
@@ -46,9 +46,7 @@ WINDOWS = Section(
                 'seq(event("Login"), event("Payment")).within("1 hour")',
                 "a window cannot last '1 hour'; within(500), within(hours=12), within(events=100) or within(timedelta(...))",
             ),
-            Example(
-                'seq(event("Login"), event("Payment")).within(timedelta(0))', "a window must be longer than nothing"
-            ),
+            Example('seq(event("Login"), event("Payment")).within(timedelta(0))', "a window must be longer than zero"),
         ),
         Kind(
             "unknown-unit",
@@ -109,7 +107,7 @@ PROBABILITIES = Section(
             ),
             Example(
                 'seq(event("Login"), event("Payment")).confidence(80)',
-                "80 is no probability; pass a number from 0 to 1",
+                "80 is not a probability; pass a number from 0 to 1",
             ),
             Example(
                 'seq(event("Login"), event("Payment")).threshold(0)',
@@ -139,13 +137,13 @@ PROBABILITIES = Section(
             "Contiguity leaves no room for missing events.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE strict_contiguity(a, b) { } WITHIN 1 hour THRESHOLD 5%",
-                "line 1, column 39: strict_contiguity asks for events without gaps, and a missing event is a gap",
+                "line 1, column 39: strict_contiguity requires events without gaps, and a missing event is a gap",
                 "                                      ^^^^^^^^^^^^^^^^^^^^^^^ write skip_till_next_match or skip_till_any_match",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE skip_till_next_match(b) WITHIN 1 hour THRESHOLD 5%",
-                "line 1, column 39: strategies for single steps, and where events may be missing it is not known from which one",
-                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ let one strategy govern all",
+                "line 1, column 39: strategies for single steps cannot be combined with missing events",
+                "                                      ^^^^^^^^^^^^^^^^^^^^^^^ use one strategy for all steps",
             ),
         ),
         Kind(
@@ -153,7 +151,7 @@ PROBABILITIES = Section(
             "With THRESHOLD, every component needs a type or a condition on itself alone (AYAC section 2.2).",
             Example(
                 "SEQUENCE(x, !y, z) WHERE x.name = 'A' AND z.name = 'C' AND x.id = y.id AND x.id = z.id WITHIN 1 hour THRESHOLD 5%",
-                "line 1, column 13: 'y' has no predicate on itself alone",
+                "line 1, column 13: 'y' has no condition on itself alone",
                 "            ^^ add one such as y.reader = 'A', or a type",
                 line="SEQUENCE(x, !y, z) WHERE x.name = 'A' AND z.name = 'C' AND x.id = y.id AND x.id = z.id WITHIN 1 hour…",
             ),
@@ -179,7 +177,7 @@ RETURN_AND_OUTPUT = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) RETURN a.id, b.id",
                 "line 1, column 46: two returned columns are called 'id'",
-                "                                             ^^^^ give one another name with AS",
+                "                                             ^^^^ rename one with AS",
             ),
         ),
         Kind(
@@ -197,7 +195,7 @@ RETURN_AND_OUTPUT = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) OUTPUT PARTIAL",
                 "line 1, column 33: OUTPUT PARTIAL needs a window of time",
-                "                                ^^^^^^^^^^^^^^ add WITHIN 1 hour, for example: a run is given up when that has passed",
+                "                                ^^^^^^^^^^^^^^ add WITHIN 1 hour, for example: a partial match times out when the window has passed",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 1 hour RETURN a.id OUTPUT PARTIAL",
@@ -207,7 +205,7 @@ RETURN_AND_OUTPUT = Section(
         ),
         Kind(
             "bad-forecast",
-            "FORECAST reports partial matches of a sequence with a window of time; some queries have none.",
+            "FORECAST returns partial matches of a sequence with a window of time; some queries have none.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) FORECAST 80%",
                 "line 1, column 22: FORECAST needs a window of time",
@@ -240,7 +238,7 @@ TOTALS = Section(
             "Totals and rows of matches are asked for at once.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) RETURN a",
-                "line 1, column 33: SUMMARISE reports totals, and RETURN rows of matches",
+                "line 1, column 33: SUMMARISE returns totals, and RETURN returns matches",
                 "                                ^^^^^^^^^^^^^^^^^^ leave one out",
             ),
         ),
@@ -258,22 +256,22 @@ TOTALS = Section(
             "A total is not of the events of one variable, or not of values that it can be of.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(*)",
-                "line 1, column 43: sum(*) says nothing: only matches are counted by *",
-                "                                          ^^^^^^ say of what, for example sum(a.x)",
+                "line 1, column 43: sum(*) is not defined: * only counts matches",
+                "                                          ^^^^^^ name an attribute, for example sum(a.x)",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(a.price * b.price)",
-                "line 1, column 43: a total is of one variable's events",
+                "line 1, column 43: a total aggregates the events of one variable",
                 "                                          ^^^^^^^^^^^^^^^^^^^^^^ name one variable in it",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(b.name)",
-                "line 1, column 43: sum is of numbers",
+                "line 1, column 43: sum needs numbers",
                 "                                          ^^^^^^^^^^^ name an attribute that is a number",
             ),
             Example(
                 "PATTERN SEQ(Login+ a[], Payment b) SUMMARISE sum(a[1].price)",
-                "line 1, column 50: a total goes over every element of a group",
+                "line 1, column 50: a total aggregates every element of a group",
                 "                                                 ^^^^ write a",
             ),
         ),
@@ -282,16 +280,16 @@ TOTALS = Section(
             "Totals are grouped by something that the events of a match need not share.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) BY id",
-                "line 1, column 33: 'id' is no equivalence test",
+                "line 1, column 33: 'id' is not an equivalence test",
                 "                                ^^^^^^^^^^^^^^^^^^^^^^^^ add [id] to WHERE",
             ),
         ),
         Kind(
             "bad-every",
-            "EVERY is no length of time that the time column can be cut by.",
+            "EVERY is not a length of time that the time column can be cut by.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) EVERY 100 EVENTS",
-                "line 1, column 52: EVERY cuts time, not events",
+                "line 1, column 52: EVERY takes a length of time",
                 "                                                   ^^^^^^^^^^^^^^^^ write EVERY 10 minutes, for example",
             ),
             Example(

@@ -62,7 +62,7 @@ CONDITIONS = Section(
             "The normal form of the condition would grow beyond 512 clauses.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE " + " OR ".join(f"(a.id = {n} AND b.id = {n})" for n in range(10)),
-                "line 1, column 37: AND and OR make more than 512 combinations",
+                "line 1, column 37: AND and OR expand to more than 512 combinations",
                 "                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ write IN (...) for many values of one attribute, or split the query",
                 line="…(Stock a, Stock b) WHERE (a.id = 0 AND b.id = 0) OR (a.id = 1 AND b.id = 1) OR (a.id = 2 AND b.id = …",
             ),
@@ -101,18 +101,18 @@ EVENT_SELECTION_STRATEGIES = Section(
             "A strategy is written over something that is no variable.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE skip_till_next_match(a.id) { [id] }",
-                "line 1, column 60: a strategy is written over variables",
+                "line 1, column 60: a strategy takes variables",
                 "                                                           ^^^^ name variables alone, such as (a, b[])",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment+ b[]) WHERE strict_contiguity(b[i-1])",
-                "line 1, column 60: a strategy says how an event is reached",
+                "line 1, column 60: a strategy applies to single events",
                 "                                                           ^^^^^^ write b[1] for the first event of the group, b[i] for the further ones, b[]",
             ),
             Example(
                 "PATTERN SEQ(Login a, !(Stock n), Payment b) WHERE strict_contiguity(n)",
                 "line 1, column 69: 'n' is the event that must not happen",
-                "                                                                    ^ name events that do happen",
+                "                                                                    ^ name positive components",
             ),
         ),
         Kind(
@@ -120,7 +120,7 @@ EVENT_SELECTION_STRATEGIES = Section(
             "A strategy stands inside OR or NOT.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE NOT skip_till_any_match(a, b)",
-                "line 1, column 43: an event selection strategy is no condition",
+                "line 1, column 43: an event selection strategy is not a condition",
                 "                                          ^^^^^^^^^^^^^^^^^^^^^^^^^ write WHERE skip_till_any_match { ... }, or join it to all other conditions with AND",
             ),
         ),
@@ -140,7 +140,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
             ),
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.LEN > 3",
-                "line 1, column 37: 'a' is a single event and has no LEN",
+                "line 1, column 37: 'a' is a single event, so it has no LEN",
                 "                                    ^^^^^ declare Stock+ a[], or write a.`len` for an attribute of that name",
             ),
         ),
@@ -159,7 +159,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
             ),
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE a[j].price > 3",
-                "line 1, column 42: the index is called i, not j",
+                "line 1, column 42: the index must be i, not j",
                 "                                         ^ write a[i] or a[i-1]",
             ),
             Example(
@@ -169,12 +169,12 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
             ),
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE a[a.last].price > 3",
-                "line 1, column 44: 'last' is no index",
+                "line 1, column 44: 'last' is not an index",
                 "                                           ^^^^ write a[a.LEN] for the last element",
             ),
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) RETURN a[i].price",
-                "line 1, column 41: RETURN sees the closed group only",
+                "line 1, column 41: RETURN sees only the complete group",
                 "                                        ^^^^ return a[1].x, a[a.LEN].x, a, or an aggregate",
             ),
         ),
@@ -201,7 +201,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
             "An aggregate goes over more than one group of events.",
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock+ b[]) WHERE sum(a[].price - b[].price) > 3",
-                "line 1, column 43: sum() goes over one Kleene group",
+                "line 1, column 43: sum() aggregates one Kleene group",
                 "                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^ name a[] or a[..i-1] only, and combine aggregates outside",
             ),
         ),
@@ -210,7 +210,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
             "An aggregate goes over one element of a group.",
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE avg(a[1].price) > 3",
-                "line 1, column 40: avg() goes over many events, and 'a[1]' is one",
+                "line 1, column 40: avg() aggregates several events, and 'a[1]' is a single one",
                 "                                       ^^^^^^^^^^^^^^^ write a[] for the whole group, a[..i-1] for the events before this one",
             ),
         ),

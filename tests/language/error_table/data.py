@@ -22,7 +22,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b)",
                 "line 1, column 13: the stream has no event types",
-                "            ^^^^^^^ pass type='...' to say which column holds the event type",
+                "            ^^^^^^^ pass type='...', the column that holds the event type",
                 options={"type": None},
             ),
         ),
@@ -31,7 +31,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             "A type stands alone and is mentioned as a variable, so that events of every type would match.",
             Example(
                 "PATTERN SEQ(Login, Payment) WHERE Login.id = Payment.id",
-                "line 1, column 13: 'Login' is an event type, but stands here as a variable",
+                "line 1, column 13: 'Login' is an event type, but is used here as a variable",
                 "            ^^^^^ write Login x for events of that type, or choose another variable",
             ),
         ),
@@ -49,8 +49,8 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             "A column is named without the event it belongs to.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE price > 3",
-                "line 1, column 37: 'price' alone is not clear",
-                "                                    ^^^^^ say of which event, for example a.price",
+                "line 1, column 37: 'price' alone is ambiguous",
+                "                                    ^^^^^ name the event, for example a.price",
             ),
         ),
         Kind(
@@ -64,7 +64,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
         ),
         Kind(
             "bad-parameter",
-            "A parameter holds something that cannot stand in a query.",
+            "A parameter holds something that cannot be used in a query.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.name IN Finance",
                 "line 1, column 47: parameter 'Finance' must hold several values",
@@ -83,8 +83,8 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             "Values of these types cannot be compared or computed with.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.id = 'seven'",
-                "line 1, column 44: 'seven' is no whole number",
-                "                                           ^^^^^^^ what it is compared with is one",
+                "line 1, column 44: 'seven' is not a whole number",
+                "                                           ^^^^^^^ it is compared with one",
             ),
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.name + 1 > 2",
@@ -118,7 +118,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             ),
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE [history]",
-                "line 1, column 37: 'history' is a list of numbers; it cannot be equal",
+                "line 1, column 37: 'history' is a list of numbers, which cannot be compared",
                 "                                    ^^^^^^^^^ name a column of numbers, strings or times",
             ),
         ),
@@ -127,7 +127,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             "A value stands where a condition is needed.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.price AND b.price > 3",
-                "line 1, column 37: a number is no condition",
+                "line 1, column 37: a number is not a condition",
                 "                                    ^^^^^^^ compare it with something",
             ),
         ),
@@ -136,7 +136,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             "An event is used as if it were one of its attributes.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a = b",
-                "line 1, column 37: an event is no value",
+                "line 1, column 37: an event is not a value",
                 "                                    ^ name an attribute, such as a.x",
             ),
             Example(
@@ -150,7 +150,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
             "A text is compared with a timestamp and is none.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.ts > 'yesterday'",
-                "line 1, column 44: 'yesterday' is no date or time",
+                "line 1, column 44: 'yesterday' is not a date or time",
                 "                                           ^^^^^^^^^^^ write it like '2026-01-31 12:00:00'",
             ),
         ),

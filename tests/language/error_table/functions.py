@@ -40,7 +40,7 @@ DEFINITIONS_AND_FUNCTIONS = Section(
             ),
             Example(
                 "PATTERN SEQ(small+ a[], Stock b) DEFINE small AS sum(price) < 3",
-                "line 1, column 50: a definition is a condition on one event",
+                "line 1, column 50: a definition is a condition on a single event",
                 "                                                 ^^^^^^^^^^ write it into WHERE",
             ),
         ),

@@ -24,23 +24,23 @@ PATTERNS_BUILT_IN_PYTHON = Section(
             "& and | bind tighter than comparisons.",
             Example(
                 'var("a").price > 1 & var("b").price',
-                '1 stands beside &, which joins conditions; & binds tighter than comparisons: write (a["x"] > 1) & (b["y"] < 2)',
+                '& joins conditions, and 1 is not a condition; & binds tighter than comparisons: write (a["x"] > 1) & (b["y"] < 2)',
             ),
         ),
         Kind(
             "compared-with-none",
             "Nothing is equal to NULL, and nothing is unequal to it.",
-            Example('var("a").price == None', "nothing is equal to NULL; write is_null() or is_not_null()"),
+            Example('var("a").price == None', "nothing is equal to NULL; use is_null() or is_not_null()"),
         ),
         Kind(
             "bad-value",
             "A Python value has no counterpart in queries.",
             Example(
                 'var("a").price > [1]',
-                "a list cannot stand in a query; numbers, strings, True, False, None, dates and expressions do",
+                "a list cannot be used in a query; numbers, strings, True, False, None, dates and expressions do",
             ),
             Example(
-                'var("a").price > float("nan")', "nan cannot stand in a query; test for missing values by is_null()"
+                'var("a").price > float("nan")', "nan cannot be used in a query; test for missing values with is_null()"
             ),
             Example('var("a").name.is_in("abc")', 'is_in() takes several values; a list, or param("...")'),
             Example('var("a").name.is_in([])', "nothing is in an empty list; leave the condition out"),
@@ -53,7 +53,7 @@ PATTERNS_BUILT_IN_PYTHON = Section(
         Kind(
             "bad-name",
             "A name is empty or no text.",
-            Example('var("a")[0]', "an attribute is named by a text, not by 0"),
+            Example('var("a")[0]', "the name of an attribute is a string, not 0"),
             Example("equivalent()", 'an equivalence test needs an attribute; for example equivalent("id")'),
             Example('call("my function", 1)', "a function cannot be called 'my function'"),
         ),
@@ -70,7 +70,7 @@ PATTERNS_BUILT_IN_PYTHON = Section(
             "An attribute of an event is named before the event has a variable.",
             Example(
                 'event("Login")["id"]',
-                'an event is mentioned by its variable; <Event Login> has none: give it one with as_("a")',
+                'conditions refer to an event by its variable; <Event Login> has none: give it one with as_("a")',
             ),
         ),
         Kind(
@@ -85,7 +85,7 @@ PATTERNS_BUILT_IN_PYTHON = Section(
             "where() takes conditions.",
             Example(
                 'seq(event("Login")).where("a.id > 1")',
-                "'a.id > 1' is no condition; a condition is made of attributes, such as a[\"x\"] > 1",
+                "'a.id > 1' is not a condition; a condition is made of attributes, such as a[\"x\"] > 1",
             ),
         ),
         Kind(

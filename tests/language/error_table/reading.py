@@ -21,12 +21,12 @@ READING_THE_TEXT = Section(
             "A word or sign stands where none such can.",
             Example(
                 "SELECT * FROM ticks MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > 1)",
-                "line 1, column 1: 'SELECT' cannot stand here",
-                "^^^^^^ a whole SQL statement, with MATCH_RECOGNIZE in it, goes to cepheid.sql.query(spark, statement); a query begins with PATTERN, a clause alone with MATCH_RECOGNIZE",
+                "line 1, column 1: unexpected 'SELECT'",
+                "^^^^^^ run a whole SQL statement, with MATCH_RECOGNIZE in it, with cepheid.sql.query(spark, statement); a query begins with PATTERN, a clause alone with MATCH_RECOGNIZE",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WERE a.id = b.id",
-                "line 1, column 33: 'WERE' cannot stand here",
+                "line 1, column 33: unexpected 'WERE'",
                 "                                ^^^^ did you mean WHERE?",
             ),
             Example(
@@ -36,7 +36,7 @@ READING_THE_TEXT = Section(
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE 1 < a.price < 3",
-                "line 1, column 51: '<' cannot stand here",
+                "line 1, column 51: unexpected '<'",
                 "                                                  ^ join two comparisons with AND, or write BETWEEN",
             ),
         ),
@@ -45,7 +45,7 @@ READING_THE_TEXT = Section(
             "A quote is opened and never closed.",
             Example(
                 "PATTERN Login a WHERE a.name = 'John",
-                "line 1, column 32: a string that is never closed",
+                "line 1, column 32: a string is never closed",
                 "                               ^ close it with '",
             ),
         ),
@@ -54,7 +54,7 @@ READING_THE_TEXT = Section(
             "A backquote is opened and never closed.",
             Example(
                 "PATTERN Login a WHERE a.`unit price > 3",
-                "line 1, column 25: a quoted name that is never closed",
+                "line 1, column 25: a quoted name is never closed",
                 "                        ^ close it with `",
             ),
         ),
@@ -63,7 +63,7 @@ READING_THE_TEXT = Section(
             "A comment is opened and never closed.",
             Example(
                 "PATTERN Login a /* the first one",
-                "line 1, column 17: a comment that is never closed",
+                "line 1, column 17: a comment is never closed",
                 "                ^^ close it with */",
             ),
         ),
@@ -78,10 +78,10 @@ READING_THE_TEXT = Section(
         ),
         Kind(
             "too-deep",
-            "Expressions nest more than 100 deep.",
+            "Expressions nest more than 100 deep (in a MATCH_RECOGNIZE clause at most 200, fewer where parentheses, CASE or calls nest; groups of Flink's patterns 50).",
             Example(
                 "PATTERN Login a WHERE " + "NOT " * 100 + "a.flag",
-                "line 1, column 423: expressions nested more than 100 deep",
+                "line 1, column 423: expressions are nested more than 100 levels deep",
                 "                                                                                               ^^^^^^ write fewer parentheses and NOTs, or compute a part as a column before",
                 line="…T NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT NOT a.flag",
                 shown="PATTERN Login a WHERE NOT NOT NOT ...",
@@ -92,12 +92,12 @@ READING_THE_TEXT = Section(
             "A number is larger than any column can hold, or has more digits.",
             Example(
                 "PATTERN Login a WHERE a.id > 123456789012345678901234567890123456789",
-                "line 1, column 30: a number of more than 38 digits",
+                "line 1, column 30: a number has more than 38 digits",
                 "                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it as 1.5e40",
             ),
             Example(
                 "PATTERN Login a WHERE a.id > 1e999",
-                "line 1, column 30: a number too large",
+                "line 1, column 30: a number is too large",
                 "                             ^^^^^ the largest are near 1.8e308",
             ),
         ),
@@ -132,7 +132,7 @@ THE_PATTERN = Section(
             Example(
                 f"PATTERN SEQ({', '.join(f'Login a{number}' for number in range(64))})",
                 "line 1, column 696: a pattern of 64 components; there may be at most 63",
-                " " * 91 + "^^^^^^^^^ match parts of the pattern, and match their results",
+                " " * 91 + "^^^^^^^^^ split it: match parts of the pattern, then match their results",
                 line=f"…, {', '.join(f'Login a{number}' for number in range(55, 64))})",
                 shown="PATTERN SEQ(Login a0, Login a1, ..., Login a63)",
             ),
@@ -157,7 +157,7 @@ THE_PATTERN = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b) RETURN a.ts AS match_start",
                 "line 1, column 40: 'match_start' is a column of every result",
-                "                                       ^^^^^^^^^^^^^^^^^^^ give it another name with AS",
+                "                                       ^^^^^^^^^^^^^^^^^^^ rename it with AS",
             ),
         ),
         Kind(
@@ -165,7 +165,7 @@ THE_PATTERN = Section(
             "A variable holds a hyphen, which elsewhere is a minus.",
             Example(
                 "PATTERN SEQ(Login log-in, Payment b)",
-                "line 1, column 19: a variable has no hyphen: 'log-in'",
+                "line 1, column 19: a variable cannot contain a hyphen: 'log-in'",
                 "                  ^^^^^^ write it in backquotes, `log-in`, or without the hyphen",
             ),
         ),
@@ -184,7 +184,7 @@ THE_PATTERN = Section(
             ),
             Example(
                 'seq(event("Stock").one_or_more(), event("Payment"))',
-                'one or more events can only be told apart by a variable; give <Event Stock+> one with as_("a")',
+                'one or more events needs a variable; give <Event Stock+> one with as_("a")',
             ),
         ),
         Kind(
@@ -210,7 +210,7 @@ THE_PATTERN = Section(
             "The parts of AND come in any order, so a negated one has no neighbours to stand between.",
             Example(
                 "PATTERN SEQ(Login a, AND(Payment b, !(Stock c))) WITHIN 1 hour",
-                "line 1, column 37: AND says nothing of where not",
+                "line 1, column 37: AND cannot have a negated part",
                 "                                    ^^^^^^^^^^ put it between two parts of a sequence",
             ),
         ),
@@ -219,7 +219,7 @@ THE_PATTERN = Section(
             "How often a part comes is a whole number above 0, or a range of them.",
             Example(
                 "PATTERN SEQ(Login a, Payment{5,2} b[])",
-                "line 1, column 29: no number of rounds",
+                "line 1, column 29: not a number of repetitions",
                 "                            ^^^^^ write {3}, {2,5} or {2,}",
             ),
         ),
@@ -228,8 +228,8 @@ THE_PATTERN = Section(
             "AFTER and WITHIN inside the pattern say when one event comes after the one before it.",
             Example(
                 "PATTERN SEQ(Login a, (Payment b, Stock c) WITHIN 5 minutes)",
-                "line 1, column 22: a gap is in front of one event",
-                "                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it behind one component, for example B b WITHIN 5 minutes",
+                "line 1, column 22: a gap limits the time before one event",
+                "                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it after one component, for example B b WITHIN 5 minutes",
             ),
         ),
         Kind(
@@ -238,21 +238,21 @@ THE_PATTERN = Section(
             Example(
                 "PATTERN SEQ(Login a, Payment b UNTIL b.price > 3)",
                 "line 1, column 22: UNTIL ends a group of events",
-                "                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it behind one component that takes several events, for example B+ b[] UNTIL b.x = 0",
+                "                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^ write it after one component that takes several events, for example B+ b[] UNTIL b.x = 0",
             ),
         ),
         Kind(
             "until-of-several",
-            "UNTIL is a condition on the event at hand, which goes by the group's name, and on what was taken before it.",
+            "UNTIL is a condition on the current event, which goes by the group's name, and on what was taken before it.",
             Example(
                 "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.price > c.price, Stock c)",
-                "line 1, column 51: 'c' has not come where UNTIL looks at it",
-                "                                                  ^ name events that stand before b in the pattern",
+                "line 1, column 51: 'c' comes after the place where UNTIL is evaluated",
+                "                                                  ^ name events that come before b in the pattern",
             ),
             Example(
                 "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.LEN = 3)",
-                "line 1, column 41: 'b' is not closed where UNTIL looks at it",
-                "                                        ^^^^^ write count(b[..i-1]) for how many it has so far",
+                "line 1, column 41: 'b' is not complete where UNTIL is evaluated",
+                "                                        ^^^^^ write count(b[..i-1]) for the number of events so far",
             ),
         ),
         Kind(
@@ -260,13 +260,13 @@ THE_PATTERN = Section(
             "Nothing in the pattern has to happen.",
             Example(
                 "PATTERN SEQ(!(Login a)) WITHIN 1 hour",
-                "line 1, column 13: a pattern needs at least one event that happens",
+                "line 1, column 13: a pattern needs at least one positive component",
                 "            ^^^^^^^^^^ add a component without '!'",
             ),
             Example(
                 "PATTERN SEQ(Login? a, Payment* b[])",
-                "line 1, column 13: a pattern needs at least one event that happens",
-                "            ^^^^^^^^ make one of its parts more than optional",
+                "line 1, column 13: a pattern needs at least one positive component",
+                "            ^^^^^^^^ make one of its parts mandatory",
             ),
         ),
         Kind(
@@ -283,7 +283,7 @@ THE_PATTERN = Section(
             "With THRESHOLD, a condition ties two events together that both must not happen.",
             Example(
                 "PATTERN SEQ(!(Login a), Stock b, !(Payment c)) WHERE a.id = c.id WITHIN 1 hour THRESHOLD 5%",
-                "line 1, column 54: THRESHOLD judges a and c one by one, and this condition ties them together",
+                "line 1, column 54: THRESHOLD evaluates a and c separately, and this condition relates them",
                 "                                                     ^^^^^^^^^^^ split it into conditions on one negated component each",
             ),
         ),

@@ -76,16 +76,16 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (PATTERN (()) DEFINE A AS true)",
                 "line 1, column 27: the pattern has no label",
-                "                          ^^ a row gets a label: PATTERN (A)",
+                "                          ^^ write at least one: PATTERN (A)",
             ),
         ),
         Kind(
             "clause-order",
-            "A part of the clause comes too late, or twice.",
+            "A part of the clause is out of order, or given twice.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) MEASURES price AS p DEFINE A AS true)",
-                "line 1, column 30: MEASURES comes too late",
-                "                             ^^^^^^^^ first PARTITION BY, ORDER BY, MEASURES, ROWS PER MATCH, AFTER MATCH; then PATTERN, WITHIN, SUBSET, DEFINE",
+                "line 1, column 30: MEASURES is out of order",
+                "                             ^^^^^^^^ the order: PARTITION BY, ORDER BY, MEASURES, ROWS PER MATCH, AFTER MATCH, PATTERN, WITHIN, SUBSET, DEFINE",
             ),
         ),
         Kind(
@@ -102,7 +102,7 @@ ROW_PATTERNS = Section(
             "PARTITION BY or ORDER BY takes more than columns where the system has columns only.",
             Example(
                 "MATCH_RECOGNIZE (ORDER BY id + 1 PATTERN (A) DEFINE A AS true)",
-                "line 1, column 27: only columns can stand here",
+                "line 1, column 27: expected a column name",
                 "                          ^^^^^^ compute the column in a query before the clause",
             ),
         ),
@@ -162,7 +162,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS PREV(sum(price)) > 1)",
                 "line 1, column 47: SUM inside PREV",
-                "                                              ^^^^^^^^^^ aggregate outside of it",
+                "                                              ^^^^^^^^^^ aggregate outside it",
             ),
         ),
         Kind(
@@ -176,11 +176,11 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "navigation-offset",
-            "How far a navigation goes is no whole number from 0 on.",
+            "How far a navigation goes is not a whole number from 0 on.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS PREV(price, -1) > 1)",
                 "line 1, column 54: the offset is negative",
-                "                                                     ^^ go the other way with NEXT",
+                "                                                     ^^ use NEXT",
             ),
         ),
         Kind(
@@ -236,7 +236,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (MEASURES FINAL PREV(price) AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 33: FINAL before PREV",
-                "                                ^^^^ RUNNING and FINAL stand before FIRST, LAST and aggregates",
+                "                                ^^^^ RUNNING and FINAL are only allowed before FIRST, LAST and aggregates",
             ),
         ),
         Kind(
@@ -278,7 +278,7 @@ ROW_PATTERNS = Section(
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) WITHIN 5 DEFINE A AS true)",
                 "line 1, column 37: WITHIN without ORDER BY",
-                "                                    ^ say by which time: ORDER BY ts",
+                "                                    ^ add the time: ORDER BY ts",
             ),
             Example(
                 "MATCH_RECOGNIZE (ORDER BY id PATTERN (A) WITHIN INTERVAL '5' MINUTE DEFINE A AS true)",
@@ -311,19 +311,19 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "subquery",
-            "A query stands in the clause, which only `cepheid.sql.query` can run.",
+            "A query stands in the clause, which only `cepheid.sql.query` can run; or it gives more than one column or row, or more than 100,000 values after IN.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > (SELECT 1))",
                 "line 1, column 51: a query inside MATCH_RECOGNIZE",
-                "                                                  ^^^^^^ compute it before and join it to the table",
+                "                                                  ^^^^^^ cepheid.sql.query runs (SELECT ...) in a statement; elsewhere compute it before and join it to the table",
             ),
         ),
         Kind(
             "lambda",
-            "A lambda outside of a function of Spark's.",
+            "A lambda outside of a function of Spark.",
             Example(
                 "MATCH_RECOGNIZE (MEASURES abs(x -> x) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
-                "line 1, column 31: a lambda needs a function of Spark's",
+                "line 1, column 31: only functions of Spark take a lambda",
                 "                              ^^^^^^",
             ),
         ),
@@ -340,6 +340,10 @@ ROW_PATTERNS = Section(
             "`$` over a stream, which has no last row.",
         ),
         Kind(
+            "no-translation",
+            "`query.to_match_recognize` cannot express a query as a clause with the same matches.",
+        ),
+        Kind(
             "no-table",
             "MATCH_RECOGNIZE stands after no table in a statement.",
         ),
@@ -350,6 +354,10 @@ ROW_PATTERNS = Section(
         Kind(
             "spark-expression",
             "Spark cannot compute a part of the clause, or one in DEFINE concerns several rows.",
+        ),
+        Kind(
+            "unsafe-function",
+            "A function of Spark that is not among the pure ones, such as `java_method`, `rand` or a function of the session. `unsafe_functions=True` allows them to those who trust the text of the clause.",
         ),
         Kind(
             "too-large",

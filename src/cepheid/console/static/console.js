@@ -1,7 +1,7 @@
 // The page: tables above, the query on the left, what it finds on the right.
 import {ask, byId, counted, element, errorText, later} from "./page.js";
 import {Editor} from "./editor.js";
-import {Live, Matches, clear, failure, select, showWhy} from "./results.js";
+import {Live, Matches, clear, failure, select, showOpen, showWhy} from "./results.js";
 
 const KEPT = "cepheid-query";
 const tables = new Map();
@@ -20,7 +20,7 @@ const editor = new Editor({
     if (told.svg) draw(told.svg);
     else if (empty || !told.errors.length || /^\s*match_recognize/i.test(editor.value)) byId("automaton").replaceChildren();
     byId("drawing").hidden = !byId("automaton").children.length;
-    byId("run").disabled = byId("why").disabled = byId("explain").disabled = byId("start").disabled = told.errors.length > 0 || empty || !current();
+    byId("run").disabled = byId("why").disabled = byId("forecast").disabled = byId("explain").disabled = byId("start").disabled = told.errors.length > 0 || empty || !current();
   },
 });
 
@@ -140,6 +140,7 @@ const run = () => doing("run", "timeline", async asked => {
 
 byId("run").addEventListener("click", run);
 byId("why").addEventListener("click", () => doing("why", "why", async asked => showWhy(await ask("why", asked))));
+byId("forecast").addEventListener("click", () => doing("forecast", "open", async asked => showOpen(await ask("forecast", asked))));
 byId("explain").addEventListener("click", () => doing("explain", "plan", async asked => {
   byId("panel-plan").replaceChildren(element("pre", {class: "plan"}, (await ask("explain", asked)).plan));
 }));

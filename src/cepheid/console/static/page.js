@@ -27,8 +27,8 @@ export async function ask(what, question = {}) {
     method: "POST",
     headers: {"Content-Type": "application/json"},
     body: JSON.stringify(question),
-  }).catch(() => { throw new Error("the console does not answer: is it still running in its terminal?"); });
-  const refused = {message: "the console was started again, or the page has lost its token: open the address that it printed"};
+  }).catch(() => { throw new Error("the console does not respond: is it still running in its terminal?"); });
+  const refused = {message: "the console was restarted, or the page has lost its token: open the address that it printed"};
   const other = {message: `the console answered ${answer.status}`};
   const told = answer.status === 403 ? {error: refused} : await answer.json().catch(() => ({error: other}));
   if (told.error) throw Object.assign(new Error(told.error.message), {told: told.error});

@@ -1,5 +1,5 @@
 // What a run, a diagnosis and a stream look like.
-import {ask, byId, counted, element, errorText, sized} from "./page.js";
+import {ask, byId, counted, drawn, element, errorText, sized} from "./page.js";
 import {columns, legend, timeline} from "./charts.js";
 
 const PAGE = 40;
@@ -27,11 +27,11 @@ export function failure(panel, error) {
 
 // The page as it is before anything was run.
 export function clear() {
-  for (const name of ["numbers", "rates", "legend", "timeline", "panel-matches", "panel-why", "panel-plan"]) byId(name).replaceChildren();
+  for (const name of ["numbers", "rates", "legend", "timeline", "panel-matches", "panel-why", "panel-open", "panel-plan"]) byId(name).replaceChildren();
   for (const name of ["remark", "pages", "zoom"]) byId(name).hidden = true;
   byId("tab-matches").textContent = "Matches";
-  for (const name of ["timeline", "panel-matches", "panel-why", "panel-plan"])
-    byId(name).replaceChildren(element("p", {class: "muted"}, "Nothing was run over these events yet."));
+  for (const name of ["timeline", "panel-matches", "panel-why", "panel-open", "panel-plan"])
+    byId(name).replaceChildren(element("p", {class: "muted"}, "No query has run on these events yet."));
 }
 
 function matchTable(names, rows) {
@@ -81,7 +81,7 @@ export class Matches {
     byId("tab-matches").textContent = many[0].toUpperCase() + many.slice(1);
     byId("remark").hidden = !run.ties;
     if (run.ties) {
-      const button = element("button", {type: "button", id: "row-order", onclick: this.takeRowOrder}, "Take row order");
+      const button = element("button", {type: "button", id: "row-order", onclick: this.takeRowOrder}, "Use row order");
       byId("remark").replaceChildren(run.ties, " ", button);
     }
     showNumbers([
@@ -112,7 +112,7 @@ export class Matches {
     if (!this.run.timed) {
       byId("rates").replaceChildren();
       byId("zoom").hidden = true;
-      byId("timeline").replaceChildren(element("p", {class: "muted"}, "These have no beginning and no end in time; they are in the table beside."));
+      byId("timeline").replaceChildren(element("p", {class: "muted"}, "These rows have no time; see the table."));
     }
     const last = page.first + page.rows.length;
     byId("pages").hidden = this.run.matches <= PAGE;
@@ -139,7 +139,7 @@ export function showWhy(told) {
       ...told.hints.map(hint => element("li", {}, hint.text, " ", element("code", {}, hint.code)))));
   }
   if (told.closest) {
-    parts.push(element("h3", {}, "What came closest"), matchTable(["event", ""], told.closest.events),
+    parts.push(element("h3", {}, "Closest to a match"), matchTable(["event", ""], told.closest.events),
       element("p", {}, "stopped by ", element("strong", {}, told.closest.stopped_by), `: ${told.closest.detail}`));
   }
   for (const section of told.sections) {
@@ -150,6 +150,33 @@ export function showWhy(told) {
       element("tbody", {}, ...rows)));
   }
   byId("panel-why").replaceChildren(...parts);
+}
+
+// How probable it is, as a bar.
+function bar(share) {
+  const shape = {width: 100, height: 10, viewBox: "0 0 100 10", class: "bar", role: "img", "aria-label": `${Math.round(share * 100)} percent`};
+  return drawn("svg", shape, drawn("rect", {width: 100, height: 10, class: "rest"}), drawn("rect", {width: Math.round(share * 100), height: 10, class: "part"}));
+}
+
+// When it completes, from now on: the interval as a line, the median as a dot.
+function when([low, middle, high], told) {
+  const place = share => 5 + 190 * share;
+  return drawn("svg", {width: 200, height: 12, viewBox: "0 0 200 12", class: "when", role: "img", "aria-label": told},
+    drawn("line", {x1: 5, x2: 195, y1: 6, y2: 6, class: "axis"}), drawn("line", {x1: place(low), x2: place(high), y1: 6, y2: 6, class: "span"}),
+    drawn("circle", {cx: place(middle), cy: 6, r: 4, class: "middle"}));
+}
+
+// The open partial matches, the most probable ones first.
+export function showOpen(told) {
+  if (!told.open) return byId("panel-open").replaceChildren(element("p", {class: "muted"}, "No partial match is open at the end of these events."));
+  const names = ["probability", "waiting for", "expected", "when", "held"];
+  const rows = told.rows.map(row => [
+    element("span", {class: "pair"}, bar(row.probability), `${(row.probability * 100).toFixed(1)}%`), row.waiting_for, row.expected,
+    when(row.line, `expected ${row.expected}, with 90% between ${row.between}`), row.held.join("\n")]);
+  const more = told.open > told.rows.length ? `; the ${counted(told.rows.length)} most probable ones are shown` : "";
+  byId("panel-open").replaceChildren(element("p", {},
+    `${counted(told.open)} open partial ${told.open === 1 ? "match" : "matches"} at ${told.at}${more}. A line is the 90% interval of the completion, a dot its median.`),
+    matchTable(names, rows));
 }
 
 // Matches of a stream: the newest rows of the timeline, and how many came in each step.
@@ -204,7 +231,7 @@ export class Live {
     byId("timeline").replaceChildren(timeline(this.bars, this.marks, news.timestamps, this.variables).chart);
     const ties = numbers.ties ?? 0;
     byId("remark").hidden = !ties;
-    if (ties) byId("remark").replaceChildren(`${counted(ties)} events share their time and key with another: events of one time do not follow each other; choose 'row order' under Ties for the order in which they come.`);
+    if (ties) byId("remark").replaceChildren(`${counted(ties)} events share their time and key with another: events with the same time do not follow each other; choose 'row order' under Ties for the order in which they come.`);
     const steps = this.steps.slice(-60);
     for (let at = this.steps.length; steps.length < 20; at++) steps.push({from: at, to: at + 1, matches: 0});
     byId("rates").replaceChildren(columns(steps, false, "Matches per step of the stream"));

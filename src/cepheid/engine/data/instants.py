@@ -125,7 +125,7 @@ def _half_widths(table: pa.Table, uncertainty: Any, type: str | None, steps_are:
     if by not in table.column_names:
         guess = closest(by, table.column_names)
         hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(table.column_names)}"
-        raise DataError(f"no column '{by}', which uncertainty goes by", hint=hint)
+        raise DataError(f"no column '{by}', which uncertainty is keyed by", hint=hint)
     half = np.zeros(len(table), np.int64)
     values = table.column(by).cast(pa.string())
     for name, given in widths.items():
@@ -172,12 +172,12 @@ def _half_widths_of_rows(table: pa.Table, name: str, steps_are: str | None, step
         stamped = steps_are == "microseconds"  # what a step is, is told by its own name elsewhere
         scale = length_in_steps("1 second", steps_are, "uncertainty") if stamped else Fraction(1)
     else:
-        told = f"column '{name}' says how far times may be off, but it is {column.type}"
+        told = f"column '{name}' holds the uncertainty of times, but it is {column.type}"
         raise DataError(told, hint="it should hold durations, or numbers")
     wrong = np.flatnonzero(~((values >= 0) & (values * float(scale) <= FARTHEST)))
     if len(wrong):
         row = int(wrong[0])
-        told = f"{column[row].as_py()!r} is no length of time by which the event's time may be off"
+        told = f"{column[row].as_py()!r} is not a valid uncertainty of the event's time"
         raise DataError(told, column=name, row=row, hint="it should be 0 or more")
     half: Int64s = np.ceil(values * float(scale) / step).astype(np.int64)
     return half
@@ -186,7 +186,7 @@ def _half_widths_of_rows(table: pa.Table, name: str, steps_are: str | None, step
 def _instants_in(given: Any, steps_are: str | None, step: int) -> int:
     half = math.ceil(length_in_steps(given, steps_are, "uncertainty") / step)
     if half * step > FARTHEST:
-        raise DataError(f"uncertainty={given!r} is longer than any stream")
+        raise DataError(f"uncertainty={given!r} is too long")
     return half
 
 
@@ -213,7 +213,7 @@ def _check_far(times: Int64s, column: str) -> None:
     far = np.flatnonzero((times > FARTHEST) | (times < -FARTHEST))
     if len(far):
         row = int(far[0])
-        told = f"the time {times[row]} is out of reach: imprecise times lie between -2^61 and 2^61"
+        told = f"the time {times[row]} is out of range: imprecise times lie between -2^61 and 2^61"
         raise DataError(told, column=column, row=row)
 
 
@@ -250,14 +250,16 @@ def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mappin
     if schema.lower is None or schema.upper is None:
         raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
     if schema.tiebreak:
-        told = "tiebreak orders events of one instant, but with lower and upper no order is certain"
+        told = "tiebreak orders events of one instant, but with lower and upper the order is not certain"
         if schema.is_timed_exactly:
             told = "tiebreak and existence cannot be used together"
         raise DataError(told, hint="leave tiebreak out")
     step = step_of(options.get("unit"), schema.time_unit)
     kinds = [table.schema.field(name).type for name in (schema.lower, schema.upper)]
     if data_type(kinds[0]) is not data_type(kinds[1]):
-        told = f"bounds of two kinds: column '{schema.lower}' is {kinds[0]}, column '{schema.upper}' is {kinds[1]}"
+        told = (
+            f"the bounds have two types: column '{schema.lower}' is {kinds[0]}, column '{schema.upper}' is {kinds[1]}"
+        )
         raise DataError(told, hint="cast one of them")
     lower, upper = times_of(table, schema.lower), times_of(table, schema.upper)
     _check_far(lower, schema.lower)
@@ -275,7 +277,7 @@ def instants_of(table: pa.Table, schema: Schema, options: EngineOptions | Mappin
     wide = np.flatnonzero((width >= limit) | (width < 0))  # below 0: it does not fit 64 bits
     if len(wide):
         row = int(wide[0])
-        told = f"an interval of {int(upper[row]) - int(lower[row]) + 1:,} instants; at most {limit:,} are taken"
+        told = f"an interval of {int(upper[row]) - int(lower[row]) + 1:,} instants is too long; the limit is {limit:,}"
         hint = "count in larger steps, for example unit='1 s', or raise max_width"
         raise DataError(told, column=schema.upper, row=row, hint=hint)
     named = options.get("probabilities")

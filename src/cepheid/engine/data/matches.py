@@ -50,16 +50,16 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Forecasts:
-    """What is forecast of partial matches: how many components they hold, and when they complete."""
+    """What is forecast of partial matches: which part of the pattern they hold, and when they complete."""
 
-    held: Int64s
+    beginning: Int64s  # by number (language/forecasts.py)
     expected: Int64s  # the median of the completion instant, if it completes
     earliest: Int64s  # and its 90% interval
     latest: Int64s
 
     def take(self, which: Int64s) -> Forecasts:
         """Some of them, in the order asked for."""
-        return Forecasts(self.held[which], self.expected[which], self.earliest[which], self.latest[which])
+        return Forecasts(self.beginning[which], self.expected[which], self.earliest[which], self.latest[which])
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def times_of(table: pa.Table, name: str) -> Int64s:
     if len(values) and not (values.min() > -FARTHEST and values.max() < FARTHEST):
         row = int(np.argmax((values <= -FARTHEST) | (values >= FARTHEST)))
         raise DataError(
-            f"the time {values[row]} is out of reach: further from 0 than 2^62 steps",
+            f"the time {values[row]} is out of range: more than 2^62 steps from 0",
             column=name,
             row=row,
             hint="times and windows are added in 64 bits; drop such rows, or count time in larger steps",

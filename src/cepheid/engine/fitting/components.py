@@ -70,8 +70,8 @@ def _too_few_to_tell(name: str, counts: tuple[float, float]) -> Learned:
     most = estimate_loss(seen, unseen, component=name).high
     loss, share = unseen / 2.0 / (seen + unseen / 2.0), (seen + unseen / 2.0) / (seen + unseen)
     note = (
-        f"the history is too thin to tell whether {name!r} was lost or never happened where it was not seen "
-        f"({unseen:g} of {seen + unseen:g} trips): half of each is assumed"
+        f"the history is too short to estimate whether {name!r} was lost or never happened where it was not seen "
+        f"({unseen:g} of {seen + unseen:g} trips): half lost and half never happened is assumed"
     )
     told = note if unseen else None
     return Learned(loss, (0.0, most), share, (1.0 - most, 1.0), None, (seen, unseen / 2.0), told)

@@ -47,7 +47,7 @@ def drift_warning(bound: BoundQuery, model: Model, events: EventTable, most: int
     if worst is None:
         return None
     return (
-        "the stream does not look like what the model was made for, so its probabilities may be off: "
+        "the stream differs from the data that the model was fitted to, so its probabilities may be off: "
         f"{worst.text}; model.check(events, query) shows all, cepheid.fit learns it anew"
     )
 

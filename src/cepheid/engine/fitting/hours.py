@@ -43,7 +43,7 @@ def with_losses_by_hour(
             seen_of[name] = Hourly(np.array(seen.seen_by_hour), trips, learned.share)
     if not seen_of:
         raise ModelError(
-            "losses by the hour: the history does not tell them of any component",
+            "losses by the hour: the history does not determine them for any component",
             hint="pass time_unit='s' (or what the time column counts), and a pattern of three components or more",
         )
     stretches = _stretches([*seen_of.values()])

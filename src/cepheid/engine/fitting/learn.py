@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +13,7 @@ from cepheid.engine.fitting.components import Known, Learned, between, from_coun
 from cepheid.engine.fitting.history import ComponentHistory, History
 from cepheid.engine.fitting.hours import with_losses_by_hour
 from cepheid.engine.worth.losses import fixed_attributes, leading_components
-from cepheid.errors import ModelError, ModelWarning, closest
+from cepheid.errors import ModelError, ModelWarning, closest, warn
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.model import (
@@ -100,7 +99,7 @@ def _with_loss_by(bound: BoundQuery, model: Model, found: Mapping[str, Learned],
             by_value.setdefault(value, []).append(learned.counts)
     if not by_value:
         raise ModelError(
-            f"loss_by={attribute!r}: the query fixes it on no component whose losses the history tells",
+            f"loss_by={attribute!r}: the query fixes it on no component whose losses the history determines",
             hint=f"add conditions such as b.{attribute} = '...', or leave loss_by out",
         )
     losses = {
@@ -145,7 +144,7 @@ def _first(bound: BoundQuery, history: History, known: Known, window: float) -> 
             f"the history cannot tell whether {name!r} was lost or never happened where it was not seen, since nothing "
             f"comes before it: taken as lost. State loss={{{name!r}: ...}} or happens={{{name!r}: ...}} if you know it"
         )
-        warnings.warn(note, ModelWarning, stacklevel=5)
+        warn(note, ModelWarning)
         return {name: replace(from_counts(name, counts, known), note=note)}
     return {name: from_counts(name, counts, known)}
 
@@ -241,7 +240,9 @@ def _stated_shares(components: Sequence[s.Component], happens: Mapping[str, floa
             hint = f"did you mean {guess!r}?" if guess else f"they are {', '.join(names)}"
             raise ModelError(f"happens names {name!r}, which is no component that may be missing", hint=hint)
         if share == 0.0:
-            raise ModelError(f"happens says that {name!r} never happens", hint="then leave it out of the pattern")
+            raise ModelError(
+                f"happens={name!r}: 0 means that it never happens", hint="then leave it out of the pattern"
+            )
     return dict(shares)
 
 
@@ -279,7 +280,7 @@ def _after(times: GapStatistics, reach: float) -> float:
 
 
 def _pooled(found: Mapping[str, Learned]) -> LossEstimate | None:
-    """The loss of all components whose losses the history tells, together."""
+    """The loss of all components whose losses the history determines, together."""
     counts = [each.counts for each in found.values() if each.counts is not None]
     if not counts:
         return None
@@ -288,6 +289,6 @@ def _pooled(found: Mapping[str, Learned]) -> LossEstimate | None:
 
 def _nothing_proven(component: s.Component) -> ModelError:
     return ModelError(
-        f"the history proves no loss of any component, so that of {component.variable!r} is not known",
+        f"the history shows no loss of any component, so that of {component.variable!r} is not known",
         hint="give a longer history, state it with loss=0.05, or pass negatives='em' if negated events alone get lost",
     )

@@ -95,15 +95,18 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         if _beside.get():
             return function(*arguments)
         budget = current_budget()
-        check_budget(budget)
-        while not _running.acquire(timeout=EVERY):
-            check_budget(budget)
+        running, held = _running, [False]
         try:
+            while not held[-1]:
+                check_budget(budget)
+                # One call that cannot be interrupted half way: the lock is held if and only if the list says so.
+                held.extend(map(running.acquire, (True,), (EVERY,)))
             if _brief.get() and budget is NO_BUDGET:
                 return function(*arguments)
             return _run_beside(function, arguments, budget)
         finally:
-            _running.release()
+            if held[-1]:
+                running.release()
 
     run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
     run.__wrapped__ = function  # type: ignore[attr-defined]

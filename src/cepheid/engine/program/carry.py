@@ -56,9 +56,9 @@ def carrying(bound: BoundQuery) -> Carrying:
             return Carrying(f"{text} reads an event that is neither the first nor the one before")
         needs_first |= FIRST in kinds
     if bound.negations and judged_by_branch(decisive_branches(bound)):
-        return Carrying("negation is judged by the alternatives of the condition, on complete matches")
+        return Carrying("negation is evaluated per alternative of the condition, on complete matches")
     if bound.has_tied_negations:
-        return Carrying("a condition ties negated components together")
+        return Carrying("a condition relates negated components to each other")
     return Carrying(None, needs_first)
 
 

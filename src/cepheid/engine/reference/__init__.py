@@ -114,7 +114,7 @@ def check_output(plan: Plan) -> None:
     """Can what OUTPUT asks for be said of this stream?"""
     mode, imprecise = plan.bound.syntax.output.mode, plan.bound.schema.lower is not None
     if mode is s.OutputMode.NON_OVERLAP and imprecise:
-        message = "NON-OVERLAP needs to know which match ended first, and imprecise times do not say"
+        message = "NON-OVERLAP needs to know which match ended first, and imprecise times do not fix the order"
         raise QueryError(message, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
     check_meaning(plan.bound)
 

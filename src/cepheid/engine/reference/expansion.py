@@ -127,7 +127,7 @@ def linear_patterns(pattern: Pattern, negative: frozenset[str], room: int) -> li
             if events(linear) <= room:
                 unique[linear] = None
             if len(unique) > MAX_PATTERNS:
-                message = f"the pattern stands for more than {MAX_PATTERNS} linear ones"
+                message = f"the pattern expands to more than {MAX_PATTERNS} linear patterns"
                 raise LimitError(message, hint="use a fast engine")
         return list(unique)
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from cepheid.budget import checkpoint
 from cepheid.errors import DataError
 from cepheid.language import pattern as p
-from cepheid.language.library.operators import known
+from cepheid.language.library.operators import known, ordered
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -54,7 +54,7 @@ def match_rows(clause: BoundClause, rows: Sequence[Row], most: int = MOST_MATCHE
     """The result, row by row, its columns in the order of `clause.output_columns`; at most so many matches."""
     partitions: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
-        partitions.setdefault(tuple(row[name] for name in clause.partition_by), []).append(row)
+        partitions.setdefault(tuple(ordered(row[name]) for name in clause.partition_by), []).append(row)
     found: list[list[Value]] = []
     matches = 0
     for part in partitions.values():
@@ -79,7 +79,7 @@ class _Numbers:
 def _sorted(rows: list[Row], keys: Sequence[SortKey]) -> list[Row]:
     def compare(left: Row, right: Row) -> int:
         for key in keys:
-            one, other = left[key.column], right[key.column]
+            one, other = ordered(left[key.column]), ordered(right[key.column])
             if one is None or other is None:
                 order = 0 if one is other else -1 if (one is None) == key.nulls_first else 1
             else:
@@ -262,7 +262,7 @@ def value_of(expression: Bound, at: Moment) -> Value:
             return aggregate_of(expression)(rows)
         case Apply(arguments=arguments):
             return function_of(expression)(*(value_of(argument, at) for argument in arguments))
-    raise TypeError(f"{expression} stands outside of any row")
+    raise TypeError(f"{expression} is outside any row")
 
 
 def _places(labels: Labels, at: Moment, *, whole: bool) -> list[int]:
@@ -293,7 +293,7 @@ def _at_row(expression: Bound, at: Moment, row: int) -> Value:
             return at.number
         case Apply(arguments=arguments):
             return function_of(expression)(*(_at_row(argument, at, row) for argument in arguments))
-    raise TypeError(f"{expression} cannot stand at a row")
+    raise TypeError(f"{expression} cannot be evaluated at a row")
 
 
 def _output(clause: BoundClause, at: Moment, row: Row, measured: bool = True) -> list[Value]:

@@ -97,15 +97,17 @@ class Evaluator:
             case s.Negative(operand=operand):
                 return negative(self.value(operand, binding, at))
             case s.Arithmetic(operator=sign, left=left, right=right):
-                wanted = precision_of(node, self.schema) if self.is_decimal(node) else None
+                wanted = precision_of(node, self.schema) if self.kind(node) is DataType.DECIMAL else None
                 return calculate(sign, self.value(left, binding, at), self.value(right, binding, at), wanted)
             case s.Call(function=function, arguments=arguments) if function.lower() in AGGREGATES:
                 return self._aggregate(function.lower(), arguments[0], binding, at)
             case s.Call(function=function, arguments=arguments):
                 found = self._call(function, [self.value(argument, binding, at) for argument in arguments])
-                if found is not None and self.is_decimal(node):
+                if found is None:
+                    return None
+                if self.kind(node) is DataType.DECIMAL:
                     return fitted(as_decimal(found), precision_of(node, self.schema))
-                return found
+                return float(found) if self.kind(node) is DataType.FLOAT else found
             case s.Comparison() | s.Membership() | s.Between() if self._absent(node, binding, at):
                 return True
             case s.Comparison(operator=sign, left=left, right=right):
@@ -129,15 +131,15 @@ class Evaluator:
                 return _opposite(self.value(operand, binding, at))
         raise TypeError(f"no value for {type(node).__name__}")
 
-    def is_decimal(self, node: s.Expression) -> bool:
-        """Are its values decimals?"""
+    def kind(self, node: s.Expression) -> DataType:
+        """The type of its values."""
         if id(node) not in self.kinds:
             try:
                 kind = type_of(node, self.schema)
             except QueryError:  # NULL beside a time: it stands for an event that is not there
                 kind = DataType.NULL
             self.kinds[id(node)] = node, kind
-        return self.kinds[id(node)][1] is DataType.DECIMAL
+        return self.kinds[id(node)][1]
 
     def _element(self, of: s.Reference, group: Sequence[Row], at: Mapping[str, int]) -> Row:
         match of.element:

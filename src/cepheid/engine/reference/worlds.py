@@ -180,7 +180,7 @@ def intervals_of(events: EventTable, schema: Schema, probabilities: str | None =
     if schema.lower is None or schema.upper is None:
         raise DataError("imprecise time needs both bounds", hint="pass lower='...' and upper='...'")
     if schema.tiebreak:
-        message = "tiebreak orders events of one instant, but with lower and upper no order is certain"
+        message = "tiebreak orders events of one instant, but with lower and upper the order is not certain"
         raise DataError(message, hint="leave tiebreak out")
     lower, upper = times_of(events.table, schema.lower), times_of(events.table, schema.upper)
     weights: list[list[float | None] | None] = [None] * len(events)

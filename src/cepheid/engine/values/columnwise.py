@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,10 +22,18 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
 from cepheid.language.library import decimal_columns
-from cepheid.language.library.decimal_columns import as_doubles, common_kind, converted, decimal_type, precision
+from cepheid.language.library.decimal_columns import (
+    as_doubles,
+    common_kind,
+    computed,
+    converted,
+    decimal_type,
+    precision,
+)
 from cepheid.language.library.decimals import MOST, as_decimal, fitted
 from cepheid.language.library.function import Function
 from cepheid.language.library.growth import check_column
+from cepheid.language.library.operators import negative
 from cepheid.language.library.value_functions import type_named
 from cepheid.language.schema import DataType, Schema, data_type
 from cepheid.language.whole import within_64_bits
@@ -143,7 +153,9 @@ def value(node: s.Expression, resolve: Resolve) -> Column:
         case s.Negative(operand=operand):
             return opposite(value(operand, resolve))
         case s.Arithmetic(operator=operator, left=left, right=right):
-            return arithmetic(operator, value(left, resolve), value(right, resolve))
+            one, other = value(left, resolve), value(right, resolve)
+            one = one if isinstance(left, s.Literal) else computed(one, other)
+            return arithmetic(operator, one, other if isinstance(right, s.Literal) else computed(other, one))
         case s.Comparison(operator=operator, left=left, right=right):
             return compared(operator, value(left, resolve), value(right, resolve))
         case s.Membership(operand=operand, values=tuple() as members, negated=negated):
@@ -235,7 +247,13 @@ def _checked(compute: Callable[..., Column], exact: Callable[..., Any], *columns
 def opposite(column: Column) -> Column:
     """-x, NULL for the least whole number."""
     if pa.types.is_decimal(column.type):
-        return pc.negate(column).cast(column.type)
+        wanted = precision(column)
+
+        def opposite_decimal(value: Decimal) -> Decimal | None:
+            found = negative(value)
+            return None if found is None else fitted(found, wanted)
+
+        return decimal_columns.row_by_row(opposite_decimal, (column,), column.type)
     return _checked(pc.negate_checked, lambda number: -number, column)
 
 
@@ -263,6 +281,23 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
 
 def _numbers(column: Column) -> Any:
     return column.as_py() if isinstance(column, pa.Scalar) else column.to_numpy()
+
+
+def listed(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column as Python's; its times end with the year 9999, and others are NULL.
+
+    >>> listed(pa.array([0, 2**58], pa.timestamp("us")))
+    [datetime.datetime(1970, 1, 1, 0, 0), None]
+    """
+    try:
+        found: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):
+        if not pa.types.is_temporal(column.type) or pa.types.is_duration(column.type):
+            raise
+        first, last = (pa.scalar(end).cast(column.type) for end in (datetime.min, datetime.max))
+        inside = pc.and_(pc.greater_equal(column, first), pc.less_equal(column, last))
+        found = pc.if_else(inside, column, pa.scalar(None, column.type)).to_pylist()
+    return found
 
 
 def without_nan(column: Column) -> Column:
@@ -307,6 +342,8 @@ def called(function: Function, arguments: list[Any]) -> Column:
             arguments = [converted(each, kind) for each in arguments]
         check_column(function.name, arguments)
         return _plain_column(function.columnwise(*arguments))
+    if function.name == "array":
+        arguments = [converted(each, kind.value_type) for each in arguments]
     return _row_by_row(function, arguments, kind)
 
 

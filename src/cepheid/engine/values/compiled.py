@@ -495,7 +495,7 @@ class _Writer:
             return not function.is_compiled(kinds) and not all(kind in _PYTHON for kind in kinds)
         if function.source is not None:
             constants = function.constants_of([getattr(each, "value", None) for each in node.arguments])
-            return function.source(["0"] * len(node.arguments), constants) is None
+            return function.source(["0"] * (len(node.arguments) - len(constants)), constants) is None
         return any(kind in (DataType.TEXTS, DataType.MAP) for kind in kinds)
 
     def needs_python(self, node: s.Expression) -> bool:

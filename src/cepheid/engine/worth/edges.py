@@ -6,7 +6,6 @@ window's opening before the first observed event, `DEADLINE` for the window's en
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.engine.worth.losses import check_missing, day_of_losses, ends_of, gap_scale, unseen_item
-from cepheid.errors import ModelError
+from cepheid.errors import ModelError, warn
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
@@ -180,10 +179,9 @@ def _table_of_spans(plan: Plan, window: float, scale: float, parts: Sequence[Seg
 def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
     losses = sorted((item.loss for item in items.values() if item.kind == "missing"), reverse=True)
     if len(losses) >= 2 and 0.0 < threshold < losses[0] * losses[1]:
-        warnings.warn(
+        warn(
             f"THRESHOLD {threshold:g} is below {losses[0] * losses[1]:.3g}, the product of two losses: matches with "
-            "several missing events are searched for, which costs time and finds what hardly ever happened",
-            stacklevel=2,
+            "several missing events are included, which is slow and adds very improbable matches",
         )
 
 

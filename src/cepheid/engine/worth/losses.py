@@ -34,7 +34,9 @@ def gap_scale(bound: BoundQuery, model: Model) -> float:
         return float(convert(1, "microseconds", "seconds")) if is_timestamp else 1.0
     named = unit_named(unit)
     if named is None:
-        raise ModelError(f"the model counts gaps in {unit!r}, which is no unit of time", hint="use 'seconds', say")
+        raise ModelError(
+            f"the model counts gaps in {unit!r}, which is not a unit of time", hint="for example 'seconds'"
+        )
     if schema.time_unit is None:
         told = f"the model counts gaps in {named}, but it is not known what one step of column '{schema.time}' is"
         raise ModelError(told, hint="pass time_unit='ms', or what it counts")
@@ -112,7 +114,7 @@ def ends_of(model: Model, unseen: Sequence[tuple[str, SegmentItem]], target: s.C
     if leading and missing and missing[0][1].loss > 0.0 and not model.knows_share(missing[0][0]):
         name = missing[0][0]
         raise ModelError(
-            f"scoring='posterior' needs to know how often {name!r} happens at all: nothing comes before it, so where "
+            f"scoring='posterior' needs the share of {name!r} that happens at all: nothing comes before it, so where "
             "it was not seen it may have been lost or may never have happened",
             hint=f"state it with Model(..., happens={{{name!r}: 0.95}}), or fit the model",
         )
@@ -148,12 +150,12 @@ def check_missing(bound: BoundQuery, model: Any) -> Model:
     if not isinstance(model, Model):
         if isinstance(model, str | PathLike):
             hint = f"load it with cepheid.load_model({str(model)!r})"
-        raise ModelError(f"model={model!r} is no loss and gap model", hint=hint)
+        raise ModelError(f"model={model!r} is not a loss and gap model", hint=hint)
     if bound.contiguous:
-        told = f"{bound.strategy.value} asks for events without gaps, and a missing event is a gap"
+        told = f"{bound.strategy.value} requires events without gaps, and a missing event is a gap"
         raise QueryError(told, hint="use another strategy, or call without a model", code="model-strategy")
     if bound.has_tied_negations:
-        told = "with a loss model negated components are judged one by one, and a condition ties some together"
+        told = "with a loss model negated components are evaluated separately, and a condition relates some of them"
         raise QueryError(told, hint="split it into conditions on one negated component each", code="model-negations")
     if bound.window is None or bound.window.events:
         hint = "add WITHIN, for example WITHIN 12 hours"
@@ -176,11 +178,9 @@ def _check_waits(bound: BoundQuery, model: Model) -> None:
     for name in waits:
         if name not in follows:
             known = f"this query allows {', '.join(map(repr, follows))}" if follows else "this query negates nothing"
-            raise ModelError(f"gaps: {name!r} fits no negated component and the one behind it", hint=known)
+            raise ModelError(f"gaps: {name!r} is neither a negated component nor one that follows it", hint=known)
         if sum(follows[other] == follows[name] for other in waits) > 1:
-            raise ModelError(
-                f"gaps: {follows[name]!r} can wait for one negated component only", hint="keep one of them"
-            )
+            raise ModelError(f"gaps: {follows[name]!r} can follow one negated component only", hint="keep one of them")
 
 
 def linear_model(model: Model, bound: BoundQuery) -> Model:

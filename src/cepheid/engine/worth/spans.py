@@ -52,7 +52,7 @@ def edges_in_instants(plan: Plan, count: int, step: int) -> tuple[Edges, Spans]:
     scale = gap_scale(plan.bound, model)
     if model.hours:
         raise ModelError(
-            "at imprecise times, and where events may not be true, losses by the hour are known to the reference only",
+            "with imprecise times or uncertain events, only the reference engine supports losses by the hour",
             hint="pass engine='reference' for a small table, or a model with one loss for the whole day",
         )
     if count > MAX_WINDOW:

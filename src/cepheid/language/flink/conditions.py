@@ -137,14 +137,14 @@ def _resolved(node: s.Expression, scope: _Scope, aggregate: bool) -> s.Expressio
             return replace(node, of=_element(of, scope, aggregate), default=key)
         case s.Reference():
             if not aggregate:
-                scope.fail("an event is no value", node, "event-as-value", f"name an attribute: {node.variable}.x")
+                scope.fail("an event is not a value", node, "event-as-value", f"name an attribute: {node.variable}.x")
             return _element(node, scope, aggregate)
         case s.Length(variable=variable):
             _known(variable, node, scope)
             return node
         case s.Equivalence():
             hint = "write name = a.name, or pass partition_by=['name'] to match each name by itself"
-            scope.fail("an equivalence test is not for one step", node, "flink-pattern", hint)
+            scope.fail("an equivalence test cannot be used in one step", node, "flink-pattern", hint)
         case s.Membership(values=s.Name() as values):
             members = scope.parameters.get(values.name)
             if not isinstance(members, list | tuple | set | frozenset):
@@ -183,9 +183,9 @@ def _known(step: str, node: s.Node, scope: _Scope, at_hand: str | None = None) -
         guess = closest(step, scope.steps)
         hint = f"did you mean '{guess}'?" if guess else f"the steps are {', '.join(sorted(scope.steps))}"
         if at_hand is not None and guess is None:
-            hint = f"of the event at hand, write {at_hand} alone; {hint}"
+            hint = f"for the current event, write {at_hand} alone; {hint}"
         if step in scope.schema.names:
-            hint = f"'{step}' is a column; what is inside of a struct needs a column of its own"
+            hint = f"'{step}' is a column; a field of a struct needs a column of its own"
         scope.fail(f"no step '{step}'", node, "unknown-variable", hint)
 
 
@@ -209,7 +209,7 @@ def _element(of: s.Reference, scope: _Scope, aggregate: bool) -> s.Reference:
                 scope.fail(f"step '{of.variable}' comes later and has no event yet", of, "flink-pattern", hint)
             return of
         case s.Element.ALL | s.Element.BEFORE:
-            scope.fail("several events are no value", of, "flink-pattern", "write sum(...), count(...), max(...), ...")
+            scope.fail("an event list is not a value", of, "flink-pattern", "write sum(...), count(...), max(...), ...")
     hint = f"write {of.variable}[1] or {of.variable}[{of.variable}.LEN]"
     scope.fail(f"[i] counts the events of the step itself, not those of '{of.variable}'", of, "bad-index", hint)
 

@@ -58,6 +58,8 @@ class Either:
 
 
 Condition = Test | Both | Either
+MAX_NESTED = 50  # groups inside groups: many passes recurse, and Python's stack is finite
+MAX_CONDITIONS = 200  # of one step, for the same reason
 
 
 class Rounds(Enum):
@@ -107,7 +109,7 @@ class Pattern:
     def begin(cls, first: str | Pattern, skip: AfterMatchSkipStrategy | None = None) -> Pattern:
         """The first step, or a group of steps."""
         if skip is not None and not isinstance(skip, AfterMatchSkipStrategy):
-            _fail(f"skip={skip!r} is no strategy", "use AfterMatchSkipStrategy.skip_past_last_event(), for example")
+            _fail(f"skip={skip!r} is not a strategy", "use AfterMatchSkipStrategy.skip_past_last_event(), for example")
         name, group = _step_or_group(first)
         return cls(name, group, skip=skip or NO_SKIP)
 
@@ -140,7 +142,7 @@ class Pattern:
             _fail("a group cannot be negated", f"negate one step: {contiguity.value}('name')")
         if self.quantifier.optional:
             hint = "write two patterns, one with the optional part and one without"
-            _fail(f"{contiguity.value} behind an optional part", hint)
+            _fail(f"{contiguity.value} after an optional part", hint)
         return self._then(step, contiguity)
 
     # --- conditions -------------------------------------------------------------------------------------------------
@@ -149,19 +151,19 @@ class Pattern:
         """The event passes this condition, and those given before."""
         self._no_group("where")
         test = Test(_text(condition, "where"))
-        return replace(self, condition=test if self.condition is None else Both(self.condition, test))
+        return replace(self, condition=_joined(Both, self.condition, test))
 
     def or_(self, condition: str) -> Pattern:
         """The event passes this condition, or all that was given before."""
         self._no_group("or_")
         test = Test(_text(condition, "or_"))
-        return replace(self, condition=test if self.condition is None else Either(self.condition, test))
+        return replace(self, condition=_joined(Either, self.condition, test))
 
     def subtype(self, type: str) -> Pattern:
         """The event is of a type, and passes what was given before."""
         self._no_group("subtype")
         test = Test(_text(type, "subtype"), is_type=True)
-        return replace(self, condition=test if self.condition is None else Both(self.condition, test))
+        return replace(self, condition=_joined(Both, self.condition, test))
 
     def until(self, condition: str) -> Pattern:
         """A loop takes no event from the first one on that passes this."""
@@ -176,7 +178,7 @@ class Pattern:
     def optional(self) -> Pattern:
         """The step or group may be left out."""
         if self.previous is not None and self.previous.quantifier.greedy:
-            _fail("an optional part behind a greedy one", "leave greedy() or optional() out")
+            _fail("an optional part after a greedy one", "leave greedy() or optional() out")
         if self.quantifier.optional:
             _fail("optional is given twice")
         if self.contiguity in NEGATIVE:
@@ -224,7 +226,7 @@ class Pattern:
         if self.group is not None:
             _fail("greedy is for one step, not for a group")
         if self.quantifier.inner is Contiguity.ANY:
-            _fail("greedy does not go with allow_combinations")
+            _fail("greedy cannot be combined with allow_combinations")
         if self.quantifier.rounds is Rounds.SINGLE:
             _fail("greedy is for a step that is taken several times", "write one_or_more() or times(2, 4) before it")
         return self._with(greedy=True)
@@ -250,10 +252,10 @@ class Pattern:
         if not isinstance(between_events, bool):
             _fail(
                 f"between_events={between_events!r} is neither True nor False",
-                "between_events=True is Flink's PREVIOUS_AND_CURRENT; without it the window is that of the whole match",
+                "between_events=True is Flink's PREVIOUS_AND_CURRENT; without it the window covers the whole match",
             )
         if parse_length(length, "within")[0] <= 0:
-            _fail("a window must be longer than nothing", "for example within(9) or within('10 minutes')")
+            _fail("a window must be longer than zero", "for example within(9) or within('10 minutes')")
         return replace(self, gap_window=length) if between_events else replace(self, window=length)
 
     # --- looking at it ----------------------------------------------------------------------------------------------
@@ -276,7 +278,7 @@ class Pattern:
                 yield part
 
     def __str__(self) -> str:
-        return "".join(_part_text(part) for part in self.chain())
+        return "".join(part_text(part) for part in self.chain())
 
     __repr__ = __str__
 
@@ -296,14 +298,14 @@ class Pattern:
     def _no_rounds(self, method: str) -> None:
         self._no_negation(method)
         if self.quantifier.rounds is not Rounds.SINGLE:
-            _fail(f"{method} behind {self.quantifier.rounds.value}: a step is taken in one way")
+            _fail(f"{method} after {self.quantifier.rounds.value}: a step has one quantifier")
 
     def _one_inner(self, wanted: Contiguity) -> None:
         known = self.quantifier.inner
         if known is wanted:
             _fail(f"{'consecutive' if wanted is Contiguity.STRICT else 'allow_combinations'} is given twice")
         if known is not Contiguity.RELAXED:
-            _fail("consecutive does not go with allow_combinations")
+            _fail("consecutive cannot be combined with allow_combinations")
 
 
 def check_pattern(pattern: Pattern) -> None:
@@ -317,7 +319,7 @@ def check_pattern(pattern: Pattern) -> None:
     skip = pattern.skip
     if skip.step is not None and skip.step not in {part.name for part in pattern.chain()}:
         known = ", ".join(part.name for part in pattern.chain() if part.name is not None)
-        _fail(f"{skip.skip.value} names '{skip.step}', which is no step outside of groups", f"there are {known}")
+        _fail(f"{skip.skip.value} names '{skip.step}', which is not a step outside groups", f"there are {known}")
 
 
 def is_list(pattern: Pattern) -> dict[str, bool]:
@@ -361,18 +363,27 @@ def steps_before(pattern: Pattern) -> dict[str, frozenset[str]]:
     return found
 
 
-def _fail(message: str, hint: str | None = None) -> NoReturn:
-    raise QueryError(message, hint=hint, code="flink-pattern")
+def _fail(message: str, hint: str | None = None, code: str = "flink-pattern") -> NoReturn:
+    raise QueryError(message, hint=hint, code=code)
 
 
 def _step_or_group(given: object) -> tuple[str | None, Pattern | None]:
     if isinstance(given, Pattern):
+        if _depth(given) >= MAX_NESTED:
+            _fail(
+                f"groups nested more than {MAX_NESTED} deep", "write the steps of an inner group one by one", "too-deep"
+            )
         return None, given
     if not isinstance(given, str) or not given:
-        _fail(f"a step is named by a text, not by {given!r}", "for example begin('start')")
+        _fail(f"the name of a step is a string, not {given!r}", "for example begin('start')")
     if ":" in given:
-        _fail(f"a step's name has no colon: '{given}'")
+        _fail(f"the name of a step cannot contain a colon: '{given}'")
     return given, None
+
+
+def _depth(pattern: Pattern) -> int:
+    """How many groups lie inside each other, the pattern itself included; it was checked when it was built."""
+    return 1 + max((_depth(part.group) for part in pattern.chain() if part.group is not None), default=0)
 
 
 def _text(given: object, method: str) -> str:
@@ -381,26 +392,39 @@ def _text(given: object, method: str) -> str:
     return given
 
 
+def _joined(kind: type[Both] | type[Either], known: Condition | None, test: Test) -> Condition:
+    """What was given before, and one condition more."""
+    if known is None:
+        return test
+    depth, at = 1, known
+    while not isinstance(at, Test):
+        depth, at = depth + 1, at.left
+    if depth >= MAX_CONDITIONS:
+        hint = "join them with AND or OR in one condition"
+        _fail(f"more than {MAX_CONDITIONS} conditions of one step", hint, "too-deep")
+    return kind(known, test)
+
+
 def _length(given: Any, method: str) -> Any:
     """The longest time from one round to the next, if there is one."""
     if given is not None and parse_length(given, "within")[0] <= 0:
-        _fail("a window must be longer than nothing", f"for example {method}(..., within='10 seconds')")
+        _fail("a window must be longer than zero", f"for example {method}(..., within='10 seconds')")
     return given
 
 
 def _count(given: object, least: int) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < least:
-        _fail(f"{given!r} is no number of events here", f"give a whole number of at least {least}")
+        _fail(f"{given!r} is not a valid number of events here", f"give a whole number of at least {least}")
 
 
-def _part_text(part: Pattern) -> str:
+def part_text(part: Pattern) -> str:
     what = repr(part.name) if part.group is None else str(part.group)
     if part.previous is None:
         skipped = f", skip={part.skip!r}" if part.skip.skip is not Skip.NO_SKIP else ""
         text = f"Pattern.begin({what}{skipped})"
     else:
         text = f".{part.contiguity.value}({what})"
-    text += _condition_text(part.condition) if part.condition is not None else ""
+    text += condition_text(part.condition) if part.condition is not None else ""
     how = part.quantifier
     between = f", within={how.between!r}" if how.between is not None else ""
     zero = how.optional and how.rounds is Rounds.TIMES and how.least == 1
@@ -418,11 +442,11 @@ def _part_text(part: Pattern) -> str:
     return text + (f".within({part.gap_window!r}, between_events=True)" if part.gap_window is not None else "")
 
 
-def _condition_text(condition: Condition) -> str:
+def condition_text(condition: Condition) -> str:
     match condition:
         case Test(text=text, is_type=is_type):
             return f".{'subtype' if is_type else 'where'}({text!r})"
         case Both(left=left, right=right):
-            return _condition_text(left) + _condition_text(right)
+            return condition_text(left) + condition_text(right)
         case Either(left=left, right=right):
-            return _condition_text(left) + _condition_text(right).replace(".where(", ".or_(", 1)
+            return condition_text(left) + condition_text(right).replace(".where(", ".or_(", 1)

@@ -58,7 +58,7 @@ class AfterMatchSkipStrategy:
     def throw_exception_on_miss(self) -> AfterMatchSkipStrategy:
         """An error where a match has no event of the step, or begins with it; else nothing is dropped then."""
         if self.step is None:
-            raise QueryError(f"{self.skip.value} names no step", hint="it skips to no step", code="flink-skip")
+            raise QueryError(f"{self.skip.value} names no step", hint="it takes no step", code="flink-skip")
         return replace(self, strict=True)
 
     def __repr__(self) -> str:
@@ -70,5 +70,5 @@ class AfterMatchSkipStrategy:
 def _named(step: object) -> str:
     if not isinstance(step, str):
         hint = "name a step: AfterMatchSkipStrategy.skip_to_first('b')"
-        raise QueryError(f"a step is named by a text, not by {step!r}", hint=hint, code="flink-skip")
+        raise QueryError(f"the name of a step is a string, not {step!r}", hint=hint, code="flink-skip")
     return step

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from cepheid.language.library.dates import DAY, civil, days_of, is_date
 from cepheid.language.library.decimals import Precision, as_decimal, fitted
+from cepheid.language.zones import to_instant, zone_in_text
 
 _BLANK = "".join(map(chr, (*range(33), 127)))  # what Spark trims before it reads a value
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -25,7 +25,6 @@ _DAY = r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?"
 _DATE = re.compile(_DAY + r"(?:[ T].*)?", re.DOTALL)
 _CLOCK = r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?)?"
 _MOMENT = re.compile(_DAY + rf"(?:[ T]{_CLOCK}(.*))?")
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?")
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -118,31 +117,28 @@ def moment_of_text(text: str) -> tuple[int, tzinfo | None] | None:
         return None
     if hours is not None and day is None:
         return None
-    named = _zone(zone or "")
+    named = zone_in_text((zone or "").strip())
     if zone and zone.strip() and named is None:
         return None
     clock = (int(hours or 0) * 60 + int(minutes or 0)) * 60 + int(seconds or 0)
     return days * DAY + clock * 1_000_000 + int(((fraction or "") + "000000")[:6]), named
 
 
-def _zone(text: str) -> tzinfo | None:
-    name = text.strip()
-    if name in ("", "Z", "UTC", "GMT", "UT"):
-        return UTC if name else None
-    offset = _OFFSET.fullmatch(name)
-    if offset:
-        sign, hours, minutes, seconds = offset.groups()
-        length = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
-        return timezone(length if sign == "+" else -length) if length <= timedelta(hours=18) else None
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
+def instant_of_text(text: str, zone: str) -> int | None:
+    """A time in text as an instant, in a zone unless it names one; None if it is no time.
+
+    >>> instant_of_text("2026-01-31T12:00:00", "+01:00") == instant_of_text("2026-01-31 11:00:00Z", "Asia/Tokyo")
+    True
+    """
+    found = moment_of_text(text)
+    if found is None:
         return None
+    return to_instant(found[0], zone) if found[1] is None else _in_utc(found[0], found[1])
 
 
-def in_utc(micros: int, zone: tzinfo | None) -> int | None:
-    """A time on the clock of a zone as the same instant on that of UTC; without a zone it is UTC's already."""
-    if zone is None or zone is UTC:
+def _in_utc(micros: int, zone: tzinfo) -> int | None:
+    """A time on the clock of a zone as the same instant on that of UTC."""
+    if zone is UTC:
         return micros
     try:
         local = (_EPOCH + micros * _MICROSECOND).replace(tzinfo=zone)
@@ -181,12 +177,17 @@ def text_of_number(value: float) -> str:
 
     >>> text_of_number(1e7), text_of_number(0.001), text_of_number(-120.5), text_of_number(1.25e-4)
     ('1.0E7', '0.001', '-120.5', '1.25E-4')
+    >>> text_of_number(5e-324)
+    '4.9E-324'
     """
     if not math.isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    _, digits, exponent = Decimal(repr(abs(value))).normalize().as_tuple()
+    shortest = Decimal(repr(abs(value))).normalize()
+    if len(shortest.as_tuple().digits) == 1:  # Java takes the nearest of two digits
+        shortest = Decimal(f"{abs(value):.1e}").normalize()
+    _, digits, exponent = shortest.as_tuple()
     assert isinstance(exponent, int)
     first, *rest = map(str, digits)
     return f"{'-' if value < 0 else ''}{first}.{''.join(rest) or '0'}E{exponent + len(digits) - 1}"
@@ -204,6 +205,8 @@ def whole_of(value: Any, bits: int = 64) -> int | None:
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return None
     found = whole_of_text(value) if isinstance(value, str) else int(value)
+    if bits == 64 and isinstance(value, float) and found == 2**63:
+        return 2**63 - 1  # as in Java, where a double has no other form of the greatest whole number
     return found if found is not None and -(2 ** (bits - 1)) <= found < 2 ** (bits - 1) else None
 
 

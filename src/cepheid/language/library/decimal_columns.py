@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +11,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.language.library.decimals import MOST, OF_WHOLE, Precision, precision_of, type_of_result, widest
+from cepheid.language.library.decimals import (
+    MOST,
+    OF_WHOLE,
+    Precision,
+    as_decimal,
+    fitted,
+    precision_of,
+    type_of_result,
+    widest,
+)
 from cepheid.language.library.operators import calculate
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar
@@ -55,13 +63,13 @@ def decimal_type(of: Precision) -> pa.DataType:
 
 
 def as_decimals(column: Column, wanted: Precision) -> Column:
-    """Whole numbers and decimals in a type that holds them all."""
+    """Whole numbers and decimals in a type; rounded if it has fewer digits behind the point, NULL if in front of it."""
     kind = decimal_type(wanted)
     if column.type == kind:
         return column
-    if isinstance(column, pa.Scalar):
-        value = column.as_py()
-        return pa.scalar(None if value is None else Decimal(value), kind)
+    own = OF_WHOLE if pa.types.is_integer(column.type) else (column.type.precision, column.type.scale)
+    if isinstance(column, pa.Scalar) or own[1] > wanted[1] or own[0] - own[1] > wanted[0] - wanted[1]:
+        return row_by_row(lambda value: fitted(as_decimal(value), wanted), (column,), kind)
     if pa.types.is_integer(column.type):
         column = column.cast(pa.int64()).cast(pa.decimal128(19, 0))
     return column.cast(kind)
@@ -96,12 +104,25 @@ def converted(column: Column, kind: pa.DataType) -> Column:
 
 def common_kind(columns: Sequence[Column]) -> pa.DataType | None:
     """The type that holds the values of all columns: doubles, decimals, or that of the first; None without one."""
-    known = [each for each in columns if not (isinstance(each, pa.Scalar) and not each.is_valid)]
+    known = [each for each in columns if not _is_nothing(each)]
     if any(pa.types.is_floating(each.type) for each in known):
         return pa.float64()
     if any(is_decimal(each.type) for each in known):
-        return decimal_type(widest([precision(each) for each in known]))
+        return decimal_type(widest([OF_WHOLE if pa.types.is_integer(each.type) else precision(each) for each in known]))
     return known[0].type if known else None
+
+
+def _is_nothing(column: Column) -> bool:
+    """Is it NULL as it is written, which has no type of its own?"""
+    untyped = pa.types.is_null(column.type) or pa.types.is_boolean(column.type)
+    return isinstance(column, pa.Scalar) and not column.is_valid and untyped
+
+
+def computed(column: Column, beside: Column) -> Column:
+    """A whole number that was computed, beside a decimal: it has the digits of its type, not those of a constant."""
+    if isinstance(column, pa.Scalar) and pa.types.is_integer(column.type) and is_decimal(beside.type):
+        return as_decimals(column, OF_WHOLE)
+    return column
 
 
 def low_half(column: pa.Array) -> npt.NDArray[np.int64]:

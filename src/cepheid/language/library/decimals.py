@@ -14,7 +14,7 @@ Precision: TypeAlias = tuple[int, int]
 MOST = 38  # digits
 OF_WHOLE: Precision = (20, 0)  # whole numbers of 64 bits
 _LEAST_SCALE = 6  # digits that stay behind the point where a result would need more than 38
-_EXACT = Context(prec=160, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
+EXACT = Context(prec=160, rounding=ROUND_HALF_UP, Emin=-999999, Emax=999999)
 
 
 def precision_of(value: int | Decimal) -> Precision:
@@ -87,11 +87,13 @@ def fitted(value: Decimal, wanted: Precision, rounding: str = ROUND_HALF_UP) -> 
     >>> fitted(Decimal("1.005"), (5, 2)), fitted(Decimal("123.4"), (3, 1))
     (Decimal('1.01'), None)
     """
-    if not value.is_finite():
+    if not value.is_finite() or value.adjusted() > MOST:
         return None
     precision, scale = wanted
-    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding, _EXACT)
-    return None if len(rounded.as_tuple().digits) > precision and rounded else rounded
+    rounded = value.quantize(Decimal(1).scaleb(-scale), rounding, EXACT)
+    if not rounded:
+        return rounded.copy_abs()  # there is no -0.0
+    return None if len(rounded.as_tuple().digits) > precision else rounded
 
 
 def operate(sign: str, left: Decimal, right: Decimal, wanted: Precision) -> Decimal | None:
@@ -104,16 +106,30 @@ def operate(sign: str, left: Decimal, right: Decimal, wanted: Precision) -> Deci
         return None
     match sign:
         case "+":
-            return fitted(_EXACT.add(left, right), wanted)
+            return fitted(EXACT.add(left, right), wanted)
         case "-":
-            return fitted(_EXACT.subtract(left, right), wanted)
+            return fitted(EXACT.subtract(left, right), wanted)
         case "*":
-            return fitted(_EXACT.multiply(left, right), wanted)
+            return fitted(EXACT.multiply(left, right), wanted)
         case "/":
-            return fitted(_EXACT.divide(left, right), wanted)
-    return fitted(_EXACT.remainder(left, right), wanted)
+            return fitted(EXACT.divide(left, right), wanted)
+    return None if _is_beyond_java(EXACT.divide_int(left, right)) else fitted(EXACT.remainder(left, right), wanted)
+
+
+def _is_beyond_java(quotient: Decimal) -> bool:
+    """Has a whole quotient more digits than Spark takes for a remainder? Zeros at the end do not count."""
+    return len(quotient.normalize(EXACT).as_tuple().digits) > MOST + 1
 
 
 def as_decimal(value: int | float | Decimal) -> Decimal:
     """A number as a decimal; a double as it is written."""
     return value if isinstance(value, Decimal) else Decimal(value) if isinstance(value, int) else Decimal(repr(value))
+
+
+def moved(value: int | Decimal, places: int) -> Decimal:
+    """The value with its point so many places further to the right, no digit lost.
+
+    >>> moved(150, -2), moved(Decimal("1.52"), 2)
+    (Decimal('1.50'), Decimal('152'))
+    """
+    return Decimal(value).scaleb(places, EXACT)

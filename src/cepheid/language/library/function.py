@@ -55,6 +55,7 @@ class Function:
     precision: Callable[[Sequence[Precision], Sequence[Any]], Precision] | None = None  # of a result that is a decimal
     narrow: bool = False  # is its result a whole number of 32 bits in Spark?
     instant: bool = False  # does it take times as instants? The others take what a clock shows
+    gives_instant: bool | None = None  # is a time that it gives an instant? None: as what it takes was
     shown: str = ""  # how the manual writes it
     says: str = ""  # and what it says of it
     fractions: tuple[int, ...] = ()  # of a function of the user's: arguments annotated as float, given as such

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.language.library.decimal_columns import row_by_row
 from cepheid.language.library.decimals import Precision, fitted, precision_of, rounded_type, type_of_result, widest
 from cepheid.language.library.function import MANY, NUMBER, ORDERED, Function, named_twice
 from cepheid.language.library.operators import absolute, comparable, positive_remainder
@@ -126,7 +127,7 @@ def _power(x: float, y: float) -> float:
     if abs(x) == 1.0 and math.isinf(y):
         return math.nan
     whole = math.isinf(y) or y == math.floor(y)
-    if x < 0 and not whole:
+    if x < 0 and not whole and not math.isinf(x):
         return math.nan
     odd = whole and abs(y) < 9007199254740992.0 and math.fmod(y, 2.0) != 0.0
     if x == 0 and y < 0:
@@ -271,7 +272,9 @@ def _whole_part(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if pa.types.is_integer(column.type):
             return column
         if pa.types.is_decimal(column.type):
-            return pc.cast(compute(column), pa.decimal128(*rounded_type((column.type.precision, column.type.scale), 0)))
+            wanted = rounded_type((column.type.precision, column.type.scale), 0)
+            rounding = ROUND_FLOOR if compute is pc.floor else ROUND_CEILING
+            return row_by_row(lambda value: fitted(value, wanted, rounding), (column,), pa.decimal128(*wanted))
         fits = pc.and_(pc.greater_equal(column, -(2.0**63)), pc.less(column, 2.0**63))
         return pc.cast(compute(pc.if_else(fits, column, pa.scalar(None, pa.float64()))), pa.int64())
 

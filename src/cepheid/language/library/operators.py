@@ -9,15 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 from cepheid.language.library import conversions as c
 from cepheid.language.library.dates import DAY
-from cepheid.language.library.decimals import Precision, as_decimal, operate, precision_of, type_of_result
-from cepheid.language.whole import within_64_bits
+from cepheid.language.library.decimals import (
+    EXACT,
+    MOST,
+    Precision,
+    as_decimal,
+    fitted,
+    operate,
+    precision_of,
+    type_of_result,
+)
+from cepheid.language.whole import LEAST, within_64_bits
 
 EPOCH = datetime(1970, 1, 1)
+_OPPOSITE = Context(prec=34, rounding=ROUND_HALF_EVEN)  # Spark keeps so many digits where a sign changes
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -58,10 +68,27 @@ def midnight(value: date) -> datetime:
 
 
 def in_one_zone(left: datetime, right: datetime) -> tuple[datetime, datetime]:
-    """Two times of which both or neither have a zone; one without is UTC's beside one with a zone."""
-    if (left.tzinfo is None) == (right.tzinfo is None):
-        return left, right
-    return left.replace(tzinfo=left.tzinfo or UTC), right.replace(tzinfo=right.tzinfo or UTC)
+    """Two times beside each other: one without a zone is one of the other's. Instants are compared in UTC.
+
+    Python compares and subtracts times of one zone as its clocks show them, which is off where they are put.
+    """
+    zone = left.tzinfo or right.tzinfo
+    return (left, right) if zone is None else (in_utc(in_zone(left, zone)), in_utc(in_zone(right, zone)))
+
+
+def in_zone(value: datetime, zone: tzinfo) -> datetime:
+    """A time without a zone as one of a zone; an instant as the clocks of the zone show it."""
+    return in_utc(value if value.tzinfo is not None else value.replace(tzinfo=zone)).astimezone(zone)
+
+
+def in_utc(value: datetime) -> datetime:
+    """The same instant in UTC; a time without a zone as it is."""
+    return value if value.tzinfo is None else value.astimezone(UTC)
+
+
+def ordered(value: Any) -> Any:
+    """What a value is ordered and told from others by: Python takes two instants for one where clocks show it twice."""
+    return in_utc(value) if isinstance(value, datetime) else value
 
 
 def moment_of(text: str) -> datetime | None:
@@ -153,7 +180,7 @@ def calculate(sign: str, left: Any, right: Any, wanted: Precision | None = None)
     if isinstance(left, Decimal) or isinstance(right, Decimal):
         one, other = as_decimal(left), as_decimal(right)
         if sign == "div":
-            return None if not other else within_64_bits(int(one / other))
+            return None if not other else within_64_bits(int(EXACT.divide(one, other)))
         found = type_of_result(sign, precision_of(left), precision_of(right)) if wanted is None else wanted
         return operate(sign, one, other, found)
     if sign == "/":
@@ -200,16 +227,24 @@ def positive_remainder(left: Any, right: Any, wanted: Precision | None = None) -
     rest = calculate("%", left, right, wanted)
     if rest is None or rest >= 0:
         return rest
-    return calculate("%", rest + right if not isinstance(rest, float) else rest + float(right), right, wanted)
+    if isinstance(rest, float):
+        return calculate("%", rest + float(right), right)
+    if isinstance(rest, Decimal):
+        return calculate("%", EXACT.add(rest, as_decimal(right)), right, wanted)
+    moved = rest + right
+    return calculate("%", moved if moved >= LEAST else moved + 2**64, right)  # as in Java, it goes around here
 
 
 def negative(value: Any) -> Any:
     """-value; None for the least whole number."""
     if isinstance(value, Decimal):
-        return -value if value else value
+        places = -int(value.as_tuple().exponent)
+        return fitted(_OPPOSITE.plus(value.copy_negate()), (MOST, places)) if value else value
     return None if value is None else known(-value)
 
 
 def absolute(value: Any) -> Any:
     """The value without its sign; None for the least whole number."""
-    return None if value is None else known(value.copy_abs() if isinstance(value, Decimal) else abs(value))
+    if isinstance(value, Decimal):
+        return negative(value) if value < 0 else value
+    return None if value is None else known(abs(value))

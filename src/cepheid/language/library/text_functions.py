@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.language.library.function import INT, LISTS, MANY, STRING, Function, named_twice
-from cepheid.language.schema import DataType
+from cepheid.language.library.json_texts import get_json_object, wrong_path
+from cepheid.language.library.text_parts import joined, padded, repeated, substring
+from cepheid.language.schema import PLAIN, DataType
 
 _TEXT, _BOOL, _WHOLE = DataType.STRING, DataType.BOOL, DataType.INT
 _ESCAPE = "\\"
-LONGEST = 2**30  # characters of a text that a function may make
 # What RE2 and Java read alike: plain ASCII, escapes, anchors, groups, repetition; a bracket is one character here.
 # Both patterns are possessive (`*+`, `++`): a query's text is not trusted, and they never go back.
 _ALIKE = re.compile(
@@ -221,47 +222,6 @@ def _marks(column: Any) -> tuple[str, str]:
 
 
 # --- parts of texts ---------------------------------------------------------------------------------------------------
-
-
-def substring(text: str, start: int, length: int | None = None) -> str:
-    """So many characters from a place on; places count from 1, negative ones from the end, as in Spark.
-
-    >>> substring("events", 2, 3), substring("events", -2), substring("events", -8, 3)
-    ('ven', 'ts', 'e')
-    """
-    begin = start - 1 if start > 0 else len(text) + start if start < 0 else 0
-    end = len(text) if length is None else begin + max(length, 0)
-    return text[max(begin, 0) : max(end, 0)]
-
-
-def padded(left: bool) -> Any:
-    """lpad or rpad: the text brought to a length, with a filling in front of it or behind it.
-
-    >>> padded(True)("7", 3, "0"), padded(False)("abc", 2), padded(True)("abc", 5, "")
-    ('007', 'ab', 'abc')
-    """
-
-    def call(text: str, length: int, fill: str = " ") -> str | None:
-        missing = max(length - len(text), 0)
-        if missing > LONGEST:
-            return None
-        filling = (fill * (missing // len(fill) + 1))[:missing] if fill else ""
-        return (filling + text if left else text + filling)[: max(length, 0)]
-
-    return call
-
-
-def repeated(text: str, count: int) -> str | None:
-    """The text so many times; NULL where it would be too long to hold."""
-    return None if len(text) * count > LONGEST else text * max(count, 0)
-
-
-def joined(separator: str | None, *parts: Any) -> str | None:
-    """concat_ws: the texts that are not NULL with a separator between them, those of lists among them."""
-    if separator is None:
-        return None
-    flat = [item for part in parts for item in (part if isinstance(part, list) else [part])]
-    return separator.join(item for item in flat if item is not None)
 
 
 def _spark_substring(F: Any, text: Any, start: Any, length: Any = None) -> Any:
@@ -487,6 +447,18 @@ FUNCTIONS: tuple[Function, ...] = (
         "substr",
     ),
     Function(
+        "get_json_object",
+        get_json_object,
+        2,
+        2,
+        STRING,
+        _TEXT,
+        constants=(1,),
+        wrong=wrong_path,
+        shown="get_json_object(s, path)",
+        says="the part of a JSON text at a path such as `'$.items[0].name'`, as a text",
+    ),
+    Function(
         "left",
         lambda text, length: text[: max(length, 0)],
         2,
@@ -514,7 +486,7 @@ FUNCTIONS: tuple[Function, ...] = (
         lambda *texts: "".join(texts),
         1,
         MANY,
-        STRING,
+        PLAIN,  # binding makes texts of them
         _TEXT,
         columnwise=_concatenated,
         spark=lambda F, *texts: F.concat(*texts),
@@ -536,13 +508,11 @@ FUNCTIONS: tuple[Function, ...] = (
         says="with every part replaced, or left out",
     ),
     *named_twice(
-        _test("starts_with", str.startswith, pc.starts_with, "startswith", "begins the text with the part?"),
+        _test("starts_with", str.startswith, pc.starts_with, "startswith", "true if s starts with part"),
         "startswith",
     ),
-    *named_twice(
-        _test("ends_with", str.endswith, pc.ends_with, "endswith", "does the text end with the part?"), "endswith"
-    ),
-    _test("contains", lambda text, part: part in text, pc.match_substring, "contains", "is the part in the text?"),
+    *named_twice(_test("ends_with", str.endswith, pc.ends_with, "endswith", "true if s ends with part"), "endswith"),
+    _test("contains", lambda text, part: part in text, pc.match_substring, "contains", "true if s contains part"),
     *named_twice(
         Function(
             "instr",
@@ -577,7 +547,7 @@ FUNCTIONS: tuple[Function, ...] = (
         joined,
         1,
         MANY,
-        STRING | frozenset({DataType.TEXTS}),
+        PLAIN | frozenset({DataType.TEXTS}),
         _TEXT,
         strict=False,
         shown="concat_ws(separator, s, t, ...)",

@@ -83,6 +83,15 @@ def fixed_size(unit: str) -> int | None:
     return _FIXED.get(_unit(unit))
 
 
+def keeps_offset(unit: str) -> bool:
+    """Is a time cut down to this unit, where clocks show it twice, the one that they show as they were put before?
+
+    >>> keeps_offset("hour"), keeps_offset("week")
+    (True, False)
+    """
+    return fixed_size(unit) is not None and _unit(unit) != "week"
+
+
 def timestampdiff(unit: str, start: int, end: int) -> int:
     """How many whole units lie between two times; negative, if the first is the later one.
 

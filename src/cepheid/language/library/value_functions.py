@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 from cepheid.language.library.conversions import (
     day_of_text,
     decimal_of,
-    in_utc,
-    moment_of_text,
+    instant_of_text,
     number_of,
     text_of_day,
     text_of_moment,
@@ -25,15 +24,15 @@ from cepheid.language.library.conversions import (
 )
 from cepheid.language.library.dates import DAY
 from cepheid.language.library.decimal_columns import as_decimals, common_kind, converted, high_half, low_half, nulls
-from cepheid.language.library.decimals import Precision, widest
+from cepheid.language.library.decimals import Precision, moved, widest
 from cepheid.language.library.function import ANY, INT, LISTS, MANY, NUMBER, STRING, Function, named_twice
 from cepheid.language.library.operators import compared
 from cepheid.language.schema import NUMBERS, TIMES, DataType
 from cepheid.language.whole import GREATEST, LEAST
+from cepheid.language.zones import IN_UTC
 
 # Texts that are numbers to us and to Spark, in words of Java's regular expressions; others stay with the engine.
-_WHOLE = r"[ \t\r\n]*[+-]?[0-9]{1,30}[ \t\r\n]*"
-_FRACTION = r"[ \t\r\n]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?[ \t\r\n]*"
+_WHOLE = r"[ \t\r\n]*[+-]?[0-9]+[ \t\r\n]*"
 _BITS = {"int": 32, "integer": 32, "smallint": 16, "short": 16, "tinyint": 8, "byte": 8}
 
 TYPES = {
@@ -123,7 +122,7 @@ def _nullif_type(kinds: Sequence[DataType], constants: Sequence[Any]) -> DataTyp
 
 def _nullif_columns(value: Any, other: Any) -> Any:
     first, second = _alike([value, other])
-    return pc.if_else(pc.fill_null(pc.equal(first, second), False), pa.scalar(None, first.type), value)
+    return pc.if_else(pc.fill_null(pc.equal(first, second), False), pa.scalar(None, value.type), value)
 
 
 # --- converting -------------------------------------------------------------------------------------------------------
@@ -166,7 +165,7 @@ def cast(value: Any, wanted: str, kind: str = "") -> Any:
             return number if number is None or wanted.lower() == "double" else float(_single(number))
         case DataType.DECIMAL:
             assert precision is not None
-            return decimal_of(Decimal(value).scaleb(-6) if is_time else value, precision)
+            return decimal_of(moved(value, -6) if is_time else value, precision)
         case DataType.STRING:
             return text_of(value, kind)
         case DataType.BOOL:
@@ -201,8 +200,7 @@ def _time_of(value: Any, is_time: bool) -> int | None:
     if is_time:
         return int(value)
     if isinstance(value, str):
-        found = moment_of_text(value)
-        return None if found is None else in_utc(*found)
+        return instant_of_text(value, IN_UTC)
     return whole_of(value * 1_000_000)
 
 
@@ -216,11 +214,12 @@ def _spark_cast(F: Any, x: Any, wanted: str, kind: str) -> Any:
         case ("INT" | "FLOAT", "BOOL"):
             return x != 0
         case ("FLOAT", "INT"):  # in Spark NaN is larger than everything
-            return F.when((x >= F.lit(-(2.0**63))) & (x < F.lit(2.0**63)), x.cast("bigint"))
+            return F.when((x >= F.lit(-(2.0**63))) & (x <= F.lit(2.0**63)), x.cast("bigint"))
         case ("STRING", "INT"):
             return F.when(F.rlike(x, F.lit(f"(?d)^{_WHOLE}\\z")), x.try_cast("bigint"))
         case ("STRING", "FLOAT"):
-            return F.when(F.rlike(x, F.lit(f"(?d)^{_FRACTION}\\z")), x.try_cast("double"))
+            number = x.try_cast("double")
+            return F.when(~F.isnan(number), number)
         case (same, other) if same == other and wanted.lower() != "date":
             return x
     return None
@@ -509,11 +508,11 @@ FUNCTIONS: tuple[Function, ...] = (
 
 
 def _unscaled(value: Any, scale: int) -> int:
-    return int(Decimal(value).scaleb(scale).to_integral_value())
+    return int(moved(value, scale))
 
 
 def _of_unscaled(value: int, scale: int, precision: int = 38) -> Decimal:
-    return Decimal(value).scaleb(-scale)
+    return moved(value, -scale)
 
 
 def _unscaled_columns(column: Any, scale: int) -> Any:

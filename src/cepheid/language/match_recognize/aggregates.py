@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from functools import reduce
+from functools import partial, reduce
 from statistics import pstdev, pvariance, stdev, variance
 
-from cepheid.language.library.operators import known
+from cepheid.language.library.decimals import EXACT
+from cepheid.language.library.operators import known, ordered
 from cepheid.language.match_recognize.scalars import Value, text_of
 
 
@@ -52,13 +53,15 @@ def _sum(values: list[Value]) -> Value:
 def _total(values: list[Value]) -> Value:
     total = values[0]
     for value in values[1:]:
-        total = total + value
+        total = EXACT.add(total, value) if isinstance(total, Decimal) else total + value
     return total
 
 
 def _average(values: list[Value]) -> Value:
     total = _total(values)
-    return total / len(values) if isinstance(total, Decimal | timedelta) else float(total) / len(values)
+    if isinstance(total, Decimal):
+        return EXACT.divide(total, len(values))
+    return total / len(values) if isinstance(total, timedelta) else float(total) / len(values)
 
 
 def _by(largest: bool) -> Callable[[Sequence[tuple[Value, ...]]], Value]:
@@ -68,7 +71,7 @@ def _by(largest: bool) -> Callable[[Sequence[tuple[Value, ...]]], Value]:
         judged = [row for row in rows if row[1] is not None]
         if not judged:
             return None
-        return (max if largest else min)(judged, key=lambda row: row[1])[0]
+        return (max if largest else min)(judged, key=lambda row: ordered(row[1]))[0]
 
     return aggregate
 
@@ -77,7 +80,7 @@ def _distinct(values: list[Value]) -> list[Value]:
     """Each value once, in the order of their first appearance."""
     kept: list[Value] = []
     for value in values:
-        if value not in kept:
+        if ordered(value) not in map(ordered, kept):
             kept.append(value)
     return kept
 
@@ -95,12 +98,13 @@ def _percentile(rows: Sequence[tuple[Value, ...]]) -> Value:
 
 def _percentile_value(rows: Sequence[tuple[Value, ...]]) -> Value:
     """The smallest value that such a part of the values does not pass: what Spark approximates."""
-    values = sorted(_known(rows))
+    values = sorted(_known(rows), key=ordered)
     return values[max(math.ceil(float(rows[0][1]) * len(values)), 1) - 1] if values else None
 
 
 def _mode(values: list[Value]) -> Value:
-    return max(_distinct(values), key=values.count)
+    told = [ordered(value) for value in values]
+    return max(_distinct(values), key=lambda value: told.count(ordered(value)))
 
 
 def _moments(values: list[Value], power: int) -> float | None:
@@ -152,8 +156,8 @@ _AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate("sum", _over(_sum), 1, 1, "sum"),
     Aggregate("avg", _over(_average), 1, 1, "average"),
     Aggregate("mean", _over(_average), 1, 1, "average"),
-    Aggregate("min", _over(min), 1, 1, 0),
-    Aggregate("max", _over(max), 1, 1, 0),
+    Aggregate("min", _over(partial(min, key=ordered)), 1, 1, 0),
+    Aggregate("max", _over(partial(max, key=ordered)), 1, 1, 0),
     Aggregate("max_by", _by(True), 2, 2, 0),
     Aggregate("min_by", _by(False), 2, 2, 0),
     Aggregate("array_agg", lambda rows: [row[0] for row in rows] or None, 1, 1, "list"),

@@ -38,8 +38,10 @@ from cepheid.language.match_recognize.syntax import (
     Operation,
     Reference,
     Rows,
+    Scalar,
     Star,
 )
+from cepheid.language.zones import IN_UTC, zone_info
 
 # Where NULL counts as larger than every value; elsewhere it counts as smaller (Spark, Flink, BigQuery, MySQL).
 NULLS_LARGE = frozenset({"oracle", "snowflake", "postgres", "redshift"})
@@ -54,6 +56,7 @@ class Columns:
 
     names: tuple[str, ...]
     times: frozenset[str] = frozenset()
+    zone: str | None = None  # the query's, if some of them hold instants
 
 
 def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
@@ -80,6 +83,7 @@ def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
         skip_span=clause.skip.span,
         dialect=clause.dialect,
         longest=clause.longest,
+        zone=columns.zone,
     )
     binder.check_names(bound)
     return bound
@@ -134,9 +138,9 @@ class _Binder:
         if expression is None:
             return None
         if not order_by:
-            self.fail("WITHIN without ORDER BY", expression.span, "within", "say by which time: ORDER BY ts")
+            self.fail("WITHIN without ORDER BY", expression.span, "within", "add the time: ORDER BY ts")
         if order_by[0].descending:
-            self.fail("WITHIN needs a time that rises", expression.span, "within", "order by it ascending")
+            self.fail("WITHIN needs an ascending time", expression.span, "within", "order by it ascending")
         if isinstance(expression, Literal) and isinstance(expression.value, Months):
             self.fail("months and years have no fixed length", expression.span, "interval", "write it in days")
         if not isinstance(expression, Literal) or not isinstance(expression.value, int | timedelta):
@@ -165,6 +169,26 @@ class _Binder:
 
     # expressions
 
+    def constant(self, value: Scalar) -> Constant:
+        """A literal; a time without an offset is one of the query's zone."""
+        if not isinstance(value, datetime) or self.columns.zone is None:
+            return Constant(value)
+        zone = zone_info(self.columns.zone)
+        known = value if value.tzinfo is not None else value.replace(tzinfo=zone)
+        return Constant(known.astimezone(UTC).astimezone(zone))
+
+    def clock(self, name: str) -> Constant:
+        """The time at which a query begins."""
+        now = self.now.astimezone(zone_info(self.columns.zone or IN_UTC))
+        return Constant(now.date() if name == "current_date" else now)
+
+    def applied(self, function: str, arguments: tuple[Bound, ...], target: str | None, span: p.Span) -> Apply:
+        """A function of values; a CAST to a timestamp reads and gives times of the query's zone."""
+        stamp = function == "cast" and type_parts(target or "")[0] in ("timestamp", "datetime")
+        if stamp and self.columns.zone is not None:
+            return Apply("zoned", arguments, self.columns.zone, span)
+        return Apply(function, arguments, target, span)
+
     def read(self, reference: Reference) -> Bound:
         """A column of a row, or a field of a struct in it."""
         value: Bound = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
@@ -176,14 +200,14 @@ class _Binder:
         """An expression outside of navigation and aggregates."""
         match expression:
             case Literal(value=value):
-                return Constant(value)
+                return self.constant(value)
             case Reference(label=label):
                 return Navigate(self.read(expression), self.labels(label))
             case Operation(operator="lambda"):
-                self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
+                self.fail("only functions of Spark take a lambda", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
-                return Apply(operator, tuple(self.bind(operand) for operand in operands), target, expression.span)
+                return self.applied(operator, tuple(map(self.bind, operands)), target, expression.span)
             case Call(name=name) if name in NAVIGATIONS:
                 return self.navigate(expression, shift=0)
             case Call(name=name) if name in AGGREGATES:
@@ -191,7 +215,7 @@ class _Binder:
             case Call(name=name) if name in MATCH_FUNCTIONS:
                 return self.of_the_match(expression)
             case Call(name=name, arguments=()) if name in CLOCKS:
-                return Constant(self.now.date() if name == "current_date" else self.now)
+                return self.clock(name)
             case Call(arguments=arguments):
                 return self.called(expression, tuple(map(self.bind, arguments)))
         raise TypeError(f"no expression: {expression}")
@@ -206,7 +230,7 @@ class _Binder:
                 if call.arguments and isinstance(call.arguments[0], Reference):
                     return Navigate(self.read(call.arguments[0]), final=True)
                 if not self.clause.order_by:
-                    self.fail("MATCH_ROWTIME without ORDER BY", call.span, "within", "say by which time: ORDER BY ts")
+                    self.fail("MATCH_ROWTIME without ORDER BY", call.span, "within", "add the time: ORDER BY ts")
                 return Navigate(Column(self.column(self.clause.order_by[0].column)), final=True)
         label = label_argument(call.arguments[0]) if call.arguments else None
         return Navigate(RowLabel(), self.labels(label))
@@ -252,22 +276,22 @@ class _Binder:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""
         match expression:
             case Literal(value=value):
-                return Constant(value)
+                return self.constant(value)
             case Reference():
                 return self.read(expression)
             case Operation(operator="lambda"):
-                self.fail("a lambda needs a function of Spark's", expression.span, "lambda")
+                self.fail("only functions of Spark take a lambda", expression.span, "lambda")
             case Operation(operator=operator, operands=operands, target=target):
                 self.check_cast(expression)
-                return Apply(operator, tuple(self.at_row(operand) for operand in operands), target, expression.span)
+                return self.applied(operator, tuple(map(self.at_row, operands)), target, expression.span)
             case Call(name="classifier"):
                 return RowLabel()
             case Call(name="match_number"):
                 return MatchNumber()
             case Call(name=name, arguments=()) if name in CLOCKS:
-                return Constant(self.now.date() if name == "current_date" else self.now)
+                return self.clock(name)
             case Call(name=name) if name in MATCH_FUNCTIONS:
-                self.fail(f"{name.upper()} cannot stand here", expression.span, "navigation-argument")
+                self.fail(f"unexpected {name.upper()}", expression.span, "navigation-argument")
             case Call(arguments=arguments):
                 return self.called(expression, tuple(map(self.at_row, arguments)))
         raise TypeError(f"no expression: {expression}")
@@ -275,7 +299,7 @@ class _Binder:
     def called(self, call: Call, arguments: tuple[Bound, ...]) -> Apply:
         self.check_function(call)
         name, target = written_for(call.name, len(arguments)) if call.name in FUNCTIONS else (call.name, None)
-        return Apply(name, arguments, target, call.span)
+        return self.applied(name, arguments, target, call.span)
 
     def check_function(self, call: Call) -> None:
         if call.name in FUNCTIONS:

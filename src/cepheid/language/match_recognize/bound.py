@@ -108,6 +108,7 @@ class BoundClause:
     rows: Rows = Rows.ONE
     skip: SkipTo = SkipTo.PAST_LAST_ROW
     skip_labels: Labels = None
+    zone: str | None = None  # in which times with a zone are read and shown
     within: int | None = None  # in the unit of the first sort key: microseconds for times
     text: str = ""
     skip_span: Span = NOWHERE
@@ -116,13 +117,12 @@ class BoundClause:
 
     @property
     def output_columns(self) -> tuple[str, ...]:
-        """The names of the result's columns, as the standard orders them."""
+        """The names of the result's columns, as the standard orders them, each once."""
         measured = tuple(name for name, _ in self.measures)
         if self.rows is Rows.ONE:
             return (*self.partition_by, *measured)
-        ordered = tuple(key.column for key in self.order_by)
-        rest = tuple(name for name in self.columns if name not in {*self.partition_by, *ordered})
-        return (*self.partition_by, *ordered, *measured, *rest)
+        first = tuple(dict.fromkeys((*self.partition_by, *(key.column for key in self.order_by))))
+        return (*first, *measured, *(name for name in self.columns if name not in first))
 
 
 def parts_of(expression: Bound) -> tuple[Bound, ...]:

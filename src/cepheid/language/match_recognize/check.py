@@ -6,6 +6,7 @@ ISO/IEC 19075-5 sections 4.14 to 4.18 and 5; where it leaves a choice, as Trino 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
@@ -33,7 +34,7 @@ def check_clause(clause: Clause) -> None:
     """Raises a QueryError that points at the first thing the standard forbids."""
     primary = p.labels_of(clause.pattern)
     if not primary:
-        _fail(clause, "the pattern has no label", clause.pattern.span, "no-label", "a row gets a label: PATTERN (A)")
+        _fail(clause, "the pattern has no label", clause.pattern.span, "no-label", "write at least one: PATTERN (A)")
     _check_subsets(clause, primary)
     known = [*primary, *(subset.name.canonical for subset in clause.subsets)]
     _check_definitions(clause, primary)
@@ -98,6 +99,20 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
     return ()
 
 
+def exceeds(expression: Expression, depth: int, parts: int) -> bool:
+    """Has the tree more levels or parts than that? BETWEEN and CASE repeat an operand, which doubles at every level.
+
+    Asked level by level, since one too many must not end the stack.
+    """
+    level: list[Expression] = [expression]
+    for _ in range(depth):
+        level = list(islice((part for each in level for part in parts_of(each)), parts + 1))
+        parts -= len(level)
+        if not level or parts < 0:
+            return parts < 0
+    return True
+
+
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and everything in it."""
     yield expression
@@ -127,7 +142,7 @@ def _check_call(clause: Clause, call: Call, known: Sequence[str], define: bool) 
         hint = "a condition sees the match up to its row"
         _fail(clause, "FINAL in DEFINE", (call.span[0], call.name_span[1]), "final-in-define", hint)
     if call.mode is not None and call.name not in AGGREGATES and call.name not in _LOGICAL:
-        hint = "RUNNING and FINAL stand before FIRST, LAST and aggregates"
+        hint = "RUNNING and FINAL are only allowed before FIRST, LAST and aggregates"
         _fail(clause, f"{call.mode.value} before {call.name.upper()}", call.name_span, "processing-mode", hint)
     if call.name in NAVIGATIONS:
         _check_navigation(clause, call, known, define)
@@ -137,7 +152,7 @@ def _check_call(clause: Clause, call: Call, known: Sequence[str], define: bool) 
         _check_match_function(clause, call, known)
     else:
         if call.distinct:
-            _fail(clause, "DISTINCT in a function that is no aggregate", call.name_span, "distinct")
+            _fail(clause, "DISTINCT in a function that is not an aggregate", call.name_span, "distinct")
         check_arity(clause, call)
         for argument in call.arguments:
             check_expression(clause, argument, known, define=define)
@@ -186,13 +201,13 @@ def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: 
     if call.distinct:
         _fail(clause, f"DISTINCT in {name}", call.name_span, "distinct", "leave DISTINCT out")
     if not 1 <= len(call.arguments) <= 2:
-        _fail(clause, f"{name} takes an expression and, if need be, an offset", call.span, "arguments")
+        _fail(clause, f"{name} takes an expression and optionally an offset", call.span, "arguments")
     if len(call.arguments) == 2:
         offset = call.arguments[1]
         if not isinstance(offset, Literal) or not isinstance(offset.value, int) or isinstance(offset.value, bool):
             _fail(clause, "the offset is a whole number", offset.span, "navigation-offset")
         if offset.value < 0:
-            hint = "go the other way with " + {"PREV": "NEXT", "NEXT": "PREV"}.get(name, "PREV or NEXT")
+            hint = "use " + {"PREV": "NEXT", "NEXT": "PREV"}.get(name, "PREV or NEXT")
             _fail(clause, "the offset is negative", offset.span, "navigation-offset", hint)
         if offset.value >= 2**31:
             _fail(clause, "the offset is too large", offset.span, "navigation-offset")
@@ -206,9 +221,7 @@ def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: 
             hint = "PREV and NEXT may hold FIRST or LAST directly, nothing else"
             _fail(clause, f"{part.name.upper()} inside {name}", part.span, "navigation-nesting", hint)
         if isinstance(part, Call) and part.name in AGGREGATES:
-            _fail(
-                clause, f"{part.name.upper()} inside {name}", part.span, "navigation-nesting", "aggregate outside of it"
-            )
+            _fail(clause, f"{part.name.upper()} inside {name}", part.span, "navigation-nesting", "aggregate outside it")
     _one_label(clause, call, (inner,), name, needed=True)
     check_expression(clause, inner, known, define=define)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cepheid.language.functions import find_function
-from cepheid.language.library.decimals import as_decimal, fitted
 from cepheid.language.library.growth import bounded_text
+from cepheid.language.library.operators import ordered
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import Aggregated, Apply
 from cepheid.language.match_recognize.functions import FUNCTIONS, called
 from cepheid.language.match_recognize.scalars import (
     CALCULATING,
+    CHOOSING,
     OPERATORS,
     Value,
     arithmetic,
@@ -19,8 +20,10 @@ from cepheid.language.match_recognize.scalars import (
     decimal_parts,
     divide_whole,
     field_of,
+    instant_in,
     type_parts,
 )
+from cepheid.language.zones import zone_info
 
 
 def function_of(node: Apply) -> Callable[..., Value]:
@@ -33,32 +36,30 @@ def function_of(node: Apply) -> Callable[..., Value]:
         return arithmetic(node.function, decimal_parts(type_parts(node.target)[1]))
     if node.target is not None and node.function == "whole /":
         return divide_whole(decimal_parts(type_parts(node.target)[1]))
+    if node.target is not None and node.function in CHOOSING:  # of several types
+        return _as_type(function_of(Apply(node.function, ())), node.target)
     if node.function in OPERATORS:
         return bounded_text(node.function, OPERATORS[node.function])
     if node.function == "cast":
         target = str(node.target)
         return lambda value: cast(value, target)
+    if node.function == "zoned":
+        return instant_in(zone_info(str(node.target)))
     if node.function == "field":
         name = str(node.target)
         return lambda value: field_of(value, name)
     known = FUNCTIONS.get(node.function)
     if known is not None:
         call = bounded_text(known.name, called(known))
-        return call if node.target is None else _fitted(call, node.target)
+        return call if node.target is None else _as_type(call, node.target)
     own = find_function(node.function)
     assert own is not None
     return _strict(own.call)
 
 
-def _fitted(call: Callable[..., Value], target: str) -> Callable[..., Value]:
-    """A function whose result is a decimal of a type."""
-    wanted = decimal_parts(type_parts(target)[1])
-
-    def function(*values: Value) -> Value:
-        found = call(*values)
-        return None if found is None else fitted(as_decimal(found), wanted)
-
-    return function
+def _as_type(call: Callable[..., Value], target: str) -> Callable[..., Value]:
+    """A function whose results are brought to one type."""
+    return lambda *values: cast(call(*values), target)
 
 
 def _strict(call: Callable[..., Value]) -> Callable[..., Value]:
@@ -78,8 +79,11 @@ def aggregate_of(node: Aggregated) -> Callable[[Sequence[tuple[Value, ...]]], Va
 
     def distinct(rows: Sequence[tuple[Value, ...]]) -> Value:
         kept: list[tuple[Value, ...]] = []
+        seen: list[tuple[Value, ...]] = []
         for row in rows:
-            if row not in kept:
+            told = tuple(map(ordered, row))
+            if told not in seen:
+                seen.append(told)
                 kept.append(row)
         return call(kept)
 

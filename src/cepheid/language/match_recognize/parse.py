@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cepheid.errors import QueryError
-from cepheid.language.match_recognize.check import check_clause
-from cepheid.language.match_recognize.parse_expression import parse_expression
+from cepheid.language.match_recognize.check import check_clause, exceeds
+from cepheid.language.match_recognize.dialects import known_dialect
+from cepheid.language.match_recognize.parse_expression import MAX_DEPTH, parse_expression, too_deep
 from cepheid.language.match_recognize.parse_pattern import parse_pattern
 from cepheid.language.match_recognize.reader import Reader
 from cepheid.language.match_recognize.syntax import (
@@ -57,6 +58,7 @@ def parse_clause(text: str, dialect: str = "spark") -> Clause:
     >>> clause.definitions[0].label.canonical
     'B'
     """
+    dialect = known_dialect(dialect)
     if len(text) > MAX_TEXT:
         raise QueryError(f"the clause has {len(text)} characters; at most {MAX_TEXT} are read", code="too-long")
     reader = Reader(text, tokens(text), dialect=dialect)
@@ -69,6 +71,13 @@ def parse_clause(text: str, dialect: str = "spark") -> Clause:
 
 def clause_at(reader: Reader) -> Clause:
     """The clause whose opening parenthesis comes next; the closing one is read, too."""
+    try:
+        return _clause(reader)
+    except RecursionError:  # parentheses, CASE, calls and types inside each other
+        too_deep(reader, reader.token.span)
+
+
+def _clause(reader: Reader) -> Clause:
     reader.expect_symbol("(")
     keys: list[KeyExpression] = []
     partition_by = _names(reader, keys) if reader.take_words("PARTITION", "BY") else ()
@@ -87,6 +96,11 @@ def clause_at(reader: Reader) -> Clause:
         reader.unexpected("DEFINE")
     reader.advance()
     definitions = _definitions(reader)
+    written: list[Expression] = [each.condition for each in definitions]
+    written += [each.expression for each in measures] + [each.expression for each in keys]
+    for each in written:
+        if exceeds(each, MAX_DEPTH, MAX_TEXT):
+            too_deep(reader, each.span)
     longest = _options(reader) if reader.at_words("OPTIONS") else False
     _misplaced(reader)
     reader.expect_symbol(")")
@@ -141,12 +155,12 @@ _ORDER = ("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "W
 
 
 def _misplaced(reader: Reader) -> None:
-    """A part of the clause that comes too late, or twice."""
+    """A part of the clause that is out of order, or given twice."""
     if reader.token.upper in _ORDER[:-1] and reader.token.kind is Kind.WORD:
         hint = (
-            "first PARTITION BY, ORDER BY, MEASURES, ROWS PER MATCH, AFTER MATCH; then PATTERN, WITHIN, SUBSET, DEFINE"
+            "the order: PARTITION BY, ORDER BY, MEASURES, ROWS PER MATCH, AFTER MATCH, PATTERN, WITHIN, SUBSET, DEFINE"
         )
-        reader.fail(f"{reader.token.upper} comes too late", reader.token.span, "clause-order", hint)
+        reader.fail(f"{reader.token.upper} is out of order", reader.token.span, "clause-order", hint)
 
 
 def _pattern(reader: Reader) -> Pattern:
@@ -180,9 +194,9 @@ def _key(reader: Reader, keys: list[KeyExpression], *, shown: bool) -> Identifie
         return Identifier(first.value, True, first.span)
     if reader.dialect not in KEY_EXPRESSIONS:
         hint = "compute the column in a query before the clause"
-        reader.fail("only columns can stand here", span, "not-a-column", hint)
+        reader.fail("expected a column name", span, "not-a-column", hint)
     text = reader.text[slice(*span)]
-    key = KeyExpression(text if shown else f"computed key {len(keys)}", text, shown)
+    key = KeyExpression(text if shown else f"computed key {len(keys)}", text, shown, expression, span)
     keys.append(key)
     return Identifier(key.name, True, span)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import NoReturn
 
 from cepheid.language.match_recognize.functions import WITH_UNITS
 from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type, within
@@ -20,13 +21,18 @@ from cepheid.language.match_recognize.syntax import (
     Star,
 )
 from cepheid.language.match_recognize.tokens import Kind
+from cepheid.language.pattern import Span
 from cepheid.language.units import unit_named
 
-MAX_DEPTH = 200
+MAX_DEPTH = 200  # of expressions: many passes recurse, and Python's stack is finite
 _COMPARISONS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
+_PATTERNS = {"LIKE": "like", "ILIKE": "ilike", "RLIKE": "rlike", "REGEXP": "rlike"}
+_LISTED = frozenset({"IN", "BETWEEN"}) | _PATTERNS.keys()
 _SUMS = {"+": "+", "-": "-", "||": "||"}
 _PRODUCTS = {"*": "*", "/": "/", "%": "%"}
 _TYPED = frozenset({"VARCHAR", "CHAR", "STRING", "BIGINT", "INT", "INTEGER", "SMALLINT", "TINYINT", "DOUBLE", "REAL"})
+_QUERIES = ("SELECT", "WITH", "VALUES", "TABLE")
+UNITS_FIRST = frozenset({"timestampadd", "dateadd", "date_add"})  # Spark's, with a bare unit before two arguments
 _NOW = frozenset({"CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP"})  # written without parentheses
 # Systems in which a whole number divided by a whole number is a whole number.
 WHOLE_DIVISION = frozenset({"trino", "presto", "athena", "postgres", "redshift", "tsql", "sqlite", "flink"})
@@ -37,8 +43,14 @@ DOUBLE_QUOTED_STRINGS = frozenset({"spark", "databricks", "bigquery", "mysql", "
 def parse_expression(reader: Reader, depth: int = 0) -> Expression:
     """An expression; what comes after it is left unread."""
     if depth > MAX_DEPTH:
-        reader.fail("the expression is nested too deeply", reader.token.span, "too-deep")
+        too_deep(reader, reader.token.span)
     return _or(reader, depth + 1)
+
+
+def too_deep(reader: Reader, span: Span) -> NoReturn:
+    """Refuses an expression with more levels than all passes can take."""
+    hint = "compute parts of it as columns before, or join lists of conditions with AND and OR instead of nesting them"
+    reader.fail("the expression is nested too deeply", span, "too-deep", hint)
 
 
 def _operation(reader: Reader, operator: str, operands: tuple[Expression, ...], target: str | None = None) -> Operation:
@@ -46,17 +58,28 @@ def _operation(reader: Reader, operator: str, operands: tuple[Expression, ...], 
 
 
 def _or(reader: Reader, depth: int) -> Expression:
-    left = _and(reader, depth)
+    operands = [_and(reader, depth)]
     while reader.take_words("OR"):
-        left = _operation(reader, "or", (left, _and(reader, depth)))
-    return left
+        operands.append(_and(reader, depth))
+    return _joined("or", operands)
 
 
 def _and(reader: Reader, depth: int) -> Expression:
-    left = _not(reader, depth)
+    operands = [_not(reader, depth)]
     while reader.take_words("AND"):
-        left = _operation(reader, "and", (left, _not(reader, depth)))
-    return left
+        operands.append(_not(reader, depth))
+    return _joined("and", operands)
+
+
+def _joined(operator: str, operands: list[Expression]) -> Expression:
+    """A tree as flat as can be: thousands of conditions are common where a program writes them."""
+    while len(operands) > 1:
+        pairs = [operands[at : at + 2] for at in range(0, len(operands), 2)]
+        operands = [
+            Operation(operator, tuple(pair), None, (pair[0].span[0], pair[1].span[1])) if len(pair) == 2 else pair[0]
+            for pair in pairs
+        ]
+    return operands[0]
 
 
 def _not(reader: Reader, depth: int) -> Expression:
@@ -75,9 +98,9 @@ def _predicate(reader: Reader, depth: int) -> Expression:
             left = _operation(reader, operator, (left, _sum(reader, depth)))
         elif reader.take_words("IS"):
             left = _is(reader, left, depth)
-        elif reader.token.upper in ("IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP"):
+        elif reader.token.upper in _LISTED:
             left = _listed(reader, left, depth)
-        elif reader.at_words("NOT") and reader.ahead().upper in ("IN", "BETWEEN", "LIKE", "RLIKE", "REGEXP"):
+        elif reader.at_words("NOT") and reader.ahead().upper in _LISTED:
             reader.advance()
             left = _operation(reader, "not", (_listed(reader, left, depth),))
         else:
@@ -108,16 +131,18 @@ def _listed(reader: Reader, left: Expression, depth: int) -> Expression:
         high = _sum(reader, depth)
         above = _operation(reader, ">=", (left, low))
         return _operation(reader, "and", (above, _operation(reader, "<=", (left, high))))
-    if word in ("LIKE", "RLIKE", "REGEXP"):
+    if word in _PATTERNS:
         pattern = _sum(reader, depth)
         operands: tuple[Expression, ...] = (left, pattern)
         if word == "LIKE" and reader.take_words("ESCAPE"):
             operands = (left, pattern, _sum(reader, depth))
-        return _operation(reader, "like" if word == "LIKE" else "rlike", operands)
+        return _operation(reader, _PATTERNS[word], operands)
     reader.expect_symbol("(")
-    _no_subquery(reader)
-    items = _arguments(reader, depth)
-    reader.expect_symbol(")")
+    values = _subquery(reader, "IN")
+    items: tuple[Expression, ...] = _arguments(reader, depth) if values is None else values
+    end = reader.expect_symbol(")").end
+    if values == ():  # nothing is among no values, NULL included, so that NOT IN holds for all
+        return Literal(False, (left.span[0], end))
     return _operation(reader, "in", (left, *items))
 
 
@@ -169,7 +194,7 @@ def _postfix(reader: Reader, depth: int) -> Expression:
             reader.advance()
             index = parse_expression(reader, depth)
             reader.expect_symbol("]")
-            left = _operation(reader, "element", (left, index))
+            left = _operation(reader, "get", (left, index))
         else:
             return left
 
@@ -181,8 +206,8 @@ def _primary(reader: Reader, depth: int) -> Expression:
     if token.kind is Kind.STRING:
         return Literal(reader.advance().value, token.span)
     if reader.take_symbol("("):
-        _no_subquery(reader)
-        inner = parse_expression(reader, depth)
+        values = _subquery(reader, "")
+        inner = parse_expression(reader, depth) if values is None else values[0]
         reader.expect_symbol(")")
         return inner
     if token.kind is Kind.QUOTED:
@@ -216,7 +241,10 @@ def _word(reader: Reader, depth: int) -> Expression:
         return _extract(reader, depth)
     if word == "EXISTS" and following.text == "(":
         reader.position += 2
-        _no_subquery(reader)
+        values = _subquery(reader, "EXISTS")
+        if values is not None:
+            return Literal(bool(values), (token.start, reader.expect_symbol(")").end))
+        reader.position -= 2
     if word == "INTERVAL" and (following.kind in (Kind.STRING, Kind.NUMBER) or following.text in ("-", "+")):
         return parse_interval(reader)
     if word in ("DATE", "TIMESTAMP") and following.kind is Kind.STRING:
@@ -240,9 +268,10 @@ def _word(reader: Reader, depth: int) -> Expression:
 def _reference(reader: Reader) -> Expression:
     first = reader.identifier("a column")
     if not first.quoted and first.name.lower() in reader.parameters:
+        inside = []
         while reader.take_symbol("."):
-            reader.identifier("a field")
-        return Parameter(first.name.lower(), (first.span[0], reader.ahead(-1).end))
+            inside.append(reader.identifier("a field"))
+        return Parameter(first.name.lower(), (first.span[0], reader.ahead(-1).end), tuple(inside))
     if not reader.take_symbol("."):
         return Reference(None, first, first.span)
     if reader.at_symbol("*"):
@@ -262,9 +291,11 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
     if reader.at_symbol("*"):
         arguments = (Star(None, reader.advance().span),)
     elif not reader.at_symbol(")"):
-        _no_subquery(reader)
+        if reader.token.upper in _QUERIES:
+            _refuse_query(reader)
         arguments = _arguments(reader, depth)
-        if name.name.lower() in WITH_UNITS and len(arguments) > 1:
+        called = name.name.lower()
+        if (called in WITH_UNITS and len(arguments) > 1) or (called in UNITS_FIRST and len(arguments) > 2):
             arguments = (_as_unit(arguments[0]), *arguments[1:])
     if reader.at_words("ORDER"):
         reader.fail("ORDER BY inside a function", reader.token.span, "aggregate-order", "rows come in their order")
@@ -358,7 +389,25 @@ def _array(reader: Reader, depth: int) -> Expression:
     return Call("array", items, None, False, (token.start, end), token.span)
 
 
-def _no_subquery(reader: Reader) -> None:
-    if reader.token.upper in ("SELECT", "WITH", "VALUES", "TABLE"):
-        hint = "compute it before and join it to the table"
-        reader.fail("a query inside MATCH_RECOGNIZE", reader.token.span, "subquery", hint)
+def _subquery(reader: Reader, word: str) -> tuple[Literal, ...] | None:
+    """The values of the query that comes next, up to its closing parenthesis; None if none comes."""
+    if reader.token.upper not in _QUERIES:
+        return None
+    if reader.subquery is None or reader.token.upper not in ("SELECT", "WITH"):
+        _refuse_query(reader)
+    first, depth = reader.token, 1
+    while depth:
+        if reader.token.upper == "MATCH_RECOGNIZE":
+            hint = "run the inner clause in a query before"
+            reader.fail("MATCH_RECOGNIZE inside MATCH_RECOGNIZE", reader.token.span, "nested-clause", hint)
+        if reader.token.kind is Kind.END:
+            reader.unexpected("')'")
+        depth += reader.at_symbol("(") - reader.at_symbol(")")
+        reader.position += depth > 0
+    span = (first.start, reader.token.start)
+    return tuple(Literal(value, span) for value in reader.subquery(word, span))
+
+
+def _refuse_query(reader: Reader) -> NoReturn:
+    hint = "cepheid.sql.query runs (SELECT ...) in a statement; elsewhere compute it before and join it to the table"
+    reader.fail("a query inside MATCH_RECOGNIZE", reader.token.span, "subquery", hint)

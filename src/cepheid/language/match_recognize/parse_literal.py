@@ -116,7 +116,7 @@ def _clock(reader: Reader, written: str, first: str, last: str, token: Token) ->
         years, _, months = written.partition("-")
         if years.isdigit() and months.isdigit():
             return Months(12 * int(years) + int(months))
-        reader.fail("years and months are needed", token.span, "interval", "write INTERVAL '2-6' YEAR TO MONTH")
+        reader.fail("expected years and months", token.span, "interval", "write INTERVAL '2-6' YEAR TO MONTH")
     units = ["days", "hours", "minutes", "seconds"]
     names = [unit_named(first), unit_named(last)]
     numbers = written.replace(":", " ").split()
@@ -124,7 +124,7 @@ def _clock(reader: Reader, written: str, first: str, last: str, token: Token) ->
         reader.fail("an interval from one unit to another goes from DAY to SECOND", token.span, "interval")
     span = units[units.index(str(names[0])) : units.index(str(names[1])) + 1]
     if len(span) != len(numbers):
-        reader.fail(f"{len(span)} numbers are needed", token.span, "interval")
+        reader.fail(f"{len(span)} numbers are expected", token.span, "interval")
     total = timedelta()
     for number, unit in zip(numbers, span, strict=True):
         length = _length(reader, number, unit, token)

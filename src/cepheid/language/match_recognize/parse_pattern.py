@@ -66,7 +66,7 @@ def _bounds(reader: Reader) -> tuple[int, int | None] | None:
     span = (opening.start, reader.token.end)
     reader.expect_symbol("}")
     if max(least or 0, most or 0) > MAX_REPETITIONS:
-        reader.fail(f"at most {MAX_REPETITIONS} repetitions can be asked for", span, "quantifier-range")
+        reader.fail(f"at most {MAX_REPETITIONS} repetitions are allowed", span, "quantifier-range")
     if most is not None and most < max(least or 0, 1):
         if most == 0:
             reader.fail("at most 0 repetitions", span, "quantifier-range", "leave the part out")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeAlias
 
 from cepheid.errors import QueryError, closest
-from cepheid.language.match_recognize.syntax import Identifier
+from cepheid.language.match_recognize.syntax import Identifier, Scalar
 from cepheid.language.match_recognize.tokens import Kind, Token
 from cepheid.language.pattern import Span
 
@@ -15,9 +16,14 @@ RESERVED = frozenset(
     | {"SELECT", "THEN", "TRUE", "WHEN", "WHERE"}
 )
 
+# Runs a query inside of a clause: the word before its parenthesis, and where it stands, to the values of its column.
+Subquery: TypeAlias = Callable[[str, Span], tuple[Scalar, ...]]
+
 
 class Reader:
     """Reads tokens one after the other."""
+
+    subquery: Subquery | None = None
 
     def __init__(self, text: str, tokens: list[Token], position: int = 0, dialect: str = "spark") -> None:
         self.text = text
@@ -95,7 +101,7 @@ class Reader:
         guess = closest(token.upper, [word for word in expected if word.isupper()]) if len(token.upper) > 2 else None
         if guess is not None:
             hint = f"did you mean {guess}?"
-        self.fail(f"'{token.text[:40]}' cannot stand here", token.span, "syntax", hint)
+        self.fail(f"unexpected '{token.text[:40]}'", token.span, "syntax", hint)
 
     def fail(self, message: str, span: Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.text, start=span[0], end=span[1], hint=hint, code=code)

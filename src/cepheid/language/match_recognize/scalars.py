@@ -10,7 +10,7 @@ import math
 from calendar import monthrange
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -24,6 +24,8 @@ from cepheid.language.library.operators import (
     compared,
     day_of,
     in_one_zone,
+    in_utc,
+    in_zone,
     known,
     micros_of,
     midnight,
@@ -31,7 +33,8 @@ from cepheid.language.library.operators import (
     negative,
     time_of,
 )
-from cepheid.language.library.text_functions import LONGEST, like, rlike, wrong_like, wrong_regex
+from cepheid.language.library.text_functions import ilike, like, rlike, wrong_like, wrong_regex
+from cepheid.language.library.text_parts import LONGEST
 from cepheid.language.library.value_functions import text_of as plain_text
 
 
@@ -69,16 +72,24 @@ def _of_times(sign: str, left: Value, right: Value) -> Value:
     left, right = (midnight(each) if isinstance(each, date) else each for each in (left, right))
     try:
         if sign == "+":
-            return left + right
+            return _later(left, right)
         if sign == "-":
             if isinstance(left, datetime) and isinstance(right, datetime):
                 left, right = in_one_zone(left, right)
-            return left - right
+                return left - right
+            return _later(left, -right)
         if sign == "*":
             return left * right
         return left / right if right else None
     except (OverflowError, ZeroDivisionError):
         return None
+
+
+def _later(left: Value, right: Value) -> Value:
+    """A sum with a length of time. It passes between instants, whatever clocks are put to meanwhile."""
+    if isinstance(left, datetime) and left.tzinfo is not None:
+        return (in_utc(left) + right).astimezone(left.tzinfo)
+    return _later(right, left) if isinstance(right, datetime) and right.tzinfo is not None else left + right
 
 
 def divide_whole(wanted: Precision | None = None) -> Callable[[Value, Value], Value]:
@@ -162,16 +173,14 @@ def _like(value: Value, pattern: Value, escape: str = "\\") -> Value:
     return like(value, pattern, escape)
 
 
+def _ilike(value: Value, pattern: Value) -> Value:
+    """LIKE without regard to case; NULL where the pattern is none."""
+    return None if value is None or pattern is None or wrong_like((pattern,)) is not None else ilike(value, pattern)
+
+
 def _rlike(value: Value, pattern: Value) -> Value:
     """RLIKE, by RE2; NULL where the pattern is none."""
     return None if value is None or pattern is None or wrong_regex((pattern,)) is not None else rlike(value, pattern)
-
-
-def element(values: Value, index: Value) -> Value:
-    """values[index], counted from zero; NULL outside."""
-    if values is None or index is None or not 0 <= index < len(values):
-        return None
-    return values[index]
 
 
 def _joined(left: Value, right: Value) -> Value:
@@ -201,12 +210,13 @@ OPERATORS: dict[str, Callable[..., Value]] = {
     "is null": lambda value: known(value) is None,
     "in": member,
     "like": _like,
+    "ilike": _ilike,
     "rlike": _rlike,
     "case": choose,
-    "element": element,
     "add months": later_by_months,
 }
 CALCULATING = frozenset({"+", "-", "*", "/", "%"})  # whose results may be decimals
+CHOOSING = frozenset({"case", "if", "iff", "coalesce", "nvl", "ifnull", "least", "greatest"})  # one of several values
 
 
 # --- CAST ---------------------------------------------------------------------------------------------------------
@@ -275,8 +285,7 @@ def _single(number: float) -> float:
 
 def _instant(value: date) -> int:
     """The microseconds since 1970 in UTC."""
-    at = midnight(value)
-    return micros_of(at if at.tzinfo is None else at.astimezone(UTC))
+    return micros_of(in_utc(midnight(value)))
 
 
 def _as_time(value: Value, name: str) -> Value:
@@ -286,14 +295,31 @@ def _as_time(value: Value, name: str) -> Value:
             days = c.day_of_text(value)
             return None if days is None else day_of(days * DAY)
         found = moment_of(value)
-        return found.astimezone(UTC).replace(tzinfo=None) if found is not None and found.tzinfo else found
+        if found is None:
+            return None
+        return (found if name == "timestamp_ntz" else in_utc(found)).replace(tzinfo=None)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | date):
         return None
     if not isinstance(value, date):
         value = time_of(c.whole_of(value * 1_000_000))
     if value is None:
         return None
-    return (value.date() if isinstance(value, datetime) else value) if name == "date" else midnight(value)
+    if name == "date":
+        return value.date() if isinstance(value, datetime) else value
+    return midnight(value).replace(tzinfo=None) if name == "timestamp_ntz" else midnight(value)
+
+
+def instant_in(zone: tzinfo) -> Callable[[Value], Value]:
+    """CAST to a timestamp that is an instant: texts without an offset, dates and times without a zone are a zone's."""
+
+    def function(value: Value) -> Value:
+        if isinstance(value, int | float | Decimal):
+            found = _as_time(known(value), "timestamp")
+            return None if found is None else found.replace(tzinfo=UTC).astimezone(zone)
+        found = moment_of(value) if isinstance(value, str) else value
+        return in_zone(midnight(found), zone) if isinstance(found, date) else None
+
+    return function
 
 
 def type_parts(target: str) -> tuple[str, tuple[int, ...]]:

@@ -47,10 +47,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter of a lambda, inside of it."""
+    """The parameter of a lambda, inside of it; with fields, a part of a struct."""
 
     name: str
     span: Span = field(default=NOWHERE, compare=False)
+    fields: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class KeyExpression:
     name: str
     text: str
     shown: bool  # partition keys are columns of the result
+    expression: Expression
+    span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from enum import Enum
 
@@ -52,28 +53,43 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+# A string with Spark's escapes, as statements around a clause have them; r'...' has none.
+_ESCAPED = re.compile(r"""'(?:[^'\\]|''|\\(?s:.))*'|"(?:[^"\\]|""|\\(?s:.))*\"""")
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|(?s:.))")
+_MEANINGS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _OPENINGS = {"'": ("a string", "open-string"), '"': ("a quoted name", "open-name"), "`": ("a quoted name", "open-name")}
 
 
-def tokens(text: str, start: int = 0) -> list[Token]:
+def tokens(text: str, start: int = 0, escapes: bool = False) -> list[Token]:
     """The tokens of a text from an offset on, ending with one of kind END; comments and spaces are left out.
+
+    With `escapes`, a backslash in a string means what it means in Spark's SQL; inside of a clause it is a character as
+    any other, as the standard has it.
 
     >>> [token.text for token in tokens("A.x >= 'it''s' -- why")]
     ['A', '.', 'x', '>=', "'it''s'", '']
     """
-    result = []
+    result: list[Token] = []
     position = start
+    clause = 0  # how many parentheses of a clause are open
     while position < len(text):
         if text.startswith("/*", position) and "*/" not in text[position + 2 :]:
             raise _unclosed(text, position, "a comment", "open-comment", 2)
-        matched = _TOKEN.match(text, position)
+        raw = bool(result) and result[-1].upper == "R" and result[-1].end == position
+        escaped = _ESCAPED.match(text, position) if escapes and not clause and not raw else None
+        matched = escaped or _TOKEN.match(text, position)
         if matched is None:  # only a line break is no symbol, and that is a space
-            raise QueryError("a character that means nothing here", text=text, start=position, end=position + 1)
+            raise QueryError("an unexpected character", text=text, start=position, end=position + 1)
         written, group = matched.group(), matched.lastgroup
         if group == "symbol" and written in _OPENINGS:
             raise _unclosed(text, position, *_OPENINGS[written], 1)
-        if group != "space":
+        if escaped is not None:
+            kind = Kind.STRING if written[0] == "'" else Kind.QUOTED
+            result.append(Token(kind, written, _unescaped(written), position, matched.end()))
+        elif group != "space":
             result.append(Token(_KINDS[str(group)], written, _value(str(group), written), position, matched.end()))
+            if clause or (written == "(" and len(result) > 1 and result[-2].upper == "MATCH_RECOGNIZE"):
+                clause += (written == "(") - (written == ")")
         position = matched.end()
     result.append(Token(Kind.END, "", "", len(text), len(text)))
     return result
@@ -95,6 +111,21 @@ def _value(group: str, written: str) -> str:
     return written
 
 
+def _unescaped(written: str) -> str:
+    """The value of a string with Spark's escapes."""
+    quote = written[0]
+    value = written[1:-1].replace(quote * 2, quote)
+
+    def meaning(found: re.Match[str]) -> str:
+        code = found.group(1)
+        if len(code) == 1:
+            return _MEANINGS.get(code, code)
+        point = int(code[1:], 16) if code[0] in "uU" else int(code, 8)
+        return chr(point) if point <= sys.maxunicode else code
+
+    return _ESCAPE.sub(meaning, value)
+
+
 def _unclosed(text: str, at: int, what: str, code: str, length: int) -> QueryError:
     hint = f"close it with {'*/' if length == 2 else text[at]}"
-    return QueryError(f"{what} that is never closed", text=text, start=at, end=at + length, code=code, hint=hint)
+    return QueryError(f"{what} is never closed", text=text, start=at, end=at + length, code=code, hint=hint)

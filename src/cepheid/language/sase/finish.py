@@ -15,7 +15,7 @@ def check_expressions(query: s.QuerySyntax, text: str) -> None:
     for expression in (*query.conditions(), *query.values()):
         deep = s.deeper_than(expression, s.MAX_DEPTH)
         if deep is not None:
-            message = f"expressions nested more than {s.MAX_DEPTH} deep"
+            message = f"expressions are nested more than {s.MAX_DEPTH} levels deep"
             hint = "write fewer parentheses and NOTs, or compute a part as a column before"
             raise QueryError(message, text=text, start=deep.span[0], end=deep.span[1], code="too-deep", hint=hint)
 

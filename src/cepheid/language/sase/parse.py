@@ -191,22 +191,22 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         most = least if parts[1] is None else None if parts[2] is None else self._value(parts[2])
         whole = isinstance(least, int) and (most is None or isinstance(most, int))
         if not whole or most == 0 or (most is not None and most < least):
-            self.fail("no number of rounds", _span(meta), "bad-quantifier", "write {3}, {2,5} or {2,}")
+            self.fail("not a number of repetitions", _span(meta), "bad-quantifier", "write {3}, {2,5} or {2,}")
         return least, most
 
     def gapped(self, meta: Meta, parts: list[Any]) -> Part:
         part: Part = parts[0]
         lengths: dict[str, s.Window] = dict(item for item in parts[1:] if item is not None)
         if len(part.components) != 1 or part.components[0].negative:
-            hint = "write it behind one component, for example B b WITHIN 5 minutes"
-            self.fail("a gap is in front of one event", _span(meta), "gap-of-group", hint)
+            hint = "write it after one component, for example B b WITHIN 5 minutes"
+            self.fail("a gap limits the time before one event", _span(meta), "gap-of-group", hint)
         gap = s.Gap(lengths.get("after"), lengths.get("within"), span=_span(meta))
         return replace(part, components=(replace(part.components[0], gap=gap),))
 
     def ended(self, meta: Meta, parts: list[Any]) -> Part:
         part: Part = parts[0]
         if len(part.components) != 1 or part.components[0].negative or not part.components[0].kleene:
-            hint = "write it behind one component that takes several events, for example B+ b[] UNTIL b.x = 0"
+            hint = "write it after one component that takes several events, for example B+ b[] UNTIL b.x = 0"
             self.fail("UNTIL ends a group of events", _span(meta), "until-of-one", hint)
         return replace(part, components=(replace(part.components[0], until=parts[1]),))
 
@@ -235,7 +235,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         name = _word(parts[0])
         if "-" in name and parts[0].type == "WORD":
             hint = f"write it in backquotes, `{name}`, or without the hyphen"
-            self.fail(f"a variable has no hyphen: '{name}'", _token_span(parts[0]), "bad-variable", hint)
+            self.fail(f"a variable cannot contain a hyphen: '{name}'", _token_span(parts[0]), "bad-variable", hint)
         return name, _token_span(parts[0]), parts[1] is not None
 
     # clauses
@@ -295,7 +295,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                     steps.append(argument)
                 case _:
                     hint = "name variables alone, such as (a, b[])"
-                    self.fail("a strategy is written over variables", argument.span, "bad-strategy", hint)
+                    self.fail("a strategy takes variables", argument.span, "bad-strategy", hint)
         return s.StepSelection(_STRATEGIES[name], tuple(steps), span=call.span)
 
     def from_(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
@@ -324,7 +324,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             number: int | float = self._value(amount)
             if number <= 0:
                 hint = "for example WITHIN 1 hour"
-                self.fail("a window must be longer than nothing", _token_span(amount), "bad-window", hint)
+                self.fail("a window must be longer than zero", _token_span(amount), "bad-window", hint)
             length = number
         return s.Window(length, unit, span=span)
 
@@ -381,7 +381,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         _, _, clause = self.within(meta, parts)
         window: s.Window = clause["within"]
         if window.unit == "events":
-            self.fail("EVERY cuts time, not events", _span(meta), "bad-every", "write EVERY 10 minutes, for example")
+            self.fail("EVERY takes a length of time", _span(meta), "bad-every", "write EVERY 10 minutes, for example")
         return window
 
     def output(self, meta: Meta, parts: list[Any]) -> tuple[str, s.Span, dict[str, Any]]:
@@ -448,7 +448,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         kind, text = str(parts[0]).lower(), _word(parts[1])
         if (day_of_text(text) if kind == "date" else moment_of_text(text)) is None:
             hint = "write DATE '2026-01-31' or TIMESTAMP '2026-01-31 12:00:00'"
-            self.fail(f"'{text}' is no {kind}", _span(meta), "bad-time", hint)
+            self.fail(f"'{text}' is not a {kind}", _span(meta), "bad-time", hint)
         return s.Call("cast", (s.Literal(text, span=_token_span(parts[1])), s.Literal(kind)), span=_span(meta))
 
     def case(self, meta: Meta, parts: list[Any]) -> s.Call:
@@ -485,7 +485,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             return value
         found = exact_number(str(token), value)
         if found is None:
-            self.fail("a number of more than 38 digits", _token_span(token), "bad-number", "write it as 1.5e40")
+            self.fail("a number has more than 38 digits", _token_span(token), "bad-number", "write it as 1.5e40")
         return found
 
     def _value(self, token: Token) -> Any:
@@ -498,7 +498,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
                 except (OverflowError, ValueError):  # Python refuses to read integers of thousands of digits
                     number = math.inf
                 if isinstance(number, float) and math.isinf(number):
-                    self.fail("a number too large", _token_span(token), "bad-number", "the largest are near 1.8e308")
+                    self.fail("a number is too large", _token_span(token), "bad-number", "the largest are near 1.8e308")
                 return number
             case "STRING":
                 return _word(token)
@@ -561,12 +561,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def index_last(self, meta: Meta, parts: list[Any]) -> str:
         if parts[1].upper() != "LEN":
             hint = "write a[a.LEN] for the last element"
-            self.fail(f"'{parts[1]}' is no index", _token_span(parts[1]), "bad-index", hint)
+            self.fail(f"'{parts[1]}' is not an index", _token_span(parts[1]), "bad-index", hint)
         return _word(parts[0])
 
     def _counter(self, name: Token, back: Token | None = None) -> None:
         if str(name) != "i":
-            self.fail(f"the index is called i, not {name}", _token_span(name), "bad-index", "write a[i] or a[i-1]")
+            self.fail(f"the index must be i, not {name}", _token_span(name), "bad-index", "write a[i] or a[i-1]")
         if back is not None and str(back) != "1":
             self.fail(f"a[i-{back}] is too far back", _token_span(back), "bad-index", "only a[i-1] can be named")
 

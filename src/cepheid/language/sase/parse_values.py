@@ -8,7 +8,7 @@ from typing import Any
 from lark import Token
 
 from cepheid.language import syntax as s
-from cepheid.language.library.decimals import MOST, precision_of
+from cepheid.language.library.decimals import MOST, moved, precision_of
 from cepheid.language.units import unit_named
 from cepheid.language.whole import within_64_bits
 
@@ -36,7 +36,7 @@ def exact_number(text: str, value: int | float) -> int | float | Decimal | None:
         return value
     found = Decimal(digits.removesuffix("%"))
     if digits.endswith("%"):
-        found = found.scaleb(-2)
+        found = moved(found, -2)
         found = found.quantize(Decimal(1)) if found == found.to_integral_value() else found.normalize()
     return found if precision_of(found)[0] <= MOST else None
 

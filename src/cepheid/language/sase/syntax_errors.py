@@ -65,7 +65,7 @@ def syntax_error(text: str, error: UnexpectedInput) -> QueryError:
     if unclosed is not None:
         return unclosed
     end = start + max(1, len(found or ""))
-    message = f"'{_shortened(found)}' cannot stand here" if found else "the query ends too early"
+    message = f"unexpected '{_shortened(found)}'" if found else "the query ends too early"
     hint = (
         _statement(found, text[:start])
         or _misspelt(found, text[:start])
@@ -86,14 +86,14 @@ def _unclosed(text: str, start: int, found: str | None) -> QueryError | None:
         return None
     what, code = _OPENINGS[opening]
     hint = f"close it with {'*/' if opening == '/*' else opening}"
-    return QueryError(f"{what} that is never closed", text=text, start=at, end=at + len(opening), code=code, hint=hint)
+    return QueryError(f"{what} is never closed", text=text, start=at, end=at + len(opening), code=code, hint=hint)
 
 
 def _statement(found: str | None, before: str) -> str | None:
     """SQL instead of a query."""
     if before.strip() or (found or "").upper() not in ("SELECT", "WITH"):
         return None
-    whole = "a whole SQL statement, with MATCH_RECOGNIZE in it, goes to cepheid.sql.query(spark, statement)"
+    whole = "run a whole SQL statement, with MATCH_RECOGNIZE in it, with cepheid.sql.query(spark, statement)"
     return f"{whole}; a query begins with PATTERN, a clause alone with MATCH_RECOGNIZE"
 
 

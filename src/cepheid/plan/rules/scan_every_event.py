@@ -17,7 +17,7 @@ def scan_every_event(plan: Plan) -> Plan:
     >>> from cepheid.plan.examples import example, show
     >>> before = example("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9 EVENTS")
     >>> show(scan_every_event(before), "scan")
-    scan      A a, B b; every event counts
+    scan      A a, B b; every event is used
     """
     return replace(plan, scan=replace(plan.scan, every_event=looks_at_all_events(plan.bound)))
 

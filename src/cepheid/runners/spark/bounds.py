@@ -39,7 +39,7 @@ def with_spark_bounds(df: DataFrame, options: Options) -> tuple[DataFrame, Optio
     schema = arrow_schema(df)
     if isinstance(options.uncertainty, str) and options.uncertainty in schema.names and df.isStreaming:
         hint = "add the columns of the bounds to the stream, and pass lower='...' and upper='...'"
-        raise DataError("a stream cannot know how far a column will say that times may be off", hint=hint)
+        raise DataError("a stream cannot take uncertainty from a column", hint=hint)
     asked = uncertain(schema, options)
     if asked is None:
         return df, options, None
@@ -55,7 +55,7 @@ def with_spark_bounds(df: DataFrame, options: Options) -> tuple[DataFrame, Optio
     rounded = moved - F.pmod(moved, F.lit(asked.step))
     kind = df.schema[options.time].dataType.typeName()
     bounded = df.select(
-        "*", _as_time(rounded - half, kind).alias(asked.lower), _as_time(rounded + half, kind).alias(asked.upper)
+        "*", as_time(rounded - half, kind).alias(asked.lower), as_time(rounded + half, kind).alias(asked.upper)
     )
     return bounded, replace(options, lower=asked.lower, upper=asked.upper, uncertainty=None), asked.early
 
@@ -121,7 +121,7 @@ def _half_of_rows(df: DataFrame, name: str, asked: Uncertain) -> Column:
     told = F.concat(
         F.lit(f"column '{name}': "),
         F.coalesce(column.cast("string"), F.lit("NULL")),
-        F.lit(" is no length of time by which the event's time may be off; it should be 0 or more"),
+        F.lit(" is not a valid uncertainty of the event's time; it should be 0 or more"),
     )
     steps = F.ceil(number.cast("double") * F.lit(asked.second) / F.lit(asked.step)) * F.lit(asked.step)
     return F.when(number >= 0, steps.cast("long")).otherwise(F.raise_error(told).cast("long"))
@@ -132,7 +132,7 @@ def _numbered(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp("us") if pa.types.is_date(kind) else kind
 
 
-def _as_time(steps: Column, kind: str) -> Column:
+def as_time(steps: Column, kind: str) -> Column:
     """Whole numbers as what the time column holds."""
     from pyspark.sql import functions as F
 

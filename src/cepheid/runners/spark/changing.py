@@ -61,14 +61,14 @@ def match_changing(
 ) -> DataFrame:
     """The matches of the queries that a watched folder or a streaming table has at the time."""
     if running.late_events or running.idle is not None or options.uncertainty is not None:
-        raise CepheidError("late_events, idle and uncertainty are for queries that stay", hint="leave them out")
+        raise CepheidError("late_events, idle and uncertainty need a fixed set of queries", hint="leave them out")
     df = without_watermark(df)
     schema = without(arrow_schema(df), bad)
     bound = Schema.from_arrow(schema, **options.roles())
     keys = (running.keys,) if isinstance(running.keys, str) else tuple(running.keys)
     for key in keys:
         if key not in schema.names:
-            raise DataError(f"no column '{key}' to spread the stream by", column=key)
+            raise DataError(f"no column '{key}' to partition the stream by", column=key)
     shards = shards_for(df.sparkSession, running.shards) if keys else 1
     budget = Budget(
         running.max_state_bytes and max(1, running.max_state_bytes // shards),

@@ -27,9 +27,9 @@ def check_place(jvm: Any, files: Any, checkpoint: Any) -> None:
             _log.warning("the checkpoint at %s was copied from %s, and Spark still reads files there", now, before)
             continue
         raise DataError(
-            f"the checkpoint at {now} was written at {before}: Spark keeps absolute paths in it, so that it cannot be "
-            "read at another place",
-            hint=f"move it back to {before}, make that path a link to the new place, or start with a new checkpoint",
+            f"the checkpoint at {now} was written at {before}: Spark keeps absolute paths in it, so it cannot be "
+            "read at another path",
+            hint=f"move it back to {before}, make that path a link to the new one, or start with a new checkpoint",
         )
 
 

@@ -20,6 +20,8 @@ from pyspark.sql.streaming.stateful_processor_api_client import (
 from pyspark.sql.types import BinaryType, LongType, StructType
 
 from cepheid.errors import DataError
+from cepheid.runners.checksums import CHECKPOINT, checked, is_older, with_checksum
+from cepheid.runners.stream.idle_keys import are_codes
 
 WITH_CLOCK = 16 << 10  # bytes of chunks that lie with the clock
 _NUMBER = StructType().add("number", LongType())  # schemas as objects: as text, each would go to the JVM to be read
@@ -56,7 +58,7 @@ class StateMap:
     def get(self, number: int) -> bytes | None:
         """The bytes of a number, if there are any."""
         found = self.open().getValue((number,))
-        return None if found is None else bytes(found[0])
+        return None if found is None else stored(self.name, number, bytes(found[0]))
 
     def has(self, number: int) -> bool:
         """Is there anything? Spark logs a warning where there is nothing to get."""
@@ -64,11 +66,17 @@ class StateMap:
 
     def put(self, number: int, packed: bytes) -> None:
         """Puts bytes under a number."""
-        self.open().updateValue((number,), (packed,))
+        self.open().updateValue((number,), (with_checksum(packed, f"{self.name} {number}"),))
 
     def remove(self, number: int) -> None:
         """Forgets the bytes of a number."""
         self.open().removeKey((number,))
+
+
+def stored(name: str, number: int, packed: bytes) -> bytes:
+    """What lies in a map of the state store under a number; an error if it is not what was put there."""
+    what = f"part {number} of '{name}' in the state of the checkpoint"
+    return checked(packed, what, CHECKPOINT, are_codes if name == "keys" else is_older, f"{name} {number}")
 
 
 def client_of(handle: StatefulProcessorHandle) -> StatefulProcessorApiClient | None:
@@ -147,4 +155,4 @@ class StateChunks:
 def missing_chunk() -> DataError:
     """The clock names events that the store does not have."""
     told = "the checkpoint holds a state that cannot be read: some of its events are missing"
-    return DataError(told, hint="restore it, or start a new checkpoint")
+    return DataError(told, hint=CHECKPOINT)

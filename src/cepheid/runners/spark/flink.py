@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from cepheid.language.flink.pattern import Pattern
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.runners.flink import STREAMS_ONLY, automaton_for, run_pattern
 from cepheid.runners.spark.pushdown import quoted
-from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, session_zone, spark_schema
 from cepheid.runners.spark.shipment import called, register_functions, user_functions
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.workers import with_workers
@@ -27,6 +28,7 @@ BATCH = 100_000  # rows of the result that go back to Spark at a time
 def match_spark_flink(df: DataFrame, pattern: Pattern, options: FlinkOptions) -> DataFrame:
     """The matches of a pattern in a Spark table. Spark keeps no order of arrival: `tiebreak` orders equal times."""
     columns = arrow_schema(df)
+    options = replace(options, tz=options.tz or session_zone(df.sparkSession))
     automaton = automaton_for(pattern, columns, options)
     functions = tuple(user_functions(called(atom.expression for atom in automaton.atoms)))
     if df.isStreaming:

@@ -5,14 +5,17 @@ Imported only when a stream is matched: it needs PySpark.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.engine.search.flink.run import result_schema
 from cepheid.language.flink.pattern import Pattern
+from cepheid.language.zones import IN_UTC
 from cepheid.plan.flink_automaton import FlinkAutomaton
+from cepheid.runners.flink import automaton_for
 from cepheid.runners.spark.incremental_stream import Sought, match_incremental
 from cepheid.runners.spark.pack import LATE_EVENT
 from cepheid.runners.spark.session import DataFrame
@@ -33,7 +36,7 @@ def match_flink_stream(
     """The matches of a pattern in a stream."""
     check_compiled(automaton, schema)
     result = result_schema(automaton, schema, options.partial)
-    aspects = {
+    aspects: dict[str, Any] = {
         "pattern": [str(pattern), str(automaton.skip), automaton.describe()],
         "parameters": options.parameters,
         "window": [automaton.window, [state.window for state in automaton.states]],
@@ -41,6 +44,9 @@ def match_flink_stream(
         "roles of columns": [automaton.schema.time, automaton.schema.type, options.tiebreak, options.time_unit],
         "partial": options.partial,
     }
+    in_utc = automaton_for(pattern, schema, replace(options, tz=IN_UTC))
+    if [atom.expression for atom in automaton.atoms] != [atom.expression for atom in in_utc.atoms]:
+        aspects["time zone"] = automaton.schema.zone
     sought = Sought(
         partial(FlinkStream, automaton, schema, 0, options.partition_by, options.partial, options.limits),
         automaton.schema,

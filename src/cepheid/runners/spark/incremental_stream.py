@@ -5,7 +5,6 @@ Imported only when a stream is matched: it needs PySpark.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +24,14 @@ from cepheid.runners.spark.shards import OPEN, shards_for
 from cepheid.runners.spark.started import Announced, announce
 from cepheid.runners.spark.stream import delay_of, metrics_name, observed_outcome, packed_by_shard, silence
 from cepheid.runners.spark.watermarks import without_watermark
-from cepheid.runners.stream.identity import ALONE, Fingerprint, digests, new_record
+from cepheid.runners.stream.identity import (
+    ALONE,
+    UNREADABLE_RECORD,
+    Fingerprint,
+    digests,
+    new_record,
+    recorded_states,
+)
 from cepheid.runners.stream.incremental import IncrementalStep, Search
 
 
@@ -84,8 +90,8 @@ def match_incremental(df: DataFrame, sought: Sought, options: StreamOptions) -> 
 def record(known: Fingerprint, old: str | None, adopted: int | None = None) -> str:
     """The record of a checkpoint; an error if it was written when these streams had another kind of state."""
     try:
-        nameless = old is not None and not any(each["queries"] for each in json.loads(old)["states"])
-    except (ValueError, TypeError, KeyError):
+        nameless = old is not None and not any(each["queries"] for each in recorded_states(old))
+    except UNREADABLE_RECORD:
         nameless = False  # it is damaged; the states themselves still know
     if nameless:
         raise DataError(

@@ -20,13 +20,13 @@ from cepheid.plan.operators import Spread
 from cepheid.plan.options import given_options
 from cepheid.plan.physical import Plan
 from cepheid.runners.composition import check_columns, in_order, options_of_matches, sources_of
-from cepheid.runners.many import QUERY, check_names
+from cepheid.runners.many import QUERY, SHARED, check_names
 from cepheid.runners.options import BatchOptions, Options, StreamOptions, check_alone, spark_options
 from cepheid.runners.spark import batch, stream
 from cepheid.runners.spark.bounds import with_spark_bounds
 from cepheid.runners.spark.compressed import compress_batch
 from cepheid.runners.spark.pushdown import needed_events, quoted
-from cepheid.runners.spark.records import syntaxes, with_spark_records
+from cepheid.runners.spark.records import query_zone, syntaxes, with_spark_records
 from cepheid.runners.spark.session import DataFrame, arrow_schema, is_spark_frame, with_nested_columns, without
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.totals import count_batch, match_and_total, total_batch
@@ -41,8 +41,9 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
         return _match_changing(df, query, options, spreading)
     streaming = spreading if isinstance(spreading, StreamOptions) else None
     df = with_nested_columns(df, syntaxes(query))
+    zone = query_zone(df, options)
     df, bad = with_spark_records(df, syntaxes(query), options, streaming)
-    given = options
+    given = options = replace(options, tz=zone)
     df, options, early = with_spark_bounds(df, options)
     schema = without(arrow_schema(df), bad)
     plans: Plan | dict[str, Plan]
@@ -70,35 +71,53 @@ def match_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> Any:
 def _composed(
     result: DataFrame, reading: Mapping[str, Any], options: Options, spreading: BatchOptions, names: list[str]
 ) -> DataFrame:
-    """The matches of queries, and of those that read them, each over the matches of what it reads."""
+    """The matches of queries, and of those that read them."""
+    parts = {name: result for name in names if name not in reading}
+    read = matches_of_readers(parts, reading, options, spreading)
+    return united([result, *read.values()], names)
+
+
+def matches_of_readers(
+    parts: Mapping[str, DataFrame], reading: Mapping[str, Any], options: Options, spreading: BatchOptions
+) -> dict[str, DataFrame]:
+    """The matches of queries that read others, each over the matches of what it reads: `parts`, and earlier ones."""
     from pyspark.sql import functions as F
 
-    parts = {name: result for name in names if name not in reading}
-    own = options_of_matches(options)
+    known, own = dict(parts), options_of_matches(options)
     for name, query in reading.items():
         events = []
         for source in sources_of(query):
-            told = parts[source].where(F.col(QUERY) == source)
+            told = known[source].where(F.col(QUERY) == source)
             inside = [F.col(f"{quoted(source)}.{quoted(each)}") for each in told.schema[source].dataType.names]
-            chosen = told.select("match_start", "match_end", *inside)
+            ends = [each for each in SHARED if each in told.columns]
+            chosen = told.select(*ends, *inside)
             check_columns(source, arrow_schema(chosen), options)
             kind = [] if options.type is None else [F.lit(source).alias(options.type)]
             events.append(chosen.select(F.col("match_end").alias(options.time), *kind, "*"))
         read = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), events)
         plan = spark_plan(query, arrow_schema(read), own)
-        parts[name] = batch.match_batch(read, {name: plan}, spreading)
-    every = [result, *(parts[name] for name in reading)]
-    whole = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), every)
-    return whole.select(QUERY, "match_start", "match_end", *[quoted(name) for name in names])
+        known[name] = batch.match_batch(read.where(F.col("match_end").isNotNull()), {name: plan}, spreading)
+    return {name: known[name] for name in reading}
+
+
+def united(parts: Iterable[DataFrame], names: Iterable[str]) -> DataFrame:
+    """Several results as one, with a column for each query."""
+    whole = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+    ends = [each for each in SHARED if each in whole.columns]
+    return whole.select(QUERY, *ends, *[quoted(name) for name in names])
 
 
 def _match_changing(df: DataFrame, queries: Any, options: Options, running: BatchOptions | StreamOptions) -> DataFrame:
     """The matches of queries that come and go."""
     if not isinstance(running, StreamOptions):
-        raise DataError("queries that come and go are for streams", hint="pass a text, or {name: text}")
+        raise DataError(
+            "queries that are added and removed while running need a stream", hint="pass a text, or {name: text}"
+        )
     from cepheid.runners.spark.changing import match_changing
 
+    zone = query_zone(df, options)
     df, bad = with_spark_records(df, [], options, running)
+    options = replace(options, tz=zone)
     delay = stream.delay_of(df, options.lower or options.time, running)
     return match_changing(df, queries, options, replace(running, delay=delay), bad)
 
@@ -117,17 +136,19 @@ def check_used(plans: Iterable[Plan], options: BatchOptions | StreamOptions) -> 
     hot = any(exchange.keys and exchange.sliceable for exchange in exchanges)
     keyed = f"events go by their key [{', '.join(exchanges[0].keys)}]"
     if "hot_keys" in given and not hot:
-        why = "matches have to be compared over all time" if Spread.KEYS in spreads else "no key parts the events"
-        raise DataError("hot_keys cuts keys by time, which this query cannot use", hint=f"leave it out: {why}")
+        why = "matches are compared over the whole table" if Spread.KEYS in spreads else "no key partitions the events"
+        raise DataError("hot_keys splits keys by time, which this query does not support", hint=f"leave it out: {why}")
     if "slices" in given and Spread.TIME not in spreads and "hot_keys" not in given:
-        why = keyed if Spread.KEYS in spreads else "neither key nor window parts the events"
-        raise DataError("slices cuts time, which this query cannot use", hint=f"leave it out: {why}")
+        why = keyed if Spread.KEYS in spreads else "neither a key nor a window partitions the events"
+        raise DataError("slices splits time, which this query does not support", hint=f"leave it out: {why}")
     if "partitions" in given and spreads == {Spread.NOTHING}:
-        raise DataError("partitions parts events, but neither key nor window does", hint="leave it out, or add WITHIN")
+        raise DataError(
+            "partitions needs a key or a window that partitions the events", hint="leave it out, or add WITHIN"
+        )
     if "shards" in given and Spread.KEYS not in spreads:
-        raise DataError("shards parts a stream by key, but no key parts the events", hint="leave it out")
+        raise DataError("shards needs a key that partitions the events", hint="leave it out")
     if "keys" in given:
-        told = "keys is for queries that come and go; those that are known part the events by their own"
+        told = "keys is for queries that are added and removed while running; others partition by their own keys"
         raise DataError(told, hint="leave it out")
 
 
@@ -135,7 +156,9 @@ def explain_spark(df: DataFrame, query: Any, keywords: Mapping[str, Any]) -> str
     """What would be done for a query over a Spark table, and how it would be spread over workers."""
     options, spreading = spark_options(keywords, df.isStreaming)
     df = with_nested_columns(df, [query])
+    zone = query_zone(df, options)
     df, _ = with_spark_records(df, [query], replace(options, bad_records=options.bad_records and "drop"))
+    options = replace(options, tz=zone)
     df, options, _ = with_spark_bounds(df, options)
     schema = arrow_schema(df)
     plan = spark_plan(query, schema, options)

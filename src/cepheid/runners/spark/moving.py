@@ -14,11 +14,14 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
 from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.checksums import text_with_checksum
+from cepheid.runners.spark.chunks import stored
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, Session
-from cepheid.runners.stream.clock import Clock, signed
+from cepheid.runners.stream.clock import Clock, parsed, signed
 from cepheid.runners.stream.identity import VERSION, Fingerprint
 from cepheid.runners.stream.saved import Saved
+from cepheid.runners.stream.totals import is_slot
 
 STATE = "shard int, kind string, number long, packed binary"
 
@@ -40,21 +43,25 @@ def read_checkpoint(session: Session, checkpoint: str) -> bytes:
             raise CepheidError(f"the state of checkpoint {checkpoint} cannot be read: {told}") from None
         return found
 
+    def parts(name: str) -> list[tuple[int, bytes]]:
+        found = [(row["user_map_key"]["number"], bytes(row["user_map_value"]["packed"])) for row in rows(name)]
+        return [(number, stored(name, number, packed)) for number, packed in found]
+
     texts = [row["value"]["told"] for row in rows("clock")]
-    clocks = [json.loads(told) for told in texts]
+    clocks = [parsed(told) for told in texts]
     if not clocks:
         raise DataError(f"checkpoint {checkpoint} holds no state", hint="start a live query without one")
     _check_levels(clocks)
     if len({(clock["until"], clock["newest"]) for clock in clocks}) > 1:
         raise CepheidError(
-            "the shards of this stream have not all come as far", hint="let it finish a batch, then stop it"
+            "the shards of this stream are at different positions", hint="let it finish a batch, then stop it"
         )
-    chunks = [decoded(bytes(row["user_map_value"]["packed"])) for row in rows("chunks")]
+    chunks = [decoded(part) for _, part in parts("chunks")]
     for told in texts:
         chunks += [decoded(small) for small in signed(told)[1].values()]
     ended: dict[int, list[pa.Table]] = {}
-    for row in rows("ended"):
-        ended.setdefault(row["user_map_key"]["number"], []).append(decoded(bytes(row["user_map_value"]["packed"])))
+    for place, part in parts("ended"):
+        ended.setdefault(place, []).append(decoded(part))
     events = encoded(pa.concat_tables(chunks).combine_chunks()) if chunks else None
     kept = sum(table.num_rows for table in chunks)
     clock = {**clocks[0], "arrived": None, "chunks": []}
@@ -80,22 +87,30 @@ def first_state(df: DataFrame, state: bytes, keys: Sequence[str], narrow: pa.Sch
     Clock.read(json.dumps({**clock, "chunks": []}), known)  # an error now if it belongs to another query
     session = df.sparkSession
     events = pa.concat_tables([narrow.empty_table(), *(_fitted(table, narrow) for table in saved.events())])
-    shard = np.zeros(events.num_rows, np.int64)
-    if keys and events.num_rows:
-        # Spark's own hash of Spark's own types: that is how the events to come are dealt.
-        types = {name: df.schema[name].dataType for name in keys}
-        table = session.createDataFrame(events.select(list(keys)))
-        columns = [F.col(quoted(name)).cast(types[name]) for name in keys]
-        number = F.pmod(F.xxhash64(*columns), F.lit(known.shards)).alias("shard")
-        shard = np.array([row["shard"] for row in table.select(number).collect()], np.int64)
+    types = {name: df.schema[name].dataType for name in keys}
+
+    def dealt(table: pa.Table) -> list[pa.Table]:
+        """The rows of each shard; all of them in the first, if they do not have the keys."""
+        shard = np.zeros(table.num_rows, np.int64)
+        if keys and table.num_rows and set(keys) <= set(table.column_names):
+            # Spark's own hash of Spark's own types: that is how the events to come are dealt.
+            frame = session.createDataFrame(table.select(list(keys)))
+            columns = [F.col(quoted(name)).cast(types[name]) for name in keys]
+            number = F.pmod(F.xxhash64(*columns), F.lit(known.shards)).alias("shard")
+            shard = np.array([row["shard"] for row in frame.select(number).collect()], np.int64)
+        return [table.filter(pa.array(shard == own)).combine_chunks() for own in range(known.shards)]
+
+    parts = dealt(events)
+    # Where matches ended does no harm in the shards of other keys; sums would be counted in each (totals.py).
+    sums = {place: dealt(decoded(sum_)) for place, sum_ in saved.ended.items() if is_slot(place)}
     rows: list[tuple[int, str, int, bytes]] = []
-    for own in range(known.shards):
-        part = events.filter(pa.array(shard == own)).combine_chunks()
+    for own, part in enumerate(parts):
         packed = encoded(part)
         chunks = [_chunk(0, part.num_rows, len(packed))] if part.num_rows else []
-        rows.append((own, "clock", 0, json.dumps({**clock, "chunks": chunks}).encode()))
+        rows.append((own, "clock", 0, text_with_checksum(json.dumps({**clock, "chunks": chunks})).encode()))
         rows += [(own, "chunk", 0, packed)] if part.num_rows else []
-        rows += [(own, "ended", place, ended) for place, ended in saved.ended.items()]  # those of other keys do no harm
+        rows += [(own, "ended", place, ended) for place, ended in saved.ended.items() if not is_slot(place)]
+        rows += [(own, "ended", place, encoded(each[own])) for place, each in sums.items()]
     return session.createDataFrame([(own, kind, number, bytearray(part)) for own, kind, number, part in rows], STATE)
 
 
@@ -103,7 +118,7 @@ def _check_levels(clocks: Sequence[Mapping[str, Any]]) -> None:
     """Matches that wait to be read lie in shards of their own, and are not dealt anew."""
     if any(clock.get("levels") for clock in clocks):
         told = "the state of queries that read each other's matches (FROM) cannot be moved"
-        raise CepheidError(told, hint="begin anew there, or run the queries one by one")
+        raise CepheidError(told, hint="start over there, or run the queries one by one")
 
 
 def _chunk(number: int, rows: int, size: int) -> dict[str, Any]:

@@ -243,6 +243,8 @@ class _Writer:
     def exact(self, node: s.Expression) -> Column:
         """The value of an expression exactly as the engine has it, where Spark can say it."""
         F = self.F
+        if not isinstance(node, s.Literal) and self.type_of(node) is DataType.DECIMAL:
+            raise _Unknown
         match node:
             case s.Literal(value=bool() | None | str() | float() | Decimal() as literal):
                 return F.lit(literal)

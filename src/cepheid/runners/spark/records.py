@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from cepheid.engine.data.table import FARTHEST
@@ -15,10 +16,12 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.free_names import free_name
 from cepheid.language.schema import Schema
 from cepheid.language.units import UNITS
+from cepheid.language.zones import IN_UTC, zone_called
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.readings import numeric_attributes, ordered_texts
+from cepheid.runners.result_folders import check_folder, clear, write_manifest
 from cepheid.runners.spark.pushdown import quoted
-from cepheid.runners.spark.session import DataFrame, arrow_schema
+from cepheid.runners.spark.session import DataFrame, arrow_schema, session_zone
 from cepheid.runners.spark.slices import instant
 
 # strptime's letters in Java's spelling
@@ -26,6 +29,9 @@ _PATTERN = {
     "Y": "yyyy", "y": "yy", "m": "MM", "d": "dd", "H": "HH", "I": "hh", "M": "mm", "S": "ss", "f": "SSSSSS",
     "p": "a", "b": "MMM", "B": "MMMM", "a": "EEE", "z": "Z", "j": "DDD",
 }  # fmt: skip
+
+
+_ZONED = r"[0-9]:[0-9].*([A-Za-z]|[+-][0-9])"  # a text that says its offset, or its zone, behind the time of day
 
 
 def with_spark_records(
@@ -89,9 +95,7 @@ def _ahead(df: DataFrame, options: Options, streaming: StreamOptions) -> tuple[s
     clock = schema.lower or schema.time
     if schema.time_unit is None:
         hint = f"pass time_unit='ms' (or what '{clock}' counts)"
-        raise DataError(
-            "max_ahead looks at the machine's clock, but a step of the time column may be anything", hint=hint
-        )
+        raise DataError("max_ahead looks at the machine's clock, but the unit of the time column is unknown", hint=hint)
     steps = whole_steps(streaming.max_ahead, schema, "max_ahead")
     now = F.unix_micros(F.current_timestamp()) * F.lit(UNITS["microseconds"] / UNITS[schema.time_unit])
     return f"{clock} lies more than max_ahead={streaming.max_ahead!r} in the future", instant(df, clock).cast(
@@ -121,10 +125,9 @@ def _read(df: DataFrame, queries: list[Any], options: Options, kept: bool) -> Da
     for name in _clocks(df, options):
         column = F.col(quoted(name))
         if kinds[name] == "string":
-            pattern = () if options.time_format is None else (F.lit(java_pattern(options.time_format)),)
-            changed[name] = F.try_to_timestamp(column, *pattern) if kept else F.to_timestamp(column)
-            if not kept and options.time_format is not None:
-                changed[name] = F.to_timestamp(column, java_pattern(options.time_format))
+            changed[name] = _instant(column, options, kept)
+        elif kinds[name] == "timestamp_ntz" and options.tz is not None:
+            changed[name] = _in_zone(column, options.tz)
         elif kinds[name] in ("double", "float") and kept:
             whole = (F.floor(column).cast("double") == column) & (F.abs(column) < 2.0**63)
             changed[name] = F.when(whole, column.cast("bigint"))
@@ -136,6 +139,41 @@ def _read(df: DataFrame, queries: list[Any], options: Options, kept: bool) -> Da
     kept_as = _kept_names(df)
     originals = {kept_as[name]: F.col(quoted(name)) for name in changed}
     return df.withColumns(originals).withColumns(changed) if changed else df
+
+
+def query_zone(df: DataFrame, options: Options) -> str:
+    """The zone of a query over a Spark table: as was passed; UTC, in which texts are read; else the session's."""
+    if options.tz is not None:
+        return options.tz
+    clocks = {df.schema[name].dataType.typeName() for name in _clocks(df, options)}
+    return IN_UTC if "string" in clocks else session_zone(df.sparkSession)
+
+
+def _instant(column: Any, options: Options, kept: bool) -> Any:
+    """A time in text as an instant; the session's zone has no part in it.
+
+    A text without an offset is a time of the zone that was passed, or in UTC.
+    """
+    from pyspark.sql import functions as F
+
+    zone = zone_called(options.tz or IN_UTC)
+    read: Any = F.try_to_timestamp if kept else F.to_timestamp
+    if options.time_format is None:
+        wall = column.try_cast("timestamp_ntz") if kept else column.cast("timestamp_ntz")
+        return F.when(F.rlike(column, F.lit(_ZONED)), read(column)).otherwise(_in_zone(wall, zone))
+    pattern = java_pattern(options.time_format)
+    if "%z" in options.time_format:
+        return read(column, F.lit(pattern) if kept else pattern)
+    pattern, column = f"{pattern} Z", F.concat(column, F.lit(" +0000"))
+    return F.to_utc_timestamp(read(column, F.lit(pattern) if kept else pattern), zone)
+
+
+def _in_zone(wall: Any, zone: str) -> Any:
+    """A timestamp without a zone as an instant, if it is one of a zone."""
+    from pyspark.sql import functions as F
+
+    begin = F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
+    return F.to_utc_timestamp(F.timestamp_micros(F.timestamp_diff("MICROSECOND", begin, wall)), zone_called(zone))
 
 
 def _number(column: Any, options: Options) -> Any:
@@ -196,8 +234,32 @@ def _write_aside(df: DataFrame, read: DataFrame, reasons: Any, options: Options)
 
     reason = free_name("__reason", read.columns)
     told = read.withColumn(reason, reasons).where(F.col(reason) != "")
-    chosen = told.select(F.col(reason).alias(_reason_column(df)), *_as_they_came(df, read))
-    chosen.write.mode("overwrite").parquet(str(options.aside))
+    found = told.select(F.col(reason).alias(_reason_column(df)), *_as_they_came(df, read))
+    path = Path(str(options.aside))
+    if ":/" in str(options.aside) or not path.parent.is_dir():  # in a file system that only Spark knows
+        _write_new(found, str(options.aside))
+        return
+    check_folder(path, "aside")
+    if path.is_file():
+        raise CepheidError(f"aside {path} is a file, and Spark writes a directory", hint="name another")
+    if path.is_dir():
+        clear(path)
+        path.rmdir()
+    _write_new(found, str(options.aside))
+    if path.is_dir():
+        write_manifest(path)
+
+
+def _write_new(found: DataFrame, path: str) -> None:
+    """Writes to a place where nothing is, so that nothing of anyone is removed."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        found.write.mode("errorifexists").parquet(path)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_ALREADY_EXISTS":
+            raise
+        raise CepheidError(f"aside {path} exists already", hint="name another, or remove it") from None
 
 
 def _deduplicated(df: DataFrame, options: Options) -> DataFrame:

@@ -21,8 +21,9 @@ from cepheid.language.match_recognize.syntax import (
     Reference,
     Rows,
 )
+from cepheid.runners.spark.row_expressions import ColumnWriter
 
-_OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "like", "is null", "and", "or", "not"})
+_OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "is null", "and", "or", "not"})
 
 
 def with_flags(df: Any, clause: Clause) -> tuple[Any, Clause]:
@@ -35,14 +36,13 @@ def with_flags(df: Any, clause: Clause) -> tuple[Any, Clause]:
     others += [each.condition for number, each in enumerate(clause.definitions) if number not in moved]
     needed = {name for each in others for name in _columns(each)}
     needed |= {each.name.lower() for each in (*clause.partition_by, *(key.column for key in clause.order_by))}
-    from pyspark.sql import functions as F
-
     definitions, flag = list(clause.definitions), free_name("computed flag ", df.columns)
+    writer = ColumnWriter(df, clause.text)
     for number in sorted(moved):
         each = definitions[number]
         if not _columns(each.condition) & needed:
             name = f"{flag}{number}"
-            df = df.withColumn(name, F.expr(_text(clause.text, each)))
+            df = df.withColumn(name, writer.column(each.condition))
             reference = Reference(each.label, Identifier(name, True, each.span), each.span)
             definitions[number] = replace(each, condition=reference)
     return df, replace(clause, definitions=tuple(definitions))
@@ -57,6 +57,8 @@ def _is_movable(definition: Definition, strings: set[str]) -> bool:
     own = definition.label.canonical
     for part in walk(definition.condition):
         match part:
+            case Operation(operator="like", operands=(_, Literal(value=str() as pattern))) if "\\" not in pattern:
+                continue  # Spark refuses a backslash before other signs than those of patterns
             case Operation(operator=operator) if operator in _OPERATORS:
                 continue
             case Literal(value=str() | None):
@@ -66,18 +68,3 @@ def _is_movable(definition: Definition, strings: set[str]) -> bool:
                     continue
         return False
     return isinstance(definition.condition, Operation)
-
-
-def _text(text: str, definition: Definition) -> str:
-    """The condition as it stands, without its label."""
-    cuts = [
-        (part.label.span[0], part.column.span[0])
-        for part in walk(definition.condition)
-        if isinstance(part, Reference) and part.label is not None
-    ]
-    start, end = definition.span
-    pieces, position = [], start
-    for first, last in sorted(cuts):
-        pieces.append(text[position:first])
-        position = last
-    return "".join([*pieces, text[position:end]])

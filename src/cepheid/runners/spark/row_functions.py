@@ -8,6 +8,7 @@ LAST(f), since a function of a row's values can be computed at that row as well.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,9 @@ from cepheid.language.functions import find_function
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.check import labels_used, parts_of, walk
 from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
+from cepheid.language.match_recognize.parse import with_structs
+from cepheid.language.match_recognize.parse_expression import parse_expression
+from cepheid.language.match_recognize.reader import Reader
 from cepheid.language.match_recognize.scalars import KNOWN_TYPES, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
@@ -32,10 +36,24 @@ from cepheid.language.match_recognize.syntax import (
     Rows,
     Star,
 )
-from cepheid.runners.sql.translate import translated
+from cepheid.language.match_recognize.tokens import Kind, tokens
+from cepheid.language.pattern import Span
+from cepheid.runners.spark.row_expressions import ColumnWriter
+from cepheid.runners.spark.row_values import values_of
+from cepheid.runners.sql.translate import AS_WRITTEN, translated
 
 _OF_ROWS = AGGREGATES.keys() | NAVIGATIONS | MATCH_FUNCTIONS
 _OURS = FUNCTIONS.keys() | _OF_ROWS | CLOCKS
+_SAID = ("unsafe-function", "unknown-function", "unknown-column", "ambiguous-column", "lambda")  # errors of our own
+_QUERY = re.compile(r"(SELECT|WITH|EXISTS)\b", re.IGNORECASE)  # what a value stands in the place of
+
+
+@dataclass(frozen=True)
+class Around:
+    """A measure that Spark computes after the search: its tree over the parts, and the text that its spans are of."""
+
+    expression: Expression
+    text: str
 
 
 @dataclass(frozen=True)
@@ -46,10 +64,12 @@ class SparkParts:
     clause: Clause  # reads the columns, and gives the parts of the measures
     hidden: tuple[str, ...] = ()  # columns that are no columns of the result
     measures: tuple[Measure, ...] = ()  # all measures as they were written
-    around: dict[str, str] = field(default_factory=dict)  # the measures that Spark computes, over the parts' columns
+    around: dict[str, Around] = field(default_factory=dict)  # the measures that Spark computes
+    matched: str | None = None  # a part that is NULL in rows without a match, which have no measures
+    unsafe: bool = False  # may functions be called that are not known to be pure?
 
 
-def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -> SparkParts:
+def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False, unsafe: bool = False) -> SparkParts:
     """The table with the columns that Spark computes, the clause that reads them, and the measures for afterwards.
 
     Spark computes measures with decimals, whose precision it has rules for; with `everything`, all that are more than
@@ -59,11 +79,11 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -
     decimals = {name.lower() for name, kind in df.dtypes if kind.startswith("decimal")}
     foreign = any(_is_foreign(part) for each in expressions for part in walk(each))
     if not (everything or clause.keys or foreign or any(_reads(each, decimals) for each in expressions)):
-        return SparkParts(df, clause, measures=clause.measures)
-    computed = Computed(df, clause)
+        return SparkParts(df, clause, measures=clause.measures, unsafe=unsafe)
+    computed = Computed(df, clause, unsafe)
     definitions = tuple(replace(each, condition=computed.condition(each.condition)) for each in clause.definitions)
     measures: list[Measure] = []
-    around: dict[str, str] = {}
+    around: dict[str, Around] = {}
     for measure in clause.measures:
         inner = computed.replaced(measure.expression)
         by_spark = everything or _reads(inner, decimals)
@@ -71,25 +91,26 @@ def with_spark_functions(df: Any, clause: Clause, *, everything: bool = False) -
             around[measure.name.name] = computed.taken_apart(measure, measures)
         else:
             measures.append(replace(measure, expression=inner))
-    if around and clause.rows is Rows.ALL_WITH_UNMATCHED:  # rows without a match have no measures
+    matched = None
+    if around and clause.rows is Rows.ALL_WITH_UNMATCHED:
         matched = f"{computed.part}matched"
         measures.append(Measure(Call("match_number", ()), Identifier(matched, True)))
-        around = {name: f"CASE WHEN {matched} IS NOT NULL THEN {text} END" for name, text in around.items()}
     for key in clause.keys:
-        computed.columns[key.name] = (key.text, (0, 0))
+        computed.columns[key.name] = (*computed.in_spark(key.expression, key.span, []), key.span)
     hidden = tuple(name for name in computed.columns if not any(key.shown and key.name == name for key in clause.keys))
     written = clause.measures
     clause = replace(clause, measures=tuple(measures), definitions=definitions)
-    return SparkParts(computed.with_columns(), clause, hidden, written, around)
+    return SparkParts(computed.with_columns(), clause, hidden, written, around, matched, unsafe)
 
 
 @dataclass
 class Computed:
-    """The columns that Spark is to compute: their expressions and where they stand, by their names."""
+    """The columns that Spark is to compute, by their names: the tree, the text that its spans are of, the place."""
 
     df: Any
     clause: Clause
-    columns: dict[str, tuple[str, tuple[int, int]]] = field(default_factory=dict)
+    unsafe: bool = False
+    columns: dict[str, tuple[Expression, str, Span]] = field(default_factory=dict)
 
     @cached_property
     def part(self) -> str:
@@ -132,14 +153,15 @@ class Computed:
 
     def constant(self, expression: Expression) -> Expression | None:
         """The value of an expression that concerns no row, which Spark computes at once."""
-        if any(isinstance(part, Reference | Star) or _of_rows(part) for part in walk(expression)):
+        if any(isinstance(part, Reference | Star | Parameter) or _of_rows(part) for part in walk(expression)):
             return None
-        select = f"SELECT {self.clause.text[slice(*expression.span)]}"
+        tree, text = self.in_spark(expression, expression.span, [])
+        session = self.df.sparkSession
         try:
-            value = self.df.sparkSession.sql(translated(select, self.clause.dialect)).collect()[0][0]
+            found = session.range(1).select(ColumnWriter(self.df, text, unsafe=self.unsafe).column(tree))
+            return Literal(values_of(found)[0], expression.span)
         except Exception as error:
             raise self.refused(expression.span, error) from None
-        return Literal(value, expression.span)
 
     def column_for(self, call: Expression) -> Expression | None:
         """What reads the computed column, or None if the call concerns more than one row."""
@@ -148,7 +170,7 @@ class Computed:
         if not labels or len(labels) > 1:
             return None
         if not special:
-            return Reference(labels[0], self.add(call, None), call.span)
+            return Reference(labels[0], self.add(call, []), call.span)
         around, inner = special[0], special[-1]
         nested = len(special) == 2 and inner in around.arguments
         if around.name not in NAVIGATIONS or len(special) > 2 or (len(special) == 2 and not nested):
@@ -156,63 +178,141 @@ class Computed:
         inside = {id(part) for part in walk(around)}  # f(ts, FIRST(ts)) reads two rows, though the names are the same
         if any(id(part) not in inside for part in walk(call) if isinstance(part, Reference)):
             return None
-        at = Reference(labels[0], self.add(call, (around, inner.arguments[0])), call.span)
+        at = Reference(labels[0], self.add(call, [(around, inner.arguments[0])]), call.span)
         moved = replace(inner, arguments=(at, *inner.arguments[1:]))
         return moved if inner is around else replace(around, arguments=(moved, *around.arguments[1:]))
 
-    def add(self, call: Expression, navigation: tuple[Call, Expression] | None) -> Identifier:
-        """A new column with the call, at the row that the navigation would lead to."""
-        named = [part for part in walk(call) if isinstance(part, Reference)]
-        cuts = [(part.label.span[0], part.column.span[0]) for part in named if part.label is not None]
-        if navigation is not None:
-            around, inner = navigation
-            cuts += [(around.span[0], inner.span[0]), (inner.span[1], around.span[1])]
+    def add(self, call: Expression, instead: list[tuple[Expression, Expression]]) -> Identifier:
+        """A new column with the call, at the row that a navigation would lead to."""
         name = f"{self.prefix}{len(self.columns)}"
-        self.columns[name] = (self.text_with(call.span, [(*cut, "") for cut in cuts]), call.span)
+        self.columns[name] = (*self.in_spark(call, call.span, instead), call.span)
         return Identifier(name, True, call.span)
 
-    def text_with(self, span: tuple[int, int], changes: list[tuple[int, int, str]]) -> str:
+    def taken_apart(self, measure: Measure, measures: list[Measure]) -> Around:
+        """A measure over its parts, which become measures of their own."""
+        instead: list[tuple[Expression, Expression]] = []
+        for part in _parts(measure.expression):
+            name = Identifier(f"{self.part}{len(measures)}", True, part.span)
+            measures.append(Measure(self.replaced(part), name, part.span))
+            instead.append((part, Reference(None, name, part.span)))
+        return Around(*self.in_spark(measure.expression, measure.span, instead))
+
+    def in_spark(
+        self, expression: Expression, span: Span, instead: list[tuple[Expression, Expression]]
+    ) -> tuple[Expression, str]:
+        """The expression with Spark's functions and with some parts replaced, and the text that its spans are of.
+
+        What was written for another system is translated as text, and what comes out is parsed again.
+        """
+        if self.clause.dialect in AS_WRITTEN:
+            return substituted(expression, {id(old): new for old, new in instead}), self.clause.text
+        values: dict[str, list[Expression]] = {}
+        changes: list[tuple[int, int, str]] = []
+        for part in walk(expression):
+            if isinstance(part, Reference) and part.label is not None:
+                changes.append((part.label.span[0], part.column.span[0], ""))
+            elif isinstance(part, Literal) and self.is_given(part):
+                name = f"cepheid_value_{part.span[0]}"
+                known = values.setdefault(name, [])
+                known += [part] if not any(each is part for each in known) else []
+                changes.append((*part.span, name))
+        for old, new in instead:
+            if isinstance(new, Reference) and new.column.name.startswith(self.part):
+                changes.append((*old.span, new.column.name))
+            else:
+                changes += [(old.span[0], new.span[0], ""), (new.span[1], old.span[1], "")]
+        written = translated(f"SELECT {self.text_with(span, changes)}", self.clause.dialect)
+        try:
+            tree = parse_select(written)
+        except QueryError as error:
+            raise self.refused(span, error) from None
+        return with_values(tree, values), written
+
+    def is_given(self, literal: Literal) -> bool:
+        """Is it the value of a query, or a text that the other system would read otherwise than the clause does?"""
+        written = self.clause.text[slice(*literal.span)]
+        if isinstance(literal.value, str) and written.startswith("'"):
+            return "\\" in literal.value or "'" in literal.value
+        return _QUERY.match(written) is not None or (literal.value is False and written.lower() != "false")
+
+    def text_with(self, span: Span, changes: list[tuple[int, int, str]]) -> str:
         """The text of a span with some pieces replaced."""
         text, position = "", span[0]
-        for start, end, instead in sorted(changes):
-            text += self.clause.text[position : max(start, position)] + instead
-            position = max(end, position)
+        for start, end, instead in sorted(set(changes)):
+            if end > position:  # else it lies inside of a piece that was replaced
+                text += self.clause.text[position : max(start, position)] + instead
+                position = end
         return text + self.clause.text[position : span[1]]
-
-    def taken_apart(self, measure: Measure, measures: list[Measure]) -> str:
-        """The text that computes a measure from its parts, which become measures of their own."""
-        changes = []
-        for part in _parts(measure.expression):
-            name = f"{self.part}{len(measures)}"
-            measures.append(Measure(self.replaced(part), Identifier(name, True, part.span), part.span))
-            changes.append((*part.span, name))
-        select = translated(f"SELECT {self.text_with(measure.span, changes)}", self.clause.dialect)
-        return select.removeprefix("SELECT ")
 
     def with_columns(self) -> Any:
         """The table with all computed columns."""
-        from pyspark.sql import functions as F
-
         df = self.df
-        for name, (text, span) in self.columns.items():
+        for name, (tree, text, span) in self.columns.items():
             try:
-                select = translated(f"SELECT {text}", self.clause.dialect)
-                df = df.withColumn(name, F.expr(select.removeprefix("SELECT ")))
+                df = df.withColumn(name, ColumnWriter(df, text, unsafe=self.unsafe).column(tree))
                 df.schema  # noqa: B018 - over Spark Connect only this asks the server
-            except QueryError:
-                raise
             except Exception as error:
                 raise self.refused(span, error) from None
         return df
 
-    def refused(self, span: tuple[int, int], error: Exception) -> QueryError:
+    def refused(self, span: Span, error: Exception) -> QueryError:
         """What Spark says of an expression, pointing at it."""
         return refused(self.clause.text, span, error)
 
 
+def parse_select(text: str) -> Expression:
+    """The expression of `SELECT expression`, in Spark's SQL with its escapes."""
+    reader = Reader(text, tokens(text, escapes=True))
+    reader.expect_words("SELECT")
+    expression = parse_expression(reader)
+    if reader.token.kind is not Kind.END:
+        reader.unexpected("the end of the expression")
+    return with_structs(expression, set())
+
+
+def substituted(expression: Expression, instead: Mapping[int, Expression]) -> Expression:
+    """The expression with others in the place of some of its nodes, by their identity."""
+    if id(expression) in instead:
+        return instead[id(expression)]
+    match expression:
+        case Call(arguments=arguments):
+            return replace(expression, arguments=tuple(substituted(part, instead) for part in arguments))
+        case Operation(operands=operands):
+            return replace(expression, operands=tuple(substituted(part, instead) for part in operands))
+    return expression
+
+
+def with_values(expression: Expression, values: Mapping[str, list[Expression]]) -> Expression:
+    """The expression with the values of queries in the place of the names that stood for them."""
+
+    def spread(parts: Iterable[Expression]) -> tuple[Expression, ...]:
+        return tuple(
+            value
+            for part in parts
+            for value in (
+                values[part.column.name]
+                if isinstance(part, Reference) and part.column.name in values
+                else [with_values(part, values)]
+            )
+        )
+
+    match expression:
+        case Call(arguments=arguments):
+            return replace(expression, arguments=spread(arguments))
+        case Operation(operands=operands):
+            return replace(expression, operands=spread(operands))
+    return spread((expression,))[0] if isinstance(expression, Reference) and values else expression
+
+
 def refused(text: str, span: tuple[int, int], error: Exception) -> QueryError:
     """What Spark says of an expression, pointing at it."""
-    said = str(error).strip().splitlines()[0][:300]
+    if isinstance(error, QueryError) and error.code in _SAID:
+        return (
+            error
+            if error.text == text
+            else QueryError(error.message, text=text, start=span[0], end=span[1], hint=error.hint, code=error.code)
+        )
+    said = (error.message if isinstance(error, QueryError) else str(error)).strip().splitlines()[0][:300]
     start, end = span
     message, code = f"Spark cannot compute this: {said}", "spark-expression"
     if "UNRESOLVED_ROUTINE" in said:

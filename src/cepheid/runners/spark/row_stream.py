@@ -6,6 +6,7 @@ Imported only when a stream is matched: it needs PySpark.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from cepheid.engine.search.preferred.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.match_recognize.tokens import tokens
+from cepheid.language.match_recognize.zone_use import zone_matters
 from cepheid.language.schema import Schema
 from cepheid.plan.options import Limits
 from cepheid.runners.options import StreamOptions
@@ -35,11 +37,13 @@ def match_row_stream(
     check_stream(clause, limit)
     schema = arrow_schema(rows)
     time = clause.order_by[0].column
-    aspects = {
+    aspects: dict[str, Any] = {
         "text": [token.text for token in tokens(written.text)],
         "dialect": written.dialect,
         "columns": [(field.name, str(field.type)) for field in schema],
     }
+    if zone_matters(clause, [field.name for field in schema if getattr(field.type, "tz", None)]):
+        aspects["time zone"] = clause.zone
     sought = Sought(
         partial(RowStream, clause, schema, 0, limit, limits),
         Schema.from_arrow(pa.schema([schema.field(time)]), time=time, type=None),

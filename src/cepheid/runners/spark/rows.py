@@ -12,14 +12,17 @@ from cepheid.errors import CepheidError, QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
+from cepheid.language.zone_labels import labelled_schema
+from cepheid.language.zones import zone_called
 from cepheid.plan.options import Limits, read_options
 from cepheid.runners.options import StreamOptions
 from cepheid.runners.rows import STREAMS_ONLY, bound_to, run_clause
 from cepheid.runners.spark.pack import LATE_EVENT
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
+from cepheid.runners.spark.row_expressions import ColumnWriter
 from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
-from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
+from cepheid.runners.spark.session import ZONE, DataFrame, arrow_schema, session_zone, spark_schema
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.workers import with_workers
 
@@ -29,7 +32,7 @@ BATCH = 100_000  # rows of the result that go back to Spark at a time
 @with_workers
 def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mapping[str, Any]) -> DataFrame:
     """The rows that a clause makes of a Spark table."""
-    parts = with_spark_functions(df, clause)
+    parts = with_spark_functions(df, clause, unsafe=_is_unsafe(options))
     try:
         return _match(parts, engine, options, df.columns)
     except QueryError as error:
@@ -43,18 +46,23 @@ def _match_with_all_by_spark(
 ) -> DataFrame:
     """The same with Spark's own operators in the measures, where ours know no such types."""
     try:
-        return _match(with_spark_functions(df, clause, everything=True), engine, options, df.columns)
+        parts = with_spark_functions(df, clause, everything=True, unsafe=_is_unsafe(options))
+        return _match(parts, engine, options, df.columns)
     except CepheidError:
         raise error from None
+
+
+def _is_unsafe(options: Mapping[str, Any]) -> bool:
+    return bool(options.get("unsafe_functions", False))
 
 
 def _match(parts: SparkParts, engine: str, options: Mapping[str, Any], own: list[str]) -> DataFrame:
     """The rows of a clause over a table; `own` are the columns that the table had before Spark computed others."""
     df, clause = with_flags(parts.df, parts.clause)
-    bound = bound_to(clause, arrow_schema(df))
-    columns = needed_columns(bound)
+    zone = clause_zone(parts, options.get("tz"))
+    columns = needed_columns(bound_to(clause, arrow_schema(df), zone))
     rows = df.select(*[quoted(name) for name in columns])
-    bound = bound_to(clause, arrow_schema(rows))
+    bound = bound_to(clause, arrow_schema(rows), zone)
     if df.isStreaming:
         from cepheid.runners.spark.row_stream import match_row_stream
 
@@ -71,12 +79,23 @@ def _match(parts: SparkParts, engine: str, options: Mapping[str, Any], own: list
         rows = rows.coalesce(1)
     else:
         rows = rows.repartition(*keys) if partitions is None else rows.repartition(partitions, *keys)
-    result = result_schema(bound, arrow_schema(rows))
+    result = labelled_schema(result_schema(bound, arrow_schema(rows)))
     unique = pa.schema([field.with_name(name) for name, field in zip(_numbered(result.names), result, strict=True)])
     rows = rows.toDF(*_numbered(columns))  # names that mapInArrow can resolve
     work = _worker(bound, columns, unique, engine, options.get("limits"))
     matched = rows.mapInArrow(work, spark_schema(unique))
     return finished(matched, parts, bound)
+
+
+def clause_zone(parts: SparkParts, tz: str | None) -> str:
+    """The zone of a clause: the session's, in which Spark computes its part, unless another was passed."""
+    zone = session_zone(parts.df.sparkSession)
+    if tz is None or zone_called(tz) == zone:
+        return zone
+    if parts.around or parts.hidden:
+        told = f"Spark computes some functions of this clause, in the session's time zone {zone} and not in {tz}"
+        raise CepheidError(told, hint=f"set {ZONE} to {tz}, and leave tz out")
+    return zone_called(tz)
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
@@ -104,10 +123,15 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
     after = [at for at in range(first, len(names)) if names[at] not in given and names[at] not in parts.hidden]
     measured = []
     for measure in parts.measures:
-        text = parts.around.get(measure.name.name, quoted(measure.name.name))
+        around = parts.around.get(measure.name.name)
         try:
-            computed = F.expr(text)
-            measured.append(F.when(F.col(LATE_EVENT).isNull(), computed) if late else computed)
+            if around is None:
+                measured.append(F.col(quoted(measure.name.name)))
+                continue
+            made = ColumnWriter(renamed, around.text, unsafe=parts.unsafe).column(around.expression)
+            if parts.matched is not None:
+                made = F.when(F.col(quoted(parts.matched)).isNotNull(), made)
+            measured.append(F.when(F.col(LATE_EVENT).isNull(), made) if late else made)
             renamed.select(measured[-1]).schema  # noqa: B018 - asks Spark whether it can be computed
         except Exception as error:
             raise refused(parts.clause.text, measure.span, error) from None

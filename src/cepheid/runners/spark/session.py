@@ -17,12 +17,14 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError
+from cepheid.language.zones import zone_called
 from cepheid.runners.nested import missing_paths
 from cepheid.runners.spark.arrow_types import to_arrow_schema, to_arrow_type
 
 PYSPARK = (4, 0)  # the oldest that is tested
 JAVA = 17  # the oldest that Spark 4 runs on
 CASE = "spark.sql.caseSensitive"
+ZONE = "spark.sql.session.timeZone"
 DataFrame: TypeAlias = Any  # a PySpark DataFrame, classic or Connect; importing PySpark for its name costs a second
 Session: TypeAlias = Any
 
@@ -64,7 +66,7 @@ def java_problem() -> str | None:
         return f"Spark needs Java, and {command} does not run ({error}): {install}"
     version = java_version(done.stderr + done.stdout)
     if version is None:
-        return f"Spark needs Java, and {command} does not tell its version: {install}"
+        return f"Spark needs Java, and {command} does not print its version: {install}"
     return None if version >= JAVA else f"Spark needs Java {JAVA} or newer, and {command} is {version}: {install}"
 
 
@@ -116,7 +118,7 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
     from pyspark.errors import PySparkException
 
     check_case(df)
-    large = setting(df.sparkSession, "spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    large = setting(df.sparkSession, "spark.sql.execution.arrow.useLargeVarTypes") == "true"
     try:
         return to_arrow_schema(df.schema, large)
     except (PySparkException, TypeError, AssertionError):
@@ -137,7 +139,7 @@ def check_case(df: DataFrame) -> None:
     known: dict[str, str] = {}
     for name in df.columns:
         other = known.setdefault(name.lower(), name)
-        if other != name and setting(df.sparkSession, CASE, "false") != "true":
+        if other != name and setting(df.sparkSession, CASE) != "true":
             told = f"columns '{other}' and '{name}' differ in case alone, and this session ignores the case of names"
             raise DataError(told, column=name, hint=f"rename one of them, or set {CASE} to true")
 
@@ -154,10 +156,17 @@ def spark_schema(schema: pa.Schema) -> Any:
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
-def setting(session: Session, name: str, default: str) -> str:
-    """A setting of a session, classic or Connect."""
-    value: str | None = session.conf.get(name, default)
-    return default if value is None else value
+def setting(session: Session, name: str) -> str:
+    """A setting of a session, classic or Connect; Spark's own default where the user has set nothing.
+
+    `conf.get` with a default would give that default instead, and of the session's time zone no constant is right.
+    """
+    return str(session.conf.get(name))
+
+
+def session_zone(session: Session) -> str:
+    """The time zone in which a session shows and reads times."""
+    return zone_called(setting(session, ZONE))
 
 
 def parallelism(session: Session) -> int:
@@ -165,7 +174,7 @@ def parallelism(session: Session) -> int:
     try:
         return max(1, int(session.sparkContext.defaultParallelism))
     except Exception:  # Connect raises a PySparkAttributeError of its own
-        return max(1, int(setting(session, "spark.sql.shuffle.partitions", "200")))
+        return max(1, int(setting(session, "spark.sql.shuffle.partitions")))
 
 
 def with_nested_columns(df: DataFrame, queries: Sequence[Any]) -> DataFrame:

@@ -75,12 +75,12 @@ def announce(outcome: DataFrame, announced: Announced) -> DataFrame:
 
 def _check_connect(session: Session, shards: int) -> None:
     """Over Connect nothing can be set for one query: the session must be right."""
-    if "RocksDB" not in setting(session, PROVIDER, ""):
+    if "RocksDB" not in setting(session, PROVIDER):
         raise CepheidError(
             "the state of a stream needs RocksDB, and over Spark Connect it cannot be set for one query",
             hint=f"spark.conf.set('{PROVIDER}', '{SETTINGS[PROVIDER]}')",
         )
-    partitions = int(setting(session, PARTITIONS, "200"))
+    partitions = int(setting(session, PARTITIONS))
     if partitions > shards:
         told = "%s is %s, but at most %s partitions of this stream can have work: every further one costs a Python "
         told += "worker and a state store in each micro-batch. Lower it before the stream is started"
@@ -127,7 +127,9 @@ class Starts:
         adopted = found[0].adopted(old)
         set_for_query(execution, adopted or max(each.shards for each in found), self.session)
         if adopted is not None:
-            told = "the checkpoint has %s shards, and the stream goes on with these (%s would be chosen for a new one)"
+            told = (
+                "the checkpoint has %s shards, and the stream continues with these (%s would be chosen for a new one)"
+            )
             _log.info(told, adopted, found[0].shards)
             execution.sparkSessionForStream().conf().set(ADOPTED, str(adopted))
         try:

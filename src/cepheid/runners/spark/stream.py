@@ -22,6 +22,7 @@ from cepheid.runners.composition import events_schema, lateness, options_of_matc
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
+from cepheid.runners.spark.bounds import as_time
 from cepheid.runners.spark.pack import (
     BEAT,
     BOOKS,
@@ -72,13 +73,13 @@ def match_stream(
     for _, plan in union.plans:
         why = plan.exchange.retention.for_ever
         if why is not None:
-            raise CepheidError(f"a stream cannot run this query: {why}", hint="add WITHIN, or match a batch")
+            raise CepheidError(f"this query cannot run on a stream: {why}", hint="add WITHIN, or match a batch")
         if plan.bound.summary is not None and plan.bound.summary.every is None:
-            told = "a stream has no end, so totals without EVERY would never come out"
+            told = "a stream has no end, so totals without EVERY would never be returned"
             raise CepheidError(told, hint="add EVERY, for example EVERY 10 minutes, or match a batch")
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
     if chosen.state is not None and len(groups) > 1:
-        raise CepheidError("queries that part events by different keys keep a state each", hint="move them one by one")
+        raise CepheidError("queries with different keys have separate states", hint="move them one by one")
     shipped = {shipment.name: shipment for group in groups for shipment in group}
     shipments = [shipped[name] for name, _ in union.plans]
     levels = levels_of(composed or {}, shipments, groups, reading)
@@ -136,7 +137,7 @@ def levels_of(
     if not composed:
         return [[] for _ in groups]
     if options.lower is not None or options.uncertainty is not None or options.existence is not None:
-        raise CepheidError("in a stream, only matches of events with exact times can be read", hint="match a batch")
+        raise CepheidError("on a stream, FROM needs matches of events with exact times", hint="match a batch")
     found: list[list[Level]] = [[] for _ in groups]
     known = {shipment.name or "": shipment for shipment in shipments}
     group_of = {shipment.name: number for number, group in enumerate(groups) for shipment in group}
@@ -175,15 +176,17 @@ def _check_level(name: str, plan: Plan, sources: Sequence[Plan], keys: Sequence[
     """Does everything that a query reads lie where it runs, and is it known when all of it has come?"""
     why = plan.exchange.retention.for_ever
     if why is not None:
-        raise CepheidError(f"a stream cannot run query '{name}': {why}", hint="add WITHIN, or match a batch")
+        raise CepheidError(f"query '{name}' cannot run on a stream: {why}", hint="add WITHIN, or match a batch")
     for source, parted in zip(sources, keys, strict=True):
         if lateness(source) is None:
-            raise CepheidError(f"when the matches that '{name}' reads are known depends on how many events come")
+            raise CepheidError(f"the delay of the matches that '{name}' reads depends on the number of events")
         names = returned_keys(source, parted)
         if names is None or not set(names) <= set(plan.bound.equivalence):
             listed = ", ".join(parted)
             hint = f"RETURN {listed} in what it reads and test [{listed}] in it, or pass shards=1"
-            raise CepheidError(f"query '{name}' may match across [{listed}], by which the stream is spread", hint=hint)
+            raise CepheidError(
+                f"query '{name}' may match across [{listed}], by which the stream is partitioned", hint=hint
+            )
 
 
 def sharded(plan: Plan, options: StreamOptions) -> Plan:
@@ -268,10 +271,10 @@ def _with_heartbeat(chosen: DataFrame, schema: Schema, marks: Marks) -> DataFram
 
     if schema.time_unit is None:
         hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
-        raise DataError("a heartbeat tells the time, but one step of the time column may be anything", hint=hint)
+        raise DataError("a heartbeat needs the unit of the time column", hint=hint)
     beats = chosen.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
     kind = chosen.schema[schema.lower or schema.time].dataType
-    now = F.col("timestamp").cast(kind)
+    now = as_time(F.unix_micros("timestamp"), kind.typeName())
     if schema.type_of(schema.lower or schema.time) is DataType.INT:
         now = (F.unix_micros("timestamp") * (UNITS["microseconds"] / UNITS[schema.time_unit])).cast(kind)
     known = {schema.lower or schema.time: now, marks.shard: F.lit(BEAT)}
@@ -329,7 +332,7 @@ def silence(options: StreamOptions, schema: Schema) -> tuple[int, float] | None:
         return None
     if schema.time_unit is None:
         hint = f"pass time_unit='ms' (or what '{schema.time}' counts)"
-        raise DataError("idle lets time go on, but one step of the time column may be anything", hint=hint)
+        raise DataError("idle needs the unit of the time column", hint=hint)
     return milliseconds(options.idle, "idle"), UNITS["milliseconds"] / UNITS[schema.time_unit]
 
 

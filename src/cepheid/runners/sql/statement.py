@@ -5,17 +5,18 @@ What surrounds the clauses goes to Spark as it is or, if it was written for anot
 
 from __future__ import annotations
 
-import re
 import uuid
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, NoReturn, TypeAlias
 
-from cepheid.errors import CepheidError, QueryError
+from cepheid.errors import QueryError
+from cepheid.language.match_recognize.dialects import ESCAPING, known_dialect
 from cepheid.language.match_recognize.parse import clause_at
-from cepheid.language.match_recognize.reader import Reader
+from cepheid.language.match_recognize.reader import Reader, Subquery
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.match_recognize.tokens import Kind, Token, tokens
+from cepheid.runners.spark.row_values import MOST_VALUES, values_of
 from cepheid.runners.sql.translate import translated
 
 DataFrame: TypeAlias = Any  # importing PySpark for its name costs a second
@@ -49,28 +50,27 @@ class Found:
     end: int
 
 
-def query(spark: Session, statement: str, dialect: str = "spark", **limits: Any) -> DataFrame:
+def query(spark: Session, statement: str, dialect: str = "spark", **options: Any) -> DataFrame:
     """The result of a statement, with any number of MATCH_RECOGNIZE in it, as a Spark table.
 
     `dialect` is the system it was written for: spark, trino, snowflake, oracle, flink and others that sqlglot knows.
-    `limits` are those of each clause: max_matches, timeout and max_bytes of a task.
+    `options` are those of each clause: max_matches, timeout and max_bytes of a task, and unsafe_functions.
     """
     from cepheid.runners.rows import match_clause
 
-    dialect = dialect.lower()
+    dialect = known_dialect(dialect)
     views: list[str] = []
     text = statement.strip().rstrip(";")
     try:
         while True:
-            text = with_values_of_subqueries(spark, text, dialect)
-            found = first_clause(text, dialect)
+            found = first_clause(text, dialect, partial(run_subquery, spark, text, dialect))
             if found is None:
-                refuse_window_patterns(text)
+                refuse_window_patterns(text, dialect)
                 return spark.sql(translated(text, dialect))
-            select = f"{_tables_before(text, found.keyword)}SELECT * FROM {text[found.source : found.keyword]}"
+            select = f"{_tables_before(text, found.keyword, dialect)}SELECT * FROM {text[found.source : found.keyword]}"
             source = spark.sql(translated(select, dialect))
             view = f"cepheid_rows_{uuid.uuid4().hex[:12]}"
-            match_clause(source, found.clause, limits).createOrReplaceTempView(view)
+            match_clause(source, found.clause, options).createOrReplaceTempView(view)
             views.append(view)
             text = f"{text[: found.source]} {view} {text[found.end :]}"
     finally:
@@ -79,27 +79,28 @@ def query(spark: Session, statement: str, dialect: str = "spark", **limits: Any)
                 spark.catalog.dropTempView(view)
 
 
-def first_clause(text: str, dialect: str) -> Found | None:
-    """The first MATCH_RECOGNIZE of a statement; its table holds no other one.
+def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> Found | None:
+    """The first MATCH_RECOGNIZE of a statement; its table holds no other one. `subquery` runs queries inside of it.
 
     >>> found = first_clause("SELECT * FROM t AS x MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS true) m", "spark")
     >>> found.source, found.keyword, found.end
     (14, 21, 67)
     """
-    words = tokens(text)
+    words = tokens(text, escapes=dialect in ESCAPING)
     for number, token in enumerate(words):
         if _begins_clause(words, number, token):
             _refuse_recursion(text, words, number)
             source = _source(text, words, number)
             reader = Reader(text, words, number + 1, dialect)
+            reader.subquery = subquery
             clause = clause_at(reader)
             return Found(clause, source, token.start, reader.ahead(-1).end)
     return None
 
 
-def refuse_window_patterns(text: str) -> None:
+def refuse_window_patterns(text: str, dialect: str = "spark") -> None:
     """A row pattern in a window, `OVER (... PATTERN (A+) DEFINE ...)`, is another part of the standard."""
-    words = tokens(text)
+    words = tokens(text, escapes=dialect in ESCAPING)
     for number, token in enumerate(words[:-1]):
         if token.upper == "PATTERN" and words[number + 1].text == "(":
             closing = _closing(words, number + 1)
@@ -206,9 +207,9 @@ def _closing(words: list[Token], opening: int) -> int:
     return len(words) - 1
 
 
-def _tables_before(text: str, position: int) -> str:
+def _tables_before(text: str, position: int, dialect: str) -> str:
     """The WITH that a table at a position may refer to: the queries that are complete before it, at every level."""
-    words = tokens(text)
+    words = tokens(text, escapes=dialect in ESCAPING)
     levels = [0]
     for index, token in enumerate(words):
         if token.start >= position:
@@ -246,65 +247,37 @@ def _with_entries(text: str, words: list[Token], level: int, position: int) -> l
     return entries
 
 
-def with_values_of_subqueries(spark: Session, text: str, dialect: str) -> str:
-    """Queries inside of the first clause, such as `(SELECT max(x) FROM t)`, replaced by the values they give."""
-    while True:
-        words = tokens(text)
-        start = next(
-            (i for i, w in enumerate(words) if w.upper == "MATCH_RECOGNIZE" and words[i + 1].text == "("), None
-        )
-        if start is None:
-            return text
-        end = _closing(words, start + 1)
-        inner = [i for i in range(start + 2, end) if words[i].text == "(" and words[i + 1].upper in ("SELECT", "WITH")]
-        if not inner:
-            return text
-        opening = inner[0]
-        closing = _closing(words, opening)
-        nested = [word for word in words[opening:closing] if word.upper == "MATCH_RECOGNIZE"]
-        if nested:
-            hint = "run the inner clause in a query before"
-            raise _error(text, nested[0], "MATCH_RECOGNIZE inside MATCH_RECOGNIZE", "nested-clause", hint)
-        body = text[words[opening].end : words[closing].start]
-        before = _tables_before(text, words[opening].start)
-        try:
-            first, value = _subquery_value(spark, words[opening - 1].upper, f"{before}{body}", dialect)
-        except CepheidError:
-            raise
-        except Exception as error:  # as Spark says it; it knows neither the labels nor the columns of the clause
-            said = str(error).strip().splitlines()[0][:300]
-            hint = "a query in a clause sees neither labels nor columns of the clause"
-            raise _error(text, words[opening + 1], f"Spark cannot run this query: {said}", "subquery", hint) from None
-        begin = words[opening - 1].start if first else words[opening].start
-        text = text[:begin] + value + text[words[closing].end :]
+def run_subquery(spark: Session, text: str, dialect: str, word: str, span: tuple[int, int]) -> tuple[Any, ...]:
+    """The values of a query inside of a clause, such as `(SELECT max(x) FROM t)`: one, or all of them after IN.
 
-
-def _subquery_value(spark: Session, word: str, select: str, dialect: str) -> tuple[bool, str]:
-    """What a query gives, as text: a value, or a list after IN, or true or false for EXISTS (whose word goes, too)."""
-    rows = spark.sql(translated(select, dialect)).limit(10_000).collect()
-    if word == "EXISTS":
-        return True, "TRUE" if rows else "FALSE"
-    if word == "IN":
-        return False, f"({', '.join(literal(row[0]) for row in rows) or 'NULL'})"
-    if len(rows) > 1:
-        raise QueryError("a query inside MATCH_RECOGNIZE gives more than one row", code="subquery")
-    return False, literal(rows[0][0]) if rows else "NULL"
-
-
-def literal(value: Any) -> str:
-    """A value as it is written in SQL.
-
-    >>> literal("it's"), literal(None), literal(date(2026, 1, 31))
-    ("'it''s'", 'NULL', "DATE '2026-01-31'")
+    EXISTS gets one value for a query with rows and none for one without.
     """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, datetime):
-        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-    if isinstance(value, date):
-        return f"DATE '{value.isoformat()}'"
-    if isinstance(value, str):
-        return "'" + re.sub("'", "''", value) + "'"
-    return str(value)
+    select = translated(f"{_tables_before(text, span[0], dialect)}{text[slice(*span)]}", dialect)
+
+    def fail(message: str, hint: str | None = None) -> NoReturn:
+        word = text[slice(*span)].split(maxsplit=1)[0]
+        raise QueryError(message, text=text, start=span[0], end=span[0] + len(word), hint=hint, code="subquery")
+
+    try:
+        found = spark.sql(select)
+        if word == "EXISTS":
+            return tuple(found.limit(1).collect())
+        if word == "IN":
+            values = values_of(found.distinct().limit(MOST_VALUES + 1))
+            if len(values) > MOST_VALUES:
+                hint = "join the table before the clause, and use a column of the join"
+                fail(f"a query after IN gives more than {MOST_VALUES:,} values", hint)
+            return tuple(values)
+        values = values_of(found.limit(2))
+    except QueryError as error:
+        fail(error.message, error.hint)
+    except Exception as error:  # as Spark says it; it knows neither the labels nor the columns of the clause
+        said = str(error).strip().splitlines()[0][:300]
+        fail(
+            f"Spark cannot run this query: {said}", "a query in a clause sees neither labels nor columns of the clause"
+        )
+    if len(values) > 1:
+        fail(
+            "a query inside MATCH_RECOGNIZE gives more than one row", "write max(...), for example, or IN (SELECT ...)"
+        )
+    return tuple(values) or (None,)

@@ -26,7 +26,7 @@ from cepheid.runners.pieces import found, pieces
 from cepheid.runners.spark.arrow_types import to_arrow_schema
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.pushdown import quoted
-from cepheid.runners.spark.session import Session, spark_schema
+from cepheid.runners.spark.session import Session, session_zone, spark_schema
 from cepheid.runners.spark.shipment import (
     Shipment,
     as_batches,
@@ -57,14 +57,14 @@ def table_functions(session: Session, arrow: bool = True) -> tuple[Any, Any]:
     Spark's public functions refuse a schema that depends on the arguments for functions over Arrow batches; its
     private factory does not. Without it, or with arrow=False, rows go through Python one by one.
     """
-    shipped = tuple(user_functions())
-    classes = [_batch_class(shipped, itself) for itself in (False, True)]
+    shipped, zone = tuple(user_functions()), session_zone(session)
+    classes = [_batch_class(shipped, zone, itself) for itself in (False, True)]
     arrow = arrow and hasattr(PythonEvalType, "SQL_ARROW_UDTF")  # not in PySpark 4.0
     factory = _private_factory(session) if arrow else None
     if factory is None:
         from pyspark.sql.functions import udtf
 
-        classes = [_row_class(shipped, itself) for itself in (False, True)]
+        classes = [_row_class(shipped, zone, itself) for itself in (False, True)]
         return udtf(classes[0], useArrow=False), udtf(classes[1], useArrow=False)
     made = [factory(cls=one, returnType=None, evalType=PythonEvalType.SQL_ARROW_UDTF) for one in classes]
     return made[0], made[1]
@@ -76,7 +76,7 @@ def _private_factory(session: Session) -> Any:
     return getattr(module, "_create_udtf", None)
 
 
-def _batch_class(shipped: tuple[bytes, ...], itself: bool) -> type:
+def _batch_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
     """A class that Spark hands Arrow batches. Made here, it travels to workers by value, with what it needs."""
 
     class Match:
@@ -85,7 +85,7 @@ def _batch_class(shipped: tuple[bytes, ...], itself: bool) -> type:
         @staticmethod
         def analyze(table: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analysed:
             register_functions(shipped)
-            return analysed(table, query, options, itself)
+            return analysed(table, query, options, zone, itself)
 
         def __init__(self, told: Analysed) -> None:
             self.told, self.batches = told, []  # type: ignore[var-annotated]
@@ -104,7 +104,7 @@ def _batch_class(shipped: tuple[bytes, ...], itself: bool) -> type:
     return Match
 
 
-def _row_class(shipped: tuple[bytes, ...], itself: bool) -> type:
+def _row_class(shipped: tuple[bytes, ...], zone: str, itself: bool) -> type:
     """The same for rows."""
 
     class Match:
@@ -113,7 +113,7 @@ def _row_class(shipped: tuple[bytes, ...], itself: bool) -> type:
         @staticmethod
         def analyze(table: AnalyzeArgument, query: AnalyzeArgument, **options: AnalyzeArgument) -> Analysed:
             register_functions(shipped)
-            return analysed(table, query, options, itself)
+            return analysed(table, query, options, zone, itself)
 
         def __init__(self, told: Analysed) -> None:
             self.told, self.rows = told, []  # type: ignore[var-annotated]
@@ -141,9 +141,12 @@ def _row_class(shipped: tuple[bytes, ...], itself: bool) -> type:
 
 
 def analysed(
-    table: AnalyzeArgument, query: AnalyzeArgument, options: Mapping[str, AnalyzeArgument], itself: bool
+    table: AnalyzeArgument, query: AnalyzeArgument, options: Mapping[str, AnalyzeArgument], zone: str, itself: bool
 ) -> Analysed:
-    """The schema of the result, and how Spark is to prepare the table; errors in the query point into it."""
+    """The schema of the result, and how Spark is to prepare the table; errors in the query point into it.
+
+    A worker cannot ask for the session's time zone: `zone` is what it was when the functions were registered.
+    """
     if not table.isTable or not isinstance(table.dataType, StructType):
         raise DataError("the first argument must be a table", hint="write TABLE(my_view) or TABLE(SELECT ...)")
     text = constant("query", query)
@@ -156,7 +159,7 @@ def analysed(
         from cepheid.model import load_model
 
         keywords["model"] = load_model(keywords["model"])
-    given = Options.from_keywords(keywords)
+    given = Options.from_keywords({"tz": zone, **keywords})
     refuse_output(given, "a table function")
     schema = to_arrow_schema(table.dataType)
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.
@@ -238,6 +241,6 @@ def check_parted(parted: bool, any_events: bool) -> None:
     """
     if any_events and not parted:
         raise DataError(
-            "match_events was called without PARTITION BY, so that Spark may have spread the events at random",
+            "match_events was called without PARTITION BY, so Spark may have distributed the events at random",
             hint="write TABLE(...) PARTITION BY ..., or call match_table, which partitions by itself",
         )

@@ -22,9 +22,10 @@ def translated(text: str, dialect: str) -> str:
     try:
         return str(sqlglot.transpile(text, read=read, write="spark")[0])
     except ValueError as error:
-        if "dialect" in str(error).lower():
-            raise CepheidError(f"no dialect '{dialect}'", hint="spark, trino, snowflake, oracle, flink ...") from None
         raise _unread(text, error) from None
+    except RecursionError:
+        hint = "name parts of it in a query before"
+        raise QueryError("the statement is nested too deeply", hint=hint, code="too-deep") from None
     except sqlglot.errors.SqlglotError as error:
         raise _unread(text, error) from None
 

@@ -77,7 +77,7 @@ class Budget:
     def check(self, told: str, option: str, value: int) -> None:
         """An error, if that is the policy."""
         if self.policy == FAIL:
-            hint = f"raise {option}, narrow the window, or say what may be shed: when_full='{OLDEST}'"
+            hint = f"raise {option}, narrow the window, or allow load shedding: when_full='{OLDEST}'"
             raise LimitError(f"{told}, and {option} allows {value:,}", hint=hint)
 
     def order(self, rows: Mask, seed: int) -> npt.NDArray[np.int64]:

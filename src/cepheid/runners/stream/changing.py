@@ -23,6 +23,7 @@ from cepheid.language.schema import Schema
 from cepheid.model.loss_model import model_from_json
 from cepheid.plan.options import PlanOptions, options_of
 from cepheid.plan.physical import Plan
+from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.options import Options
 from cepheid.runners.spark.shipment import Shipment, ship_here
 from cepheid.runners.stream.clock import Clock
@@ -66,15 +67,19 @@ class Serving:
             check(parse(asked.text), asked.text), Schema.from_arrow(self.schema, **self.roles), text=asked.text
         )
         if bound.summary is not None:
-            raise CepheidError("SUMMARISE is for tables, not for queries that come and go")
+            raise CepheidError("SUMMARISE is for tables, not for queries that are added and removed while running")
         missing = [key for key in self.keys if key not in bound.equivalence]
         if missing:
             listed = ", ".join(self.keys)
             hint = f"add [{listed}] to WHERE, or run it in a stream of its own"
-            raise CepheidError(f"the stream is spread by [{listed}], and this query may match across them", hint=hint)
+            raise CepheidError(
+                f"the stream is partitioned by [{listed}], and this query may match across them", hint=hint
+            )
         plan, _ = make_plan(bound, None, read_plan_options(json.loads(asked.options)), decide_later=True)
         if plan.exchange.retention.for_ever is not None:
-            raise CepheidError(f"a stream cannot run this query: {plan.exchange.retention.for_ever}", hint="add WITHIN")
+            raise CepheidError(
+                f"this query cannot run on a stream: {plan.exchange.retention.for_ever}", hint="add WITHIN"
+            )
         return plan
 
     def fingerprint(self, shipments: Iterable[Shipment]) -> Fingerprint:
@@ -94,7 +99,7 @@ def read_plan_options(given: Mapping[str, Any]) -> Options:
     known = options_of(PlanOptions)
     for name in given:
         if name not in known:
-            raise CepheidError(f"'{name}' is no option of a single query", hint=f"there are {', '.join(known)}")
+            raise CepheidError(f"'{name}' is not an option of a single query", hint=f"there are {', '.join(known)}")
     if "model" in given:
         given = {**given, "model": model_from_json(given["model"])}
     return Options.from_keywords(given)
@@ -109,16 +114,17 @@ class Registered:
 
     def text(self) -> str:
         """As it is stored."""
-        return json.dumps({name: [asked.text, asked.options] for name, asked in self.queries.items()})
+        told = {name: [asked.text, asked.options] for name, asked in self.queries.items()}
+        return text_with_checksum(json.dumps(told))
 
     @classmethod
     def read(cls, text: str | None) -> Registered:
         """As it was stored."""
         try:
-            told = json.loads(text or "{}")
+            told = json.loads(checked_text(text or "{}", "the list of queries in the checkpoint", CHECKPOINT))
             return cls({str(name): Asked(str(query), str(options)) for name, (query, options) in told.items()})
         except (ValueError, TypeError, AttributeError):
-            raise DataError("the queries in the checkpoint cannot be read", hint="start a new checkpoint") from None
+            raise DataError("the queries in the checkpoint cannot be read", hint=CHECKPOINT) from None
 
     def changed(self, rows: Sequence[Mapping[str, Any]], serving: Serving) -> Registered:
         """The queries after some rows of the table, in this order."""
@@ -147,7 +153,7 @@ def read_row(row: Mapping[str, Any]) -> Asked:
     if isinstance(options, str):
         options = json.loads(options)
     if not isinstance(options, Mapping):
-        raise DataError(f"options={options!r} is no object", hint='as in {"scoring": "paper"}')
+        raise DataError(f"options={options!r} is not an object", hint='as in {"scoring": "paper"}')
     return Asked(text, json.dumps(options, sort_keys=True))
 
 

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cepheid.errors import DataError
+from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.stream.identity import VERSION, Fingerprint, Known
 
 _EARLIEST = 2  # version of the format that can be read
-_WITH_CHUNKS = 5  # the version of a clock that holds small chunks itself
+_WITH_CHECKSUM = 6  # the version of a clock that lies in Spark's store: with small chunks in it, and a checksum
 _LEVELS_CHANGE = 4  # from this version on queries that read others know where their state lies, and may change
 
 
@@ -63,12 +64,15 @@ class Clock:
         return newest, max(newest - delay - 1, newest - delay - 1 if self.until is None else self.until)
 
     def text(self, fingerprint: Fingerprint, token: str | None = None, small: Mapping[int, bytes] | None = None) -> str:
-        """As it is stored, with small chunks in it; a token says which of several states alike it belongs to."""
-        more: dict[str, Any] = {"token": token} if token is not None else {}
+        """As it is stored. In Spark's store it has a token, which says which of several states alike it belongs to, and
+        small chunks in it, and a checksum of all that; elsewhere it is part of something that has one."""
+        if token is None:
+            return json.dumps({"version": VERSION, **fingerprint.spread(), **self.told()})
+        more: dict[str, Any] = {"token": token}
         if small:
             more["small"] = {number: base64.b64encode(chunk).decode() for number, chunk in small.items()}
-        version = _WITH_CHUNKS if small else VERSION
-        return json.dumps({"version": version, **more, **fingerprint.spread(), **self.told()})
+        told = {"version": _WITH_CHECKSUM, **more, **fingerprint.spread(), **self.told()}
+        return text_with_checksum(json.dumps(told))
 
     def told(self) -> dict[str, Any]:
         """What is stored, as JSON has it. (`asdict` copies deeply, which takes milliseconds with many queries.)"""
@@ -83,9 +87,9 @@ class Clock:
         """As it was stored; an error if that cannot be continued."""
         if text is None:
             return cls(queries=fingerprint.begun())
-        told = _parsed(text)
+        told = parsed(text)
         version, _, _ = told.pop("version", None), told.pop("token", None), told.pop("small", None)
-        latest = max(VERSION, _WITH_CHUNKS)
+        latest = max(VERSION, _WITH_CHECKSUM)
         if not isinstance(version, int) or isinstance(version, bool) or version < _EARLIEST or version > latest:
             newer = isinstance(version, int) and version > latest
             raise DataError(
@@ -142,7 +146,7 @@ def signed(text: str | None) -> tuple[str | None, dict[int, bytes]]:
     >>> signed('{"version": 5, "token": "a1", "small": {"0": "aGVsbG8="}}'), signed(None)
     (('a1', {0: b'hello'}), (None, {}))
     """
-    told = _parsed(text) if text is not None else {}
+    told = parsed(text) if text is not None else {}
     token, small = told.get("token"), told.get("small", {})
     try:
         chunks = {int(number): base64.b64decode(chunk, validate=True) for number, chunk in small.items()}
@@ -151,9 +155,10 @@ def signed(text: str | None) -> tuple[str | None, dict[int, bytes]]:
     return token if isinstance(token, str) else None, chunks
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> dict[str, Any]:
+    """A stored clock as JSON has it; an error if its checksum does not fit."""
     try:
-        told = json.loads(text)
+        told = json.loads(checked_text(text, "the clock of a shard in the checkpoint", CHECKPOINT))
     except ValueError:
         raise _damaged() from None
     if not isinstance(told, dict):
@@ -162,4 +167,4 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _damaged() -> DataError:
-    return DataError("the checkpoint holds a state that cannot be read", hint="restore it, or start a new checkpoint")
+    return DataError("the checkpoint holds a state that cannot be read", hint=CHECKPOINT)

@@ -26,10 +26,12 @@ from cepheid.language.printing import to_text
 from cepheid.language.schema import Schema
 from cepheid.model.loss_model import model_to_json
 from cepheid.plan.physical import Plan
+from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.spark.shipment import Shipment
 
 VERSION = 4  # of the format of the state
 ALONE = ""  # the name of a query that has none
+UNREADABLE_RECORD = (ValueError, TypeError, KeyError, AttributeError, DataError)
 _log = logging.getLogger("cepheid.stream")
 # Options that decide what is found.
 _DECIDING = ("missing_last", "confidence", "probabilities", "unit", "max_width", "max_cost", "tolerance")
@@ -67,7 +69,7 @@ class Fingerprint:
             if told.get(name, value) != value:
                 raise DataError(
                     f"the checkpoint was written with {name}={told[name]!r}, which is {value!r} now: "
-                    "the events that it holds lie in other shards",
+                    "its events are in other shards",
                     hint=f"go back to {name}={told[name]!r}, or start a new checkpoint",
                 )
 
@@ -90,7 +92,7 @@ class Fingerprint:
                 changed = changes(old.aspects, aspects)
                 raise DataError(
                     f"the checkpoint belongs to another query: changed since it was written: {', '.join(changed)}",
-                    hint="go back to what it was, start a new checkpoint, or name queries: those can come and go",
+                    hint="go back to what it was, start a new checkpoint, or name queries: those can be added later",
                 )
             found[name] = Known(place, aspects, newest)
             place += 1
@@ -121,11 +123,17 @@ def recorded_shards(record: str | None) -> int | None:
     16
     """
     try:
-        told = [each["shards"] for each in json.loads(record or "{}")["states"] if each["keys"]]
-    except (ValueError, TypeError, KeyError, AttributeError):
+        told = [each["shards"] for each in recorded_states(record or "{}") if each["keys"]]
+    except UNREADABLE_RECORD:
         return None
     known = [each for each in told if isinstance(each, int) and each > 0]
     return max(known, default=None)
+
+
+def recorded_states(record: str) -> list[Any]:
+    """The states that the record of a checkpoint names."""
+    told: list[Any] = json.loads(checked_text(record, "the record of the checkpoint", CHECKPOINT))["states"]
+    return told
 
 
 def new_record(prints: Sequence[Fingerprint], old: str | None, adopted: int | None = None) -> str:
@@ -139,11 +147,12 @@ def new_record(prints: Sequence[Fingerprint], old: str | None, adopted: int | No
         {**each.spread(), "queries": {name: dict(known) for name, known in each.queries.items()}} for each in prints
     ]
     try:
-        earlier = json.loads(old)["states"] if old is not None else None
+        earlier = recorded_states(old) if old is not None else None
         spreads = [(each["shards"], tuple(each["keys"])) for each in earlier or ()]
         queries = [{name: Known(0, known) for name, known in each["queries"].items()} for each in earlier or ()]
-    except (ValueError, TypeError, KeyError, AttributeError):
-        earlier = None  # it is damaged; the states themselves still know
+    except UNREADABLE_RECORD:
+        _log.warning("the record of the checkpoint is damaged; it is written again, and each state is checked")
+        earlier = None
     if earlier is not None:
         if len(earlier) == len(prints):
             for each, told in zip(prints, earlier, strict=True):
@@ -157,17 +166,17 @@ def new_record(prints: Sequence[Fingerprint], old: str | None, adopted: int | No
         for each, known in zip(prints, queries, strict=True):
             each.went_on(known, None)
             _tell_changes(known, each)
-    return json.dumps({"version": VERSION, "states": written}, indent=1)
+    return text_with_checksum(json.dumps({"version": VERSION, "states": written}, indent=1))
 
 
 def _tell_changes(known: Mapping[str, Known], now: Fingerprint) -> None:
     for name in sorted(known.keys() | now.queries.keys()):
         if name not in known:
-            _log.warning("query '%s' is new: it finds matches of events newer than all that have come", name)
+            _log.warning("query '%s' is new: it matches only events that are newer than all events so far", name)
         elif name not in now.queries:
-            _log.warning("query '%s' is no longer there; its state is forgotten", name)
+            _log.warning("query '%s' was removed; its state is deleted", name)
         elif changed := changes(known[name].aspects, now.queries[name]):
-            told = "query '%s' has changed (%s): it begins anew, with events newer than all that have come"
+            told = "query '%s' has changed (%s): it starts over, with events that are newer than all events so far"
             _log.warning(told, name, ", ".join(changed))
 
 

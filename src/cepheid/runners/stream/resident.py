@@ -25,6 +25,7 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.spark.shipment import Shipment
+from cepheid.runners.stream import totals
 from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import Fingerprint, Known
@@ -57,6 +58,28 @@ class Ends:
         self.by_query.pop(query, None)
 
 
+@dataclass(frozen=True)
+class Held:
+    """What a resident keeps after a step, so that it can go back there: nothing changes any of it."""
+
+    pieces: Sequence[pa.Table]
+    number: int  # of the pieces; what later steps put behind them is none of it
+    rows: int
+    until: int | None
+    newest: int | None
+    ends: Mapping[int, bytes]
+    above: tuple[Held, ...] = ()  # of queries that read the matches
+
+    def __len__(self) -> int:
+        return self.rows + sum(map(len, self.above))
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the events."""
+        own: int = sum(piece.nbytes for piece in self.pieces[: self.number])
+        return own + sum(each.nbytes for each in self.above)
+
+
 class Resident:
     """A stream's state in memory: the events that a later match may need, and the clock."""
 
@@ -72,6 +95,7 @@ class Resident:
         self._rows: defaultdict[int, list[int]] = defaultdict(list)  # by the code of a key, where its events stand
         self._waiting: Int64s = np.empty(0, np.int64)  # possible last events after `until`
         self._types = _types(step.plans)
+        self._at: Held | None = None  # where it stands, unless a step was begun since
         self.lay_down(schema.empty_table(), None)
 
     def __len__(self) -> int:
@@ -82,10 +106,23 @@ class Resident:
         """Those of all queries, by their numbers."""
         return self.step.shipments
 
-    @property
-    def nbytes(self) -> int:
-        """The size of the events that are kept."""
-        return sum(piece.nbytes for piece in self.pieces)
+    def held(self) -> Held:
+        """What is kept, to go back to. That costs next to nothing: the pieces are not copied."""
+        ends = dict(self.ends.by_query)
+        self._at = Held(self.pieces, len(self.pieces), len(self), self.until, self.newest, ends)
+        return self._at
+
+    def begin(self, held: Held) -> None:
+        """Begins a step from what is held: if one was begun since, and did not come to its end, it never was."""
+        if self._at is not held:
+            self.go_back(held)
+        self._at = None
+
+    def go_back(self, held: Held) -> None:
+        """Makes everything anew that is made of the events."""
+        self.until, self.newest, self.ends = held.until, held.newest, Ends(dict(held.ends))
+        table = pa.concat_tables([self.schema.empty_table(), *held.pieces[: held.number]]).combine_chunks()
+        self.lay_down(table, held.until)
 
     def take(self, fresh: pa.Table | None, until: int | None = None) -> Outcome:
         """Takes in new events and, if these or `until` move the watermark, finds what completes by it."""
@@ -99,19 +136,19 @@ class Resident:
                 late, fresh, begins = fresh.filter(pa.array(behind)), fresh.filter(pa.array(~behind)), begins[~behind]
             self.newest = latest if self.newest is None else max(self.newest, latest)
             self.append(fresh, begins)
-            look_at_arrivals(self.step.plans, fresh)
         if self.newest is not None:
             seen = self.newest - self.step.delay - 1
             until = seen if until is None else max(seen, until)
-        after = self.until
-        if until is None or (after is not None and until <= after):
-            return Outcome(Clock(after, self.newest), late=late, events=count, retained=len(self))
-        self.until = until
-        clock = Clock(until, queries=self.queries)
-        results = (*self.found(after, until), *self.step.closed(self.ends, clock, until))
-        if len(self) > max(LEAST, 2 * self.kept):
-            self.forget()
-        return Outcome(Clock(until, self.newest), results, late, events=count, retained=len(self))
+        after, results = self.until, tuple[tuple[int, pa.RecordBatch], ...]()
+        if until is not None and (after is None or until > after):
+            self.until = until
+            clock = Clock(until, queries=self.queries)
+            results = (*self.found(after, until), *self.step.closed(self.ends, clock, until))
+            if len(self) > max(LEAST, 2 * self.kept):
+                self.forget()
+        if count and fresh is not None:
+            look_at_arrivals(self.step.plans, fresh)
+        return Outcome(Clock(self.until, self.newest), results, late, events=count, retained=len(self))
 
     # --- finding ----------------------------------------------------------------------------------------------------
 
@@ -191,6 +228,10 @@ class Resident:
             return pa.concat_tables(self.pieces)
         return self.pieces[0]
 
+    def sources(self) -> list[tuple[Step, pa.Table, int | None]]:
+        """What is kept of which queries' events, and up to when all of them have been seen."""
+        return [(self.step, self.table(), self.until)]
+
     def forget(self) -> None:
         """Leaves out what no later match can need."""
         assert self.until is not None
@@ -237,7 +278,8 @@ class Resident:
         saved = Saved.read(state)
         clock = Clock.read(json.dumps(saved.clock), self.fingerprint)
         self.until, self.newest, self.queries = clock.until, clock.newest, clock.queries
-        self.ends = Ends({place: ended for place, ended in saved.ended.items() if place not in clock.gone})
+        gone = {*clock.gone, *map(totals.slot, clock.gone)}
+        self.ends = Ends({place: ended for place, ended in saved.ended.items() if place not in gone})
         tables = [self.step.fitted(table) for table in saved.events()]
         self.lay_down(pa.concat_tables([self.schema.empty_table(), *tables]).combine_chunks(), clock.until)
 

@@ -26,7 +26,7 @@ from cepheid.runners.spark.shipment import Shipment, ship_here
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import APART, Level, places_of, staying
 from cepheid.runners.stream.identity import Fingerprint, fingerprint
-from cepheid.runners.stream.resident import Resident
+from cepheid.runners.stream.resident import Held, Resident
 from cepheid.runners.stream.saved import Saved
 from cepheid.runners.stream.state import Outcome, Step
 
@@ -42,6 +42,21 @@ class ResidentLevels(Resident):
     def shipments(self) -> tuple[Shipment, ...]:
         """Those of all queries, by their numbers."""
         return (*self.step.shipments, *(level.step.shipments[0] for level, _ in self.levels))
+
+    def held(self) -> Held:
+        """What all levels keep, to go back to."""
+        self._at = replace(super().held(), above=tuple(above.held() for _, above in self.levels))
+        return self._at
+
+    def go_back(self, held: Held) -> None:
+        """Makes everything anew that is made of the events and the matches."""
+        super().go_back(held)
+        for (_, above), own in zip(self.levels, held.above, strict=True):
+            above.go_back(own)
+
+    def sources(self) -> list[tuple[Step, pa.Table, int | None]]:
+        """What is kept of the events of all levels."""
+        return [*super().sources(), *(source for _, above in self.levels for source in above.sources())]
 
     def take(self, fresh: pa.Table | None, until: int | None = None) -> Outcome:
         """Takes in new events; their matches are events for the levels above."""
@@ -114,7 +129,7 @@ def _resident(level: Level) -> Resident:
 def local_levels(queries: Mapping[str, Any], shipments: Sequence[Shipment], options: Options) -> list[Level]:
     """The levels of queries that read others' matches, in an order in which each comes after what it reads."""
     if options.lower is not None or options.existence is not None:
-        raise CepheidError("of a live query, only matches of events with exact times can be read", hint="match a table")
+        raise CepheidError("in a live query, FROM needs matches of events with exact times", hint="match a table")
     known = {shipment.name or "": shipment for shipment in shipments}
     numbers = {name: number for number, name in enumerate(known)}
     own, levels = options_of_matches(options), []
@@ -124,10 +139,10 @@ def local_levels(queries: Mapping[str, Any], shipments: Sequence[Shipment], opti
         plan, _ = make_plan(query.bind(Schema.from_arrow(schema, **own.roles())), None, own)
         why = plan.exchange.retention.for_ever
         if why is not None:
-            raise CepheidError(f"a live query cannot run '{name}': {why}", hint="add WITHIN, or match a table")
+            raise CepheidError(f"query '{name}' cannot run live: {why}", hint="add WITHIN, or match a table")
         behind = [lateness(known[source].plan) for source in sources]
         if any(each is None for each in behind):
-            raise CepheidError(f"when the matches that '{name}' reads are known depends on how many events come")
+            raise CepheidError(f"the delay of the matches that '{name}' reads depends on the number of events")
         shipment = ship_here(plan, schema, name)
         narrow = pa.schema([column for column in schema if column.name in shipment.plan.bound.schema.names])
         number = numbers[name] = len(numbers)

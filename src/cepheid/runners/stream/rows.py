@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import struct
-
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
-from cepheid.engine.search.preferred.arrange import Int64s, window_times
+from cepheid.engine.cold import answer
+from cepheid.engine.search.preferred.arrange import window_times
 from cepheid.engine.search.preferred.released import Resume, Retained, check_stream, nothing_retained, step
-from cepheid.errors import DataError
+from cepheid.engine.search.preferred.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
-from cepheid.runners.arrow_bytes import encoded
+from cepheid.runners.stream.saved import packed_search, read_search, reading
+from cepheid.runners.stream.searches import Int64s, SearchStream
 
+KERNEL = "search.preferred.run"  # what is compiled
 VERSION = 1  # of the saved state
 _HEAD = "<iqiqqqq"  # version, watermark and whether there is one, late rows, three lengths
 
 
-class RowStream:
-    """Takes rows as they come, at most `delay` steps late, and gives back what no later row can change.
-
-    Times are those of the first column of ORDER BY: whole numbers, or microseconds.
-    """
+class RowStream(SearchStream):
+    """A row pattern over rows as they come. Its time is the first column of ORDER BY."""
 
     def __init__(
         self,
@@ -34,59 +31,51 @@ class RowStream:
         limits: Limits | None = None,
     ) -> None:
         check_stream(clause, max_rows)
-        self.clause = clause
-        self.delay = delay
-        self.max_rows = max_rows
+        super().__init__(schema, answer(KERNEL, 0, lambda: result_schema(clause, schema)), delay)
+        self.clause, self.max_rows = clause, max_rows
         self.limits = limits or Limits()  # of each step
         self.state: Retained = nothing_retained(clause, schema)
-        self.waiting = schema.empty_table()  # rows that the watermark has not passed
-        self.watermark: int | None = None
-        self.late = 0
 
     def __len__(self) -> int:
         return int(self.state.rows.num_rows + self.waiting.num_rows)
 
-    def send(self, rows: pa.Table) -> pa.Table:
-        """Takes in rows, and gives what is decided by them; those that come too late are counted and left out."""
-        times = self.keep(rows)
-        newest = int(times.max()) - self.delay if len(times) else self.watermark
-        return self.advance(newest) if newest is not None else self._decided(self.waiting.slice(0, 0), -(2**62))
+    @property
+    def time(self) -> str:
+        """The first column of ORDER BY."""
+        return self.clause.order_by[0].column
 
-    def keep(self, rows: pa.Table) -> Int64s:
-        """Keeps rows until the watermark passes them; the times of those that are not too late."""
-        times = window_times(rows, self.clause)
-        if self.watermark is not None:
-            timely = times >= self.watermark
-            self.late += int((~timely).sum())
-            rows, times = rows.filter(pa.array(timely)), times[timely]
-        self.waiting = pa.concat_tables([self.waiting, rows])
-        return times
+    @property
+    def retained(self) -> pa.Table:
+        """The rows from which a match may go on, and those that they look back at."""
+        return self.state.rows
 
-    def advance(self, watermark: int) -> pa.Table:
-        """Time has passed: no row before the watermark will come."""
-        self.watermark = watermark if self.watermark is None else max(watermark, self.watermark)
-        passed = pc.less(pa.array(window_times(self.waiting, self.clause)), self.watermark)
-        released, self.waiting = self.waiting.filter(passed), self.waiting.filter(pc.invert(passed))
-        return self._decided(released, self.watermark - 1)
+    def times(self, events: pa.Table) -> Int64s:
+        """The times of rows."""
+        return window_times(events, self.clause)
 
-    def finish(self) -> pa.Table:
-        """No more rows will come: decides everything."""
-        released, self.waiting = self.waiting, self.waiting.slice(0, 0)
-        return self._decided(released, 0, last=True)
+    def decided(self, released: pa.Table, end: int | None) -> pa.Table:
+        """The rows of the result that are decided when the watermark has passed some rows."""
 
-    def _decided(self, released: pa.Table, horizon: int, *, last: bool = False) -> pa.Table:
-        most = self.limits.max_matches
-        with within_budget(self.limits.timeout, self.limits.max_bytes):
-            result, self.state = step(
-                self.clause, self.state, released, horizon, last=last, limit=self.max_rows, most=most
+        def known() -> tuple[pa.Table, Retained]:
+            return step(
+                self.clause,
+                self.state,
+                released,
+                0 if end is None else end - 1,
+                last=end is None,
+                limit=self.max_rows,
+                most=self.limits.max_matches,
             )
+
+        with within_budget(self.limits.timeout, self.limits.max_bytes):
+            result, self.state = answer(KERNEL, released.num_rows, known)
         return result
 
     def earliest_decision(self) -> int | None:
         """The time at which something is decided even if no row comes: a row is released, or a window passes."""
-        found = [int(times.min()) + 1] if len(times := window_times(self.waiting, self.clause)) else []
+        found = [int(times.min()) + 1] if len(times := self.times(self.waiting)) else []
         if self.clause.within is not None and self.state.rows.num_rows:
-            found.append(int(window_times(self.state.rows, self.clause).min()) + self.clause.within + 1)
+            found.append(int(self.times(self.state.rows).min()) + self.clause.within + 1)
         return min(found, default=None)
 
     def save(self) -> bytes:
@@ -97,26 +86,20 @@ class RowStream:
         columns = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
         columns += [pa.array([getattr(place, name) for place in places], kind) for name, kind in _PLACE.items()]
         resume = pa.Table.from_arrays(columns, names=[*names, *_PLACE])
-        parts = [encoded(table) for table in (self.state.rows, self.waiting, resume)]
-        known = self.watermark is not None
-        head = struct.pack(_HEAD, VERSION, self.watermark or 0, int(known), self.late, *(len(part) for part in parts))
-        return head + b"".join(parts)
+        numbers = (VERSION, self.watermark or 0, int(self.watermark is not None), self.late)
+        return packed_search(_HEAD, numbers, (self.state.rows, self.waiting, resume))
 
     def restore(self, saved: bytes) -> None:
         """Goes on from a saved state of the same clause."""
-        version, watermark, known, self.late, *lengths = struct.unpack_from(_HEAD, saved)
-        if version != VERSION:
-            raise DataError(f"the state is of version {version}, not {VERSION}", hint="start from a new checkpoint")
-        self.watermark = watermark if known else None
-        tables, at = [], struct.calcsize(_HEAD)
-        for length in lengths:
-            tables.append(pa.ipc.open_stream(saved[at : at + length]).read_all())
-            at += length
-        rows, self.waiting, resume = tables
-        keys = [column.to_pylist() for column in resume.columns[: len(self.clause.partition_by)]]
-        places = zip(*(resume.column(name).to_pylist() for name in _PLACE), strict=True)
-        every = zip(*keys, strict=True) if keys else iter([()] * resume.num_rows)
-        self.state = Retained(rows, {tuple(key): Resume(*place) for key, place in zip(every, places, strict=True)})
+        with reading("a row pattern over these columns"):
+            (watermark, known, late), (rows, waiting, resume) = read_search(_HEAD, VERSION, 3, saved)
+            keys = [column.to_pylist() for column in resume.columns[: len(self.clause.partition_by)]]
+            places = zip(*(resume.column(name).to_pylist() for name in _PLACE), strict=True)
+            every = zip(*keys, strict=True) if keys else iter([()] * resume.num_rows)
+            rows = rows.cast(self.state.rows.schema)  # the zones of instants are labels
+            state = Retained(rows, {tuple(key): Resume(*place) for key, place in zip(every, places, strict=True)})
+            waiting = waiting.select(self.waiting.schema.names).cast(self.waiting.schema)
+        self.watermark, self.late, self.waiting, self.state = watermark if known else None, late, waiting, state
 
 
 _PLACE = {"begin": pa.int64(), "number": pa.int64(), "matched": pa.int64(), "whole": pa.bool_()}

@@ -31,9 +31,11 @@ from cepheid.engine.retention import reach, retained
 from cepheid.errors import DataError, LimitError, TimeoutReached
 from cepheid.language import syntax as s
 from cepheid.language.free_names import free_name
+from cepheid.language.zone_labels import labelled
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
-from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.arrow_bytes import encoded
+from cepheid.runners.checksums import decoded_state
 from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.many import events_of_each, types_of
 from cepheid.runners.spark.shipment import Shipment, result_batches
@@ -44,7 +46,6 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import ALONE, Known
 from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
-from cepheid.runners.zone_labels import labelled
 
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
@@ -331,7 +332,7 @@ class Step:
 
     def read(self, store: Store, chunks: Sequence[Chunk]) -> dict[int, pa.Table]:
         """The events of some chunks, by their number."""
-        return {chunk.number: self.fitted(decoded(store.read(chunk.number))) for chunk in chunks}
+        return {chunk.number: self.fitted(decoded_state(store.read(chunk.number))) for chunk in chunks}
 
     def fitted(self, table: pa.Table) -> pa.Table:
         """Stored events in the columns of today: queries that need more, or less, may have come."""
@@ -523,7 +524,7 @@ def read_ended(packed: bytes | None) -> Ended:
     """The same, read back."""
     if packed is None:
         return {}
-    table = decoded(packed)
+    table = decoded_state(packed)
     keys = sum(name.startswith("key") for name in table.column_names)
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return {row[:keys]: row[keys:] for row in rows}

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from cepheid.engine.data.matches import NEVER
+from cepheid.language.zone_labels import labelled_table
 from cepheid.plan.physical import Plan
-from cepheid.runners.arrow_bytes import decoded, encoded
+from cepheid.runners.arrow_bytes import encoded
+from cepheid.runners.checksums import decoded_state
 from cepheid.runners.spark.shipment import Shipment, as_batches
 from cepheid.runners.stream.carried import Carried
 from cepheid.runners.total_parts import added_up, closed_by, finished, parts_schema
-from cepheid.runners.zone_labels import labelled_table
 
 
 def carry(store: Carried, place: int, plan: Plan, fresh: pa.Table) -> None:
@@ -24,7 +25,7 @@ def carry(store: Carried, place: int, plan: Plan, fresh: pa.Table) -> None:
     summary = plan.bound.summary
     assert summary is not None
     held = store.ended(slot(place))
-    tables = [fresh] if held is None else [decoded(held), labelled_table(fresh)]
+    tables = [fresh] if held is None else [decoded_state(held), labelled_table(fresh)]
     store.end(slot(place), encoded(added_up(tables, summary).combine_chunks()))
 
 
@@ -49,10 +50,11 @@ def closed(
                 continue
             parts = added_up([schema.empty_table()], summary)  # as in SQL: one row, whatever it counts
         else:
-            parts = decoded(held)
+            parts = decoded_state(held)
         over, others = closed_by(parts, summary, until)
         if over.num_rows:
             store.end(slot(place), encoded(others.combine_chunks()))
+            over = added_up([over], summary)  # of a state that was put together from several shards
             if whole_here(plan):
                 batches = as_batches(finished(plan.bound, over, shipment.events), shipment.schema)
             else:
@@ -70,3 +72,8 @@ def whole_here(plan: Plan) -> bool:
 def slot(place: int) -> int:
     """Where the sums of a query lie among what is carried: beside the ends of its matches."""
     return -1 - place
+
+
+def is_slot(number: int) -> bool:
+    """Do sums lie there?"""
+    return number < 0

@@ -133,7 +133,7 @@ class Moves:
         if yes == no:
             return yes
         if len(self.choices) >= MOST_CHOICES:
-            raise LimitError("the pattern opens too many ways at a time", hint="use engine='reference'")
+            raise LimitError("the pattern has too many transitions at a time", hint="use engine='reference'")
         self.choices.append((atom, yes, no))
         return len(self.choices) - 1
 
@@ -177,7 +177,7 @@ class Moves:
                     else:
                         found.append(edge)
             if len(found) + len(states) > MOST_EDGES:
-                raise LimitError("the pattern opens too many ways at a time", hint="use engine='reference'")
+                raise LimitError("the pattern has too many transitions at a time", hint="use engine='reference'")
         return found
 
     def _final_after(self, state: State, known: Truths) -> State | None:

@@ -54,7 +54,7 @@ def compile_query(plan: Plan, events: EventTable, prepared: Prepared) -> Query:
     program = compiled.program
     if program.judged and program.branches > MAX_BRANCHES:
         problem = f"the condition has {program.branches} alternatives; with negation and imprecise time"
-        raise EngineError(f"{problem} at most {MAX_BRANCHES} are judged", hint="use fewer ORs")
+        raise EngineError(f"{problem} at most {MAX_BRANCHES} are supported", hint="use fewer ORs")
     scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, codes)
     return Query(
         worth,

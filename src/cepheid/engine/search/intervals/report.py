@@ -36,7 +36,7 @@ def check_cost(cost: float) -> None:
         raise EngineError(
             f"the exact confidence of a match needs about {cost:.0e} steps: several of its neighbours could disturb it "
             "in several places, and all their orders count",
-            hint="count time in larger steps (unit), ask for CONFIDENCE c, tighten the conditions, "
+            hint="count time in larger steps (unit), add CONFIDENCE c, tighten the conditions, "
             "or raise tolerance or max_cost",
         )
 

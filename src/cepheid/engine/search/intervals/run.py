@@ -41,7 +41,7 @@ def run_forward(plan: Plan, prepared: Prepared, query: Query, after: int, until:
     method = plan.options.get("method") or "auto"
     if method not in ("auto", "query-order"):
         what = "Kleene plus" if plan.bound.has_kleene else "missing events"
-        raise EngineError(f"method '{method}' does not know {what}", hint="use method='query-order'")
+        raise EngineError(f"method '{method}' does not support {what}", hint="use method='query-order'")
     return search_forward(
         prepared.timed,
         query.worth,

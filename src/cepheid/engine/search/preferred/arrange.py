@@ -17,6 +17,7 @@ from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.preferred.columnwise import plain
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause, SortKey
+from cepheid.language.zone_labels import labelled_table
 
 Int64s = npt.NDArray[np.int64]
 Key = npt.NDArray[Any]
@@ -32,7 +33,8 @@ class Arranged:
 
 
 def arrange(clause: BoundClause, table: pa.Table, columns: Sequence[str]) -> Arranged:
-    """The columns that are needed, in order."""
+    """The columns that are needed, in order; instants are shown in the clause's zone."""
+    table = table if clause.zone is None else labelled_table(table, clause.zone)
     codes, count = partition_codes([plain(table.column(name)) for name in clause.partition_by], table.num_rows)
     order, bounds = grouped(codes, count)
     keys = [key for sort in clause.order_by for key in ascending(plain(table.column(sort.column)), sort)]

@@ -36,13 +36,15 @@ from cepheid.language.match_recognize.functions import FUNCTIONS
 from cepheid.language.match_recognize.scalars import OPERATORS
 from cepheid.language.whole import LEAST
 
-# What a value is to the machine: a whole number, a number, a truth value, a time, a length of time, a string.
-WHOLE, REAL, TRUTH, TIME, LENGTH, STRING, NULL = "whole", "real", "truth", "time", "length", "string", "null"
+# What a value is to the machine: a whole number, a number, a truth value, an instant, a time that a clock shows, a
+# length of time, a string.
+WHOLE, REAL, TRUTH, TIME, WALL, LENGTH = "whole", "real", "truth", "time", "wall", "length"
+STRING, NULL = "string", "null"
 # Decimals of so few digits compare as their nearest floats do. Sums of them would not be exact, so there are none.
 DECIMAL, DIGITS = "decimal", 15
 _COMPARE = {"=": j.EQ_I, "!=": j.NE_I, "<": j.LT_I, "<=": j.LE_I, ">": j.GT_I, ">=": j.GE_I}
 _SUMS = {"+": j.ADD_I, "-": j.SUB_I, "*": j.MUL_I}
-_STRICT = frozenset(set(OPERATORS) - {"and", "or", "is null", "<=>", "in", "case"}) | {"cast"}
+_STRICT = frozenset(set(OPERATORS) - {"and", "or", "is null", "<=>", "in", "case"}) | {"cast", "zoned"}
 
 
 Bounds: TypeAlias = tuple[Any, Any]  # the least and the greatest number that a value may be
@@ -318,9 +320,9 @@ class Coder:
             return right if left == NULL else left
         known = {(WHOLE, WHOLE): WHOLE} if name == "*" else {(WHOLE, WHOLE): WHOLE, (LENGTH, LENGTH): LENGTH}
         if name != "*":
-            known[(TIME, LENGTH)] = TIME
+            known |= {(TIME, LENGTH): TIME, (WALL, LENGTH): WALL}
         if name == "-":
-            known[(TIME, TIME)] = LENGTH
+            known |= {(TIME, TIME): LENGTH, (WALL, WALL): LENGTH}
         if (left, right) not in known:
             raise UnfitError
         return known[left, right]
@@ -427,7 +429,8 @@ def kind_of_type(kind: pa.DataType) -> str:
         (lambda each: pa.types.is_decimal(each) and each.precision <= DIGITS, DECIMAL),
         (pa.types.is_string, STRING),
         (pa.types.is_null, NULL),
-        (pa.types.is_date32, TIME),
+        (pa.types.is_date32, WALL),
+        (lambda each: pa.types.is_timestamp(each) and each.unit != "ns" and each.tz is None, WALL),
         (lambda each: pa.types.is_timestamp(each) and each.unit != "ns", TIME),
         (lambda each: pa.types.is_duration(each) and each.unit != "ns", LENGTH),
     ]
@@ -446,7 +449,7 @@ def as_whole(values: pa.Array, kind: str, strings: dict[str, int]) -> npt.NDArra
         return np.ascontiguousarray(ranks[codes])
     if kind == NULL:
         return np.zeros(len(values), np.int64)
-    if kind == TIME:
+    if kind in (TIME, WALL):
         zone = values.type.tz if pa.types.is_timestamp(values.type) else None
         values = values.cast(pa.timestamp("us", zone)).cast(pa.int64())
     elif kind == LENGTH:
@@ -464,7 +467,8 @@ def _constant(value: Any, strings: dict[str, int]) -> tuple[str, int]:
     if isinstance(value, timedelta):
         return LENGTH, value // timedelta(microseconds=1)
     if isinstance(value, date):
-        kind = pa.timestamp("us", "UTC" if isinstance(value, datetime) and value.tzinfo else None)
+        instant = isinstance(value, datetime) and value.tzinfo is not None
         at = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-        return TIME, pa.scalar(at, kind).cast(pa.int64()).as_py()
+        number = pa.scalar(at, pa.timestamp("us", "UTC" if instant else None)).cast(pa.int64()).as_py()
+        return TIME if instant else WALL, number
     raise UnfitError

@@ -15,19 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import paced
-from cepheid.engine.values.columnwise import arithmetic, called, compared, opposite, without_nan
+from cepheid.engine.values.columnwise import arithmetic, called, compared, listed, opposite, without_nan
 from cepheid.errors import QueryError
 from cepheid.language.functions import find_function
 from cepheid.language.library.conversions import number_of_text, truth_of_text, whole_of
-from cepheid.language.library.decimal_columns import as_doubles, converted, decimal_type, precision
+from cepheid.language.library.decimal_columns import as_doubles, computed, converted, decimal_type, precision
 from cepheid.language.library.decimals import OF_WHOLE, as_decimal, fitted, precision_of, widest
 from cepheid.language.library.function import Function
 from cepheid.language.library.growth import check_column
 from cepheid.language.library.operators import known, moment_of
 from cepheid.language.library.text_functions import wrong_like, wrong_regex
+from cepheid.language.library.time_functions import keeps_offset
 from cepheid.language.match_recognize.bound import Apply, Bound, Constant
 from cepheid.language.match_recognize.evaluate import function_of
-from cepheid.language.match_recognize.functions import FUNCTIONS
+from cepheid.language.match_recognize.functions import FUNCTIONS, TAKING_TEXTS
 from cepheid.language.match_recognize.scalars import (
     BITS,
     DECIMALS,
@@ -39,6 +40,7 @@ from cepheid.language.match_recognize.scalars import (
     type_parts,
 )
 from cepheid.language.schema import DataType, data_type
+from cepheid.language.zones import instants_of, name_of
 
 Values: TypeAlias = Any  # a pyarrow Array or Scalar; pyarrow carries no types
 Resolve: TypeAlias = Callable[[Bound], Values]
@@ -80,7 +82,7 @@ def applied(expression: Apply, arguments: list[Values], length: int, text: str =
 def constant(value: Any) -> pa.Scalar:
     """A value as an Arrow scalar."""
     if isinstance(value, datetime):
-        return pa.scalar(value, pa.timestamp("us", "UTC" if value.tzinfo else None))
+        return pa.scalar(value, pa.timestamp("us", name_of(value.tzinfo) if value.tzinfo else None))
     if isinstance(value, timedelta):
         return pa.scalar(value, pa.duration("us"))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -173,10 +175,15 @@ def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
         case "coalesce" | "nvl" | "ifnull":
             kind = common_type([argument.type for argument in arguments])
             return pc.coalesce(*(converted(argument, kind) for argument in arguments))
+        case "array" if arguments:
+            kind = common_type([argument.type for argument in arguments])
+            return _one_by_one(node, [converted(argument, kind) for argument in arguments], length)
         case "<=>":
             return _same(arguments, length)
         case "field":
             return _field(arguments[0], str(node.target))
+        case "zoned" if _is_moment(arguments[0].type):
+            return _in_zone(arguments[0], str(node.target))
         case "cast":
             fast = _fast_cast(arguments[0], str(node.target))
             if fast is not None:
@@ -191,7 +198,7 @@ def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
             if wrong_regex((arguments[1].as_py(),)) is None:
                 return pc.match_substring_regex(arguments[0], arguments[1].as_py())
     function = FUNCTIONS.get(name)
-    if function is not None and node.target is None:
+    if function is not None and not str(node.target).startswith("decimal"):
         found = _by_library(function, arguments)
         if found is not None:
             return found
@@ -212,6 +219,8 @@ def _by_library(function: Function, arguments: list[Values]) -> Values | None:
         return None
     if function.result is None and len({data_type(kind) for kind in kinds}) > 1:
         return None
+    if function.name in TAKING_TEXTS and not all(pa.types.is_string(kind) for kind in kinds):
+        return None
     if any(place < len(arguments) and not _is_constant(arguments[place]) for place in function.constants):
         return None
     accepted = [data_type(kind) in function.accepted(place) for place, kind in enumerate(kinds)]
@@ -226,11 +235,24 @@ def _by_library(function: Function, arguments: list[Values]) -> Values | None:
         return None
     found = called(function, given)
     if function.result is DataType.TIME:
-        found = found.cast(pa.timestamp("us"))
-        return found if zone is None else pc.assume_timezone(found, zone, ambiguous="earliest", nonexistent="earliest")
+        return _library_times(found, function, arguments, zone)
     if function.narrow:
         return found.cast(pa.int32())
-    return found.cast(kinds[0]) if function.result is None and _is_moment(kinds[0]) else found
+    if function.result is None and _is_moment(kinds[0]):
+        found = found.cast(pa.timestamp("us", getattr(kinds[0], "tz", None)))
+        return found.cast(kinds[0], safe=False)
+    return found
+
+
+def _library_times(found: Values, function: Function, arguments: list[Values], zone: str | None) -> Values:
+    """What the library gives as a time, as an instant or as what a clock shows."""
+    if function.gives_instant:
+        return found.cast(pa.timestamp("us", zone or "UTC"))
+    walls = found.cast(pa.timestamp("us"))
+    if zone is None or function.gives_instant is False:
+        return walls
+    near = arguments[1].cast(pa.timestamp("us", zone), safe=False)  # of date_trunc
+    return instants_of(walls, zone, near if keeps_offset(arguments[0].as_py()) else None)
 
 
 def _library_values(values: Values, function: Function) -> Values:
@@ -273,7 +295,7 @@ def _comparison(node: Apply, arguments: list[Values], length: int) -> Values:
             return compared(node.function, *_same_zone(*((parsed, other) if texts[0] else (other, parsed))))
         if not (_is_moment(other.type) or _is_number(other.type) or pa.types.is_boolean(other.type)):
             raise pa.ArrowTypeError("a string beside something else")
-        if _is_constant(text):
+        if _is_constant(text) and any(isinstance(argument, Constant) for argument in node.arguments):
             parsed = _as_kind(text.as_py(), other.type)
             return _comparison(node, [parsed, other] if texts[0] else [other, parsed], length)
         return _one_by_one(node, arguments, length)
@@ -301,8 +323,7 @@ def _as_kind(text: str, kind: pa.DataType) -> pa.Scalar:
 
 
 def _moment(text: pa.Scalar) -> pa.Scalar:
-    found = moment_of(text.as_py()) if text.is_valid else None
-    return pa.scalar(found, pa.timestamp("us", "UTC" if found is not None and found.tzinfo else None))
+    return constant(moment_of(text.as_py())) if text.is_valid else pa.scalar(None, pa.timestamp("us"))
 
 
 def _same(arguments: list[Values], length: int) -> Values:
@@ -341,9 +362,16 @@ def _is_moment(kind: pa.DataType) -> bool:
 
 
 def _same_zone(left: Values, right: Values) -> tuple[Values, Values]:
+    """Times beside each other: if one is an instant, so is the other, and it is of the same zone."""
     zone = next((kind.tz for kind in (left.type, right.type) if pa.types.is_timestamp(kind) and kind.tz), None)
-    target = pa.timestamp("us", zone)
-    return left.cast(target, safe=False), right.cast(target, safe=False)
+    return _in_zone(left, zone), _in_zone(right, zone)
+
+
+def _in_zone(values: Values, zone: str | None) -> Values:
+    """Times as instants of a zone; without one, as they are."""
+    if zone is None or getattr(values.type, "tz", None) is not None:
+        return values.cast(pa.timestamp("us", zone), safe=False)
+    return instants_of(values.cast(pa.timestamp("us"), safe=False), zone)
 
 
 def _arithmetic(node: Apply, arguments: list[Values], length: int) -> Values:
@@ -353,6 +381,8 @@ def _arithmetic(node: Apply, arguments: list[Values], length: int) -> Values:
         kind = common_type(kinds)
         return pa.scalar(None, pa.int64() if pa.types.is_null(kind) else kind)
     if all(_is_number(kind) for kind in kinds):
+        written = [isinstance(argument, Constant) for argument in node.arguments]
+        left, right = left if written[0] else computed(left, right), right if written[1] else computed(right, left)
         whole_numbers = all(pa.types.is_integer(kind) for kind in kinds)
         if name == "div" or (name == "whole /" and whole_numbers):
             return _one_by_one(node, arguments, length) if not whole_numbers else _quotient(node, arguments, length)
@@ -397,7 +427,9 @@ def _fast_cast(values: Values, target: str) -> Values | None:
         return values.cast(pa.int64())
     if name in TEXT and pa.types.is_string(values.type) and not numbers:
         return values
-    if name in ("timestamp", "timestamp_ntz", "datetime") and pa.types.is_timestamp(values.type):
+    if name == "timestamp" and pa.types.is_timestamp(values.type):
+        return values
+    if name in ("timestamp_ntz", "datetime") and pa.types.is_timestamp(values.type) and values.type.tz is None:
         return values
     if name == "date" and pa.types.is_date32(values.type):
         return values
@@ -434,7 +466,7 @@ def _one_by_one(node: Apply, arguments: list[Values], length: int) -> Values:
         lists = [distinct if a is columns[0] else [a.as_py()] * len(distinct) for a in arguments]
         found = pa.array([fitting(function(*row), kind) for row in zip(*lists, strict=True)], kind)
         return found.take(pc.fill_null(coded.indices, len(distinct) - 1))
-    lists = [[a.as_py()] * length if isinstance(a, pa.Scalar) else a.to_pylist() for a in arguments]
+    lists = [[a.as_py()] * length if isinstance(a, pa.Scalar) else listed(a) for a in arguments]
     return pa.array([fitting(function(*row), kind) for row in paced(zip(*lists, strict=True))], kind)
 
 
@@ -454,6 +486,8 @@ def fitting(value: Any, kind: pa.DataType) -> Any:
 
 
 def _result_type(node: Apply, types: list[pa.DataType], arguments: list[Values]) -> pa.DataType:
+    if node.function == "zoned":
+        return pa.timestamp("us", str(node.target))
     if node.function == "cast":
         return cast_type(str(node.target))
     function = FUNCTIONS.get(node.function)
@@ -470,7 +504,8 @@ def _result_type(node: Apply, types: list[pa.DataType], arguments: list[Values])
     decimals = any(pa.types.is_decimal(kind) for kind in types)
     if function.result is not None and not (decimals and function.precision is not None):
         if function.result is DataType.TIME:
-            return next((kind for kind in types if pa.types.is_timestamp(kind)), pa.timestamp("us"))
+            stamp = next((kind for kind in types if pa.types.is_timestamp(kind)), pa.timestamp("us"))
+            return pa.timestamp("us", "UTC") if function.gives_instant else stamp
         return pa.int32() if function.narrow else _TYPES[function.result]
     if decimals and not any(pa.types.is_floating(kind) for kind in types):
         constants = [each.as_py() for place, each in enumerate(arguments) if place in function.constants]
@@ -494,14 +529,15 @@ def _operator_type(name: str, types: list[pa.DataType]) -> pa.DataType:
         return {DataType.BOOL: pa.bool_(), DataType.INT: pa.int64()}.get(own.result or DataType.FLOAT, pa.float64())
     if name in ("like", "rlike") or name in _COMPARISONS:
         return pa.bool_()
-    if name == "element":
-        return _element_type(types[0])
     if name == "add months":
         return types[0] if _is_moment(types[0]) else pa.timestamp("us")
     if name == "||":
         return types[0] if pa.types.is_list(types[0]) else pa.string()
     if name in ("div", "whole /"):
         return pa.int64()
+    moments = [kind for kind in types if _is_moment(kind)]
+    if name in ("+", "-") and len(moments) == 1 and any(pa.types.is_duration(kind) for kind in types):
+        return pa.timestamp("us") if pa.types.is_date(moments[0]) else moments[0]
     if name in ("*", "/") and any(pa.types.is_duration(kind) for kind in types):
         return pa.float64() if all(pa.types.is_duration(kind) for kind in types) else pa.duration("us")
     return common_type(types)

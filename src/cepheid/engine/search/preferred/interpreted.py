@@ -31,6 +31,7 @@ from cepheid.engine.search.preferred.program import (
     Int64s,
     Program,
 )
+from cepheid.engine.values.columnwise import listed
 from cepheid.language.library.operators import known
 from cepheid.language.match_recognize.bound import (
     Aggregated,
@@ -80,7 +81,7 @@ class _View:
                 return aggregate_of(expression)([tuple(self.at(part, row) for part in arguments) for row in rows])
             case Apply(arguments=arguments):
                 return function_of(expression)(*(self.value(argument) for argument in arguments))
-        raise TypeError(f"{expression} stands outside of any row")
+        raise TypeError(f"{expression} is outside any row")
 
     def places(self, labels: Labels) -> list[int]:
         return [place for place, label in enumerate(self.path) if labels is None or label in labels]
@@ -97,7 +98,7 @@ class _View:
                 return self.number
             case Apply(arguments=arguments):
                 return function_of(expression)(*(self.at(argument, row) for argument in arguments))
-        raise TypeError(f"{expression} cannot stand at a row")
+        raise TypeError(f"{expression} cannot be evaluated at a row")
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def search_interpreted(
     program: Program, rows: Rows, mode: Mode, clause: BoundClause, table: pa.Table, conditions: Conditions
 ) -> tuple[Int64s, Int64s, Int32s, int]:
     """The same as `kernel.search`."""
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    columns = {name: listed(table.column(name)) for name in table.column_names}
     job = _Search(program, rows, mode, clause.labels, conditions, columns)
     starts: list[int] = []
     lengths: list[int] = []

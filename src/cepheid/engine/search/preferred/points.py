@@ -17,7 +17,7 @@ from numba import types
 
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.preferred.columnwise import Values, evaluate, fitting, read, whole
-from cepheid.engine.values.columnwise import without_nan
+from cepheid.engine.values.columnwise import listed, without_nan
 from cepheid.errors import QueryError
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
@@ -91,7 +91,7 @@ class Points:
                 return self.at_rows(node.inner, self.rows_of(node), self.of)
             case Aggregated():
                 return self.aggregate(node)
-        raise TypeError(f"{node} stands outside of any row")
+        raise TypeError(f"{node} is outside any row")
 
     def occurrences(self, labels: Labels) -> Occurrences:
         if labels is None and None not in self.known:
@@ -138,7 +138,7 @@ class Points:
                     return self.label_at(rows, of)
                 case MatchNumber():
                     return pa.array(self.paths.number[of])
-            raise TypeError(f"{node} cannot stand at a row")
+            raise TypeError(f"{node} cannot be evaluated at a row")
 
         values = evaluate(inner, resolve, len(rows), self.text)
         if absent.any() and not isinstance(inner, Column):
@@ -170,7 +170,7 @@ class Points:
             if done is not None:
                 return done
         call = aggregate_of(node)
-        lists = list(zip(*(value.to_pylist() for value in values), strict=True))
+        lists = list(zip(*(listed(value) for value in values), strict=True))
         each = [fitting(call(lists[begin:end]), kind) for begin, end in zip(first, last, strict=True)]
         return pa.array(each, kind)
 

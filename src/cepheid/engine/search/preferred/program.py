@@ -52,7 +52,7 @@ class _Steps:
 
     def add(self, kind: int, left: int = 0, right: int = 0, label: int = -1, excluded: int = 0) -> int:
         if len(self.rows) >= MAX_STEPS:
-            hint = "ask for fewer repetitions, or for fewer parts of PERMUTE"
+            hint = "use fewer repetitions, or fewer parts of PERMUTE"
             raise QueryError("the pattern is too large", hint=hint, code="too-large")
         self.rows.append([kind, left, right, label, right, excluded])
         return len(self.rows) - 1

@@ -52,15 +52,15 @@ class Retained:
 def check_stream(clause: BoundClause, limit: int | None) -> None:
     """Raises if a stream could never decide, or would keep everything."""
     if not clause.order_by or clause.order_by[0].descending:
-        raise CepheidError("a row pattern over a stream needs ORDER BY with a time that rises", hint="ORDER BY ts")
+        raise CepheidError("a row pattern over a stream needs ORDER BY with an ascending time", hint="ORDER BY ts")
     for node in p.walk(clause.pattern):
         if isinstance(node, p.End):
             start, end = node.span
             message = "a stream has no last row"
             raise QueryError(message, text=clause.text or None, start=start, end=end, code="end-of-stream")
     if clause.within is None and limit is None:
-        hint = "add WITHIN, or pass max_rows=... for the rows of a partition that may wait at a time"
-        raise CepheidError("a stream cannot run this clause: without WITHIN it may keep every row", hint=hint)
+        hint = "add WITHIN, or pass max_rows=... as the limit of open rows per partition"
+        raise CepheidError("this clause cannot run on a stream: without WITHIN it may keep every row", hint=hint)
 
 
 def nothing_retained(clause: BoundClause, schema: pa.Schema) -> Retained:
@@ -148,7 +148,7 @@ def _retained(
     kept_from = np.maximum(positions.begin - back, low)
     if limit is not None and len(low) and int((high - kept_from).max()) > limit:
         hint = "add WITHIN, or allow more with max_rows"
-        raise LimitError(f"more than {limit:,} rows of a partition wait for a match to be decided", hint=hint)
+        raise LimitError(f"more than {limit:,} rows of a partition are undecided", hint=hint)
     for number, key in enumerate(keys):
         start = int(kept_from[number])
         resume[key] = Resume(
@@ -162,4 +162,4 @@ def _retained(
         resume = {key: resume[key] for key, size in zip(keys, sizes.tolist(), strict=True) if size}
     offsets = np.cumsum(sizes) - sizes
     indices = np.repeat(kept_from - offsets, sizes) + np.arange(int(sizes.sum()))
-    return Retained(rows.table.take(pa.array(indices)), resume)
+    return Retained(rows.table.take(pa.array(indices)).cast(state.rows.schema), resume)

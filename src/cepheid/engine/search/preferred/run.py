@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,8 @@ from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
 from cepheid.language.match_recognize.syntax import SkipTo
+
+Result = TypeVar("Result")
 
 _SKIPS = {SkipTo.PAST_LAST_ROW: 0, SkipTo.NEXT_ROW: 1, SkipTo.FIRST: 2, SkipTo.LAST: 3}
 
@@ -58,18 +62,34 @@ def arranged(clause: BoundClause, table: pa.Table) -> Arranged:
 
 def match_table(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> pa.Table:
     """The result of a clause over a whole table; at most so many matches."""
+    program = program_of(clause)
+    return pa.concat_tables(
+        _each_piece(clause, table, threads, most, lambda piece, found: assemble(clause, program, piece, found))
+    )
+
+
+def count_matches(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> int:
+    """How many matches a clause reports over a whole table: empty ones count unless it omits them."""
+    least = 1 if clause.rows is RowsPerMatch.ALL_OMIT_EMPTY else 0
+    return sum(_each_piece(clause, table, threads, most, lambda _, found: int(np.count_nonzero(found.length >= least))))
+
+
+def _each_piece(
+    clause: BoundClause, table: pa.Table, threads: int, most: int, made: Callable[[Arranged, Found], Result]
+) -> list[Result]:
+    """What is made of the matches in each piece of a table; at most so many in all."""
     rows = arranged(clause, table)
     program = program_of(clause)
     matches: list[int] = []  # of the pieces that are done
 
-    def work(piece: Arranged) -> pa.Table:
+    def work(piece: Arranged) -> Result:
         conditions = prepare(clause, piece)
         found = find_matches(clause, program, piece, conditions, from_the_start(piece), threads=threads)
         matches.append(found.matches)
         check_matches(sum(matches), most)
-        return assemble(clause, program, piece, found)
+        return made(piece, found)
 
-    return pa.concat_tables(side_by_side(work, pieces(rows, threads)))
+    return side_by_side(work, pieces(rows, threads))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,10 @@ from cepheid.language.match_recognize.bound import (
     RowLabel,
 )
 from cepheid.language.match_recognize.functions import FUNCTIONS
-from cepheid.language.match_recognize.scalars import CALCULATING
+from cepheid.language.match_recognize.scalars import CALCULATING, CHOOSING
+
+# What may have decimals as its results.
+_DECIMAL = CALCULATING | CHOOSING | FUNCTIONS.keys() | {"whole /"}
 
 
 def typed(clause: BoundClause, schema: pa.Schema) -> BoundClause:
@@ -50,7 +53,10 @@ def _typed(node: Bound, table: pa.Table, text: str) -> tuple[Bound, Values]:
             parts = [_typed(argument, table, text) for argument in arguments]
             found = replace(node, arguments=tuple(part for part, _ in parts))
             values = applied(found, [each for _, each in parts], 0, text)
-            if pa.types.is_decimal(values.type) and (node.function in {*CALCULATING, "whole /"} | FUNCTIONS.keys()):
+            if pa.types.is_decimal(values.type) and node.function in _DECIMAL:
                 found = replace(found, target=f"decimal({values.type.precision},{values.type.scale})")
+            elif node.function in CHOOSING and len({each.type for _, each in parts}) > 1:
+                target = "double" if pa.types.is_floating(values.type) else None
+                found = replace(found, target="timestamp" if pa.types.is_timestamp(values.type) else target)
             return found, values
     return node, pa.array([], pa.int64())

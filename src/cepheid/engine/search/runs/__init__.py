@@ -167,6 +167,6 @@ def _cut_short(plan: Plan, state: Int64s, listed: Listed | None = None) -> bool:
         raise LimitError(
             f"the matches hold over {listed.filled[EVENTS_LISTED]:,} events; raise max_matches above that number, "
             "or pass truncate=True for a part of the result",
-            hint="output='count' or output='compressed' lists nothing, or only what you ask for",
+            hint="output='count' or output='compressed' avoids the list of matches",
         )
     return check_limit(plan, "max_matches", reached) or runs

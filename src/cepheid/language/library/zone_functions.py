@@ -1,0 +1,103 @@
+"""Functions between instants and what the clocks of a zone show. Binding puts them around functions of times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import DataError
+from cepheid.language.library.conversions import instant_of_text
+from cepheid.language.library.function import STRING, TIMES, Function
+from cepheid.language.schema import DataType
+from cepheid.language.zones import Int64s, to_instant, to_instants, to_wall, to_walls, zone_called
+
+TO_WALL, TO_INSTANT, READ = "local_time", "local_time_at", "timestamp_at"
+
+
+def _wrong_zone(constants: Sequence[Any]) -> str | None:
+    try:
+        zone_called(str(constants[0]))
+    except DataError as error:
+        return error.message
+    return None
+
+
+def _columnwise(compute: Callable[..., Int64s]) -> Callable[..., Any]:
+    def columnwise(column: Any, zone: str, *near: Any) -> Any:
+        if isinstance(column, pa.Scalar):
+            return columnwise(pa.array([column.as_py()], pa.int64()), zone, *near)[0]
+        values = np.asarray(pc.fill_null(column, 0).to_numpy())
+        beside = [np.broadcast_to(np.asarray(_filled(each)), values.shape) for each in near]
+        mask = np.asarray(column.is_null().to_numpy(zero_copy_only=False), bool) if column.null_count else None
+        return pa.array(compute(values, zone, *beside), pa.int64(), mask=mask)
+
+    return columnwise
+
+
+def _filled(column: Any) -> Any:
+    filled = pc.fill_null(column, 0)
+    return filled.as_py() if isinstance(filled, pa.Scalar) else filled.to_numpy()
+
+
+def _clocks(F: Any, x: Any, zone: str) -> Any:
+    return F.unix_micros(F.from_utc_timestamp(F.timestamp_micros(x), zone))
+
+
+def _instants(F: Any, x: Any, zone: str, near: Any = None) -> Any:
+    found = F.unix_micros(F.to_utc_timestamp(F.timestamp_micros(x), zone))
+    if near is None:
+        return found
+    same = x - (_clocks(F, near, zone) - near)
+    return F.when(_clocks(F, same, zone) == x, same).otherwise(found)
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        TO_WALL,
+        lambda time, zone: to_wall(time, zone_called(zone)),
+        2,
+        2,
+        (TIMES, STRING),
+        DataType.TIME,
+        constants=(1,),
+        wrong=_wrong_zone,
+        columnwise=_columnwise(lambda times, zone: to_walls(times, zone_called(zone))),
+        spark=_clocks,
+        instant=True,
+        gives_instant=False,
+        shown="local_time(ts, 'Asia/Tokyo')",
+        says="what the clocks of a zone show at an instant, as a time without a zone",
+    ),
+    Function(
+        TO_INSTANT,
+        lambda wall, zone, near=None: to_instant(wall, zone_called(zone), near),
+        2,
+        3,
+        (TIMES, STRING, TIMES),
+        DataType.TIME,
+        constants=(1,),
+        wrong=_wrong_zone,
+        columnwise=_columnwise(lambda walls, zone, near=None: to_instants(walls, zone_called(zone), near)),
+        spark=_instants,
+        gives_instant=True,
+        shown="local_time_at(ts, 'Asia/Tokyo')",
+        says="the instant at which the clocks of a zone show a time without a zone",
+    ),
+    Function(
+        READ,
+        lambda text, zone: instant_of_text(text, zone_called(zone)),
+        2,
+        2,
+        STRING,
+        DataType.TIME,
+        constants=(1,),
+        wrong=_wrong_zone,
+        gives_instant=True,
+        shown="timestamp_at(text, 'Asia/Tokyo')",
+        says="the instant that a text names, in a zone unless the text has an offset",
+    ),
+)

@@ -1,0 +1,127 @@
+"""Several live queries in more than one language: each is sent every event, and their results come as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from cepheid.errors import CepheidError, DataError
+from cepheid.runners.arrow_bytes import decoded_from_anyone, encoded
+from cepheid.runners.checksums import with_checksum
+from cepheid.runners.composition import sources_of
+from cepheid.runners.live_events import EventReader
+from cepheid.runners.live_face import Found, LiveFace
+from cepheid.runners.many import SHARED, common_schema, dressed, widened
+from cepheid.runners.stream.saved import checked_state, reading
+
+TEXT = ""  # the name of all queries of query text together
+
+
+@dataclass(frozen=True)
+class Held:
+    """What each part holds, and how many events were sent."""
+
+    each: tuple[Any, ...]
+    seen: int = 0
+
+    def __len__(self) -> int:
+        return max(map(len, self.each))
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the events that are kept."""
+        return sum(held.nbytes for held in self.each)
+
+    @property
+    def until(self) -> int | None:
+        """All matches up to here are known."""
+        known = [held.until for held in self.each]
+        return None if None in known else min(known)
+
+
+class LiveMany(LiveFace):
+    """Live queries with names. `parts` are those of other languages, and those of query text as one (TEXT)."""
+
+    def __init__(self, parts: Mapping[str, LiveFace], names: Sequence[str], seen: int = 0) -> None:
+        super().__init__(_reader_of(parts), Held(tuple(part.held for part in parts.values()), seen))
+        self._parts = dict(parts)
+        common = common_schema({name: part.schema for name, part in parts.items() if name != TEXT})
+        fields = {field.name: field for field in common}
+        fields |= {field.name: field for field in (parts[TEXT].schema if TEXT in parts else ())}
+        shared = [name for name in ("query", *SHARED) if name in fields]
+        self._result = pa.schema([fields[name] for name in (*shared, *names)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the matches."""
+        return self._result
+
+    @property
+    def _clock(self) -> str:
+        return next(iter(self._parts.values()))._clock
+
+    def _take(self, held: Held, events: pa.Table) -> tuple[Held, Found]:
+        after, found = self._each(held, lambda part, own: part._take(own, part.reader.declared(events, held.seen)))
+        return replace(after, seen=held.seen + events.num_rows), found
+
+    def _pass(self, held: Held, until: int) -> tuple[Held, Found]:
+        return self._each(held, lambda part, own: part._pass(own, until))
+
+    def _end(self, held: Held) -> tuple[Held, Found]:
+        return self._each(held, lambda part, own: part._end(own))
+
+    def _each(self, held: Held, step: Callable[[LiveFace, Any], tuple[Any, Found]]) -> tuple[Held, Found]:
+        """A step of each part, and their results as one table. Late are the events that are so for the first part."""
+        taken = [step(part, own) for part, own in zip(self._parts.values(), held.each, strict=True)]
+        batches = []
+        for name, (_, found) in zip(self._parts, taken, strict=True):
+            for batch in found.table.to_batches():
+                columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                own = widened(columns, batch.num_rows, self._result) if name == TEXT else None
+                batches.append(dressed(name, batch, self._result) if own is None else own)
+        late = next((found.late for _, found in taken if found.late is not None), None)
+        after = replace(held, each=tuple(own for own, _ in taken))
+        return after, Found(pa.Table.from_batches(batches, self._result), late)
+
+    def _packed(self, held: Held) -> tuple[Held, bytes]:
+        taken = [part._packed(own) for part, own in zip(self._parts.values(), held.each, strict=True)]
+        packed = pa.array([state for _, state in taken], pa.binary())
+        table = pa.table({"part": list(self._parts), "packed": packed, "seen": [held.seen] * len(taken)})
+        return replace(held, each=tuple(own for own, _ in taken)), with_checksum(encoded(table))
+
+
+def _reader_of(parts: Mapping[str, LiveFace]) -> EventReader:
+    """What reads events for all parts: every column, with times where one part has them."""
+    readers = [part.reader for part in parts.values()]
+    first = readers[0]
+    fields = []
+    for field in first.given:
+        kinds = [reader.schema.field(field.name).type for reader in readers]
+        fields.append(field.with_type(next((kind for kind in kinds if kind != field.type), field.type)))
+    schema, clocks = pa.schema(fields), tuple(dict.fromkeys(name for reader in readers for name in reader.clocks))
+    options = replace(first.options, row_column=None)
+    return replace(first, schema=schema, narrow=schema, clocks=clocks, options=options)
+
+
+def states_of_parts(state: bytes | None, names: Sequence[str]) -> tuple[dict[str, bytes | None], int]:
+    """The saved state of each part, and how many events were sent."""
+    if state is None:
+        return dict.fromkeys(names), 0
+    packed = checked_state(state)
+    with reading("several live queries"):
+        rows = decoded_from_anyone(packed).to_pylist()
+        found = {row["part"]: row["packed"] for row in rows}
+    if set(found) != set(names):
+        raise DataError("the state is of other queries than these", hint="pass the queries under their old names")
+    return found, rows[0]["seen"]
+
+
+def check_readers(text: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    """An error for a query that reads the matches of one in another language."""
+    for name, query in text.items():
+        if {*sources_of(query)} & {*others}:
+            told = f"query '{name}' reads the matches of a query in another language, which a live query cannot"
+            raise CepheidError(told, hint="send what one live query finds to another, as events")
