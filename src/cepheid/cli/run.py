@@ -215,7 +215,7 @@ def run(
 
 @dataclass(frozen=True)
 class Asked:
-    """How a task is run and what is told of it."""
+    """How a task runs, and what it reports."""
 
     show: Shown | None
     limit: int | None
