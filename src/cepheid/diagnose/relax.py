@@ -139,8 +139,7 @@ class Subject:
             for each in (() if any_strategy else syntax.step_selections)
         ]
         changed = replace(
-            syntax,
-            components=kept,
+            syntax.in_order(kept),
             sequence=syntax.sequence or len(kept) > 1,
             where=_joined(conditions),
             selection=selection,

@@ -113,7 +113,7 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
             raise EngineError(f"engine '{asked}' cannot run this query: {refusals[asked]}; {others} can")
         automatic = [ENGINES[asked]]
     if not automatic:
-        kind = "expansion" if bound.pattern is not None else "intervals" if imprecise else "queues" if lossy else "runs"
+        kind = "expansion" if not bound.is_linear else "intervals" if imprecise else "queues" if lossy else "runs"
         kind = "forecast" if bound.syntax.forecast is not None else kind
         kind = "states" if bound.given_up or follows_runs(bound.syntax) else kind
         hint = f"only engine={able[0].name!r} can, on a small stream" if able else None
@@ -178,7 +178,7 @@ def choose(
 
 def _plain_reason(plan: Plan, engine: Engine, engines: Sequence[Engine]) -> str:
     """Why an engine, if that needs no statistics."""
-    if plan.bound.pattern is not None:
+    if not plan.bound.is_linear:
         if engine.name == "states":
             return "groups, alternatives and optional parts are states of one automaton"
         why = ENGINES["states"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)

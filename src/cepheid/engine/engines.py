@@ -52,7 +52,7 @@ def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The run engines: every strategy and Kleene plus, over streams that are exact."""
     if _ends_across_partitions(bound):
         return "UNTIL looks at the events of a partition, and some events belong to every partition"
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return "its patterns are plain sequences"
     if imprecise:
         return (
@@ -79,7 +79,7 @@ def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """Patterns with optional parts, alternatives, groups and any order, by the linear ones they stand for."""
-    if bound.pattern is None:
+    if bound.is_linear:
         return "it is for patterns that are more than a sequence"
     if bound.given_up:
         return "it does not support OUTPUT PARTIAL"
@@ -93,7 +93,7 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The same patterns by one automaton: groups, alternatives and optional parts are states and edges."""
-    if bound.pattern is None:
+    if bound.is_linear:
         return "it is for patterns that are more than a sequence"
     if imprecise or lossy:
         return "it assumes that every event was seen, at a known time"
@@ -103,7 +103,7 @@ def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The queues engine: events that nobody saw."""
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return "its patterns are plain sequences"
     if imprecise:
         exact = bound.schema.is_timed_exactly
@@ -113,7 +113,7 @@ def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The engine for times that are only known to an interval."""
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return "its patterns are plain sequences"
     if not imprecise:
         return "it is for imprecise times; pass lower='...' and upper='...'"
@@ -264,7 +264,7 @@ class ReferenceOptions(MissingOptions, ImpreciseOptions):
 
 def of_runs(bound: BoundQuery) -> str:
     """The engine whose runs share what they have in common, so that matches can be counted without being listed."""
-    return "runs" if bound.pattern is None else "states"
+    return "runs" if bound.is_linear else "states"
 
 
 ENGINES: Mapping[str, Engine] = {

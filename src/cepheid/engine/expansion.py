@@ -171,7 +171,6 @@ def _at_rows(chosen: Chosen, rows: Int64s) -> Chosen:
 def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     """The linear queries that can have matches among the events."""
     bound = plan.bound
-    assert bound.pattern is not None
     patterns = _patterns(bound, 1)
     rounds = 1
     competes = bound.competes

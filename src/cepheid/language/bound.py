@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from cepheid.language import syntax as s
-from cepheid.language.pattern import Pattern, exposed
+from cepheid.language.pattern import Pattern, edge, exposed, without
 from cepheid.language.schema import Schema
 
 
@@ -161,24 +161,39 @@ class BoundQuery:
                 )
             else:
                 position += 1
-        if self.pattern is not None:
-            negative = frozenset(negation.component.variable for negation in found)
-            first, _ = exposed(self.pattern, negative)
-            last_ones, _ = exposed(self.pattern, negative, last=True)
-            return tuple(
-                Negation(
-                    each.component,
-                    None if each.component.variable in first else each.after,
-                    None if each.component.variable in last_ones else each.before,
-                )
-                for each in found
+        negative = frozenset(negation.component.variable for negation in found)
+        first, _ = exposed(self.pattern, negative)
+        last_ones, _ = exposed(self.pattern, negative, last=True)
+        return tuple(
+            Negation(
+                each.component,
+                None if each.component.variable in first else each.after,
+                None if each.component.variable in last_ones else each.before,
             )
-        return tuple(found)
+            for each in found
+        )
 
     @property
-    def pattern(self) -> Pattern | None:
-        """How components combine, where they are not a plain sequence."""
+    def pattern(self) -> Pattern:
+        """How components combine."""
         return self.syntax.pattern
+
+    @property
+    def is_linear(self) -> bool:
+        """Is it a plain sequence of events and Kleene groups, so that a match fills one component after the other?"""
+        return self.syntax.is_linear
+
+    @property
+    def is_linear_of_singles(self) -> bool:
+        """Is it a plain sequence of single events, so that every component holds exactly one?"""
+        return self.is_linear and not self.has_kleene
+
+    @cached_property
+    def lasts(self) -> tuple[s.Component, ...]:
+        """The components that may hold the last event of a match."""
+        absent = frozenset(component.variable for component in self.components if component.negative)
+        labels = edge(without(self.pattern, absent), last=True)
+        return tuple(component for component in self.positives if component.variable in labels)
 
     @cached_property
     def place_of(self) -> dict[str, int]:

@@ -17,7 +17,7 @@ GIVE_BOUNDS = "pass lower='...' and upper='...', or uncertainty=..."
 
 def check_meaning(bound: BoundQuery) -> None:
     """Some clauses say nothing where every match is certain, others where times are not."""
-    if bound.pattern is not None:
+    if not bound.is_linear:
         _check_expression(bound, bound.syntax.threshold is not None)
     if bound.mixed and (bound.schema.lower is not None or bound.syntax.threshold is not None):
         unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
@@ -90,9 +90,9 @@ def check_options(bound: BoundQuery, options: PlanOptions) -> None:
         for name in FOR_INTERVALS:
             if name in given:
                 raise CepheidError(f"{name} is for imprecise times", hint=GIVE_BOUNDS)
-    if bound.pattern is not None and options.model is not None and bound.syntax.forecast is None:
+    if not bound.is_linear and options.model is not None and bound.syntax.forecast is None:
         _check_expression(bound, True)
-    if bound.pattern is not None and options.missing_last:
+    if not bound.is_linear and options.missing_last:
         hint = "write the alternatives as queries of their own, and run them together"
         raise CepheidError("missing_last needs a pattern that is a plain sequence", hint=hint)
     if options.model is not None and (bound.untils or bound.mixed):

@@ -260,7 +260,7 @@ def _takes(component: s.Component, kind: str | None) -> bool:
 
 def _stages(query: BoundQuery) -> list[tuple[s.Component, ...]]:
     """The components that an event has to fill one after the other: of an expression, the first and the last ones."""
-    if query.pattern is None:
+    if query.is_linear:
         return [(component,) for component in query.positives]
     absent = frozenset(negation.component.variable for negation in query.negations)
     pattern = without(query.pattern, absent)
@@ -271,7 +271,7 @@ def _stages(query: BoundQuery) -> list[tuple[s.Component, ...]]:
 def _chain(query: BoundQuery, columns: pa.Schema) -> Chain | None:
     """What tells how far the events of a key have come; None where one event may be a match."""
     stages = _stages(query)
-    if query.pattern is not None:
+    if not query.is_linear:
         absent = frozenset(negation.component.variable for negation in query.negations)
         if fewest(without(query.pattern, absent)) < 2:
             return None

@@ -83,8 +83,7 @@ def _of_single_events(bound: BoundQuery) -> BoundQuery:
 
     syntax = bound.syntax
     written = replace(
-        syntax,
-        components=tuple(replace(component, kleene=False) for component in syntax.components),
+        syntax.in_order(tuple(replace(component, kleene=False) for component in syntax.components)),
         where=change(syntax.where) if syntax.where is not None else None,
         within=None,
         returns=None,

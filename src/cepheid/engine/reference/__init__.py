@@ -69,10 +69,10 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
     with the probability of each instant, `unit` says how far instants are apart, `confidence` stands in for CONFIDENCE.
     """
     bound, options = plan.bound, plan.options
-    judge = partial(expansion.find_all if bound.pattern is not None else precise.find_all, bound)
+    judge = partial(expansion.find_all if not bound.is_linear else precise.find_all, bound)
     if bound.given_up:
         judge = partial(expansion.find_given_up, bound)
-    elif is_lossy(plan) and bound.pattern is not None:
+    elif is_lossy(plan) and not bound.is_linear:
         judge = partial(expansion.find_likely, bound, model=plan.model, scoring=cast(Scoring, plan.scoring))
     elif is_lossy(plan):
         model = missing.check_missing(bound, plan.model)

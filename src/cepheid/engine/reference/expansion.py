@@ -205,7 +205,6 @@ class ExpansionSearch:
     most_open: int = MAX_RUNS
 
     def __post_init__(self) -> None:
-        assert self.bound.pattern is not None
         self.search = Search(self.bound, self.stream)
         self.by_name = {component.variable: component for component in self.bound.components}
         self.negated = frozenset(name for name, component in self.by_name.items() if component.negative)

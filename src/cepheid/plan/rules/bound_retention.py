@@ -43,7 +43,7 @@ def bound_retention(plan: Plan) -> Plan:
 
 def _decides_late(plan: Plan) -> bool:
     """Are matches known only when their window has passed?"""
-    open_ended = plan.bound.positives[-1].kleene or plan.bound.pattern is not None
+    open_ended = plan.bound.positives[-1].kleene or not plan.bound.is_linear
     growing = plan.output.mode is s.OutputMode.MAXIMAL and open_ended
     return plan.bound.postponed or plan.bound.syntax.forecast is not None or growing or plan.options.missing_last
 
@@ -84,8 +84,6 @@ def _is_one_event(plan: Plan) -> bool:
     bound = plan.bound
     if bound.negations or bound.untils or _decides_late(plan):
         return False
-    if bound.pattern is None:
-        return len(bound.positives) == 1 and not bound.positives[0].kleene
     return _longest(bound.pattern) == 1
 
 

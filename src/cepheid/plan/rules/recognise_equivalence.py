@@ -36,7 +36,7 @@ def recognise_equivalence(plan: Plan) -> Plan:
     select    [id]
     """
     bound = plan.bound
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return plan  # a condition says nothing where one of its variables was not chosen
     if len(bound.branches) != 1 or len(bound.components) < 2 or bound.contiguous or bound.has_kleene:
         return plan

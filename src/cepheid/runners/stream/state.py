@@ -399,11 +399,9 @@ class Step:
             return True
         if not len(own) or own.time[-1] <= after:
             return False
-        if plan.bound.pattern is not None:
-            return True
-        found = candidates(plan, own)
-        ends = found.mask >> (len(plan.bound.positives) - 1) & 1
-        return bool(ends[found.time > after].any())
+        found, place_of = candidates(plan, own), plan.bound.place_of
+        lasts = sum(1 << place_of[component.variable] for component in plan.bound.lasts)
+        return bool((found.mask[found.time > after] & lasts).any())
 
     def searched(self, plan: Plan, own: EventTable, after: int | None, until: int, ended: Ended | None) -> Matches:
         """The matches of one query; a small search is not worth a thread of its own, nor statistics."""
@@ -411,7 +409,7 @@ class Step:
             return find(plan, own, after, until, ended)
         place = next(number for number, each in enumerate(self.plans) if each is plan)
         plan, brief = self.decided[place], False
-        if plan.bound.pattern is None and not plan.bound.has_kleene and plan.bound.schema.lower is None:
+        if plan.bound.is_linear_of_singles and plan.bound.schema.lower is None:
             sizes = np.diff(candidates(plan, own).starts).astype(np.float64)
             brief = float((sizes ** len(plan.bound.positives)).sum()) <= BRIEF
         with briefly(brief):
