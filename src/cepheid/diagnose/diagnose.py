@@ -265,7 +265,7 @@ def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Wit
         counted("negation", component_text(negation.component), subject.relaxed(components=kept))
     if subject.bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
         counted("strategy", subject.bound.strategy_text, subject.relaxed(any_strategy=True))
-    output = subject.bound.syntax.output
+    output = subject.bound.output
     if output.mode is not s.OutputMode.ALL:
         counted("output", f"OUTPUT {output.mode.value}", subject.relaxed())
     if subject.ties is not None:

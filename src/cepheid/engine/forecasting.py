@@ -56,7 +56,7 @@ class Held:
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The partial matches that reach the asked probability at an instant in (after, until]."""
-    bound, asked = plan.bound, plan.bound.syntax.forecast
+    bound, asked = plan.bound, plan.bound.forecast
     assert asked is not None
     if plan.options.forecast_at is not None:
         instant = int(plan.options.forecast_at)

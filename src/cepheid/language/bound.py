@@ -13,6 +13,7 @@ from functools import cached_property
 from cepheid.language import syntax as s
 from cepheid.language.pattern import Pattern, edge, exposed, without
 from cepheid.language.schema import Schema
+from cepheid.language.until import follows_runs
 
 
 class Phase(IntEnum):
@@ -173,6 +174,47 @@ class BoundQuery:
             for each in found
         )
 
+    # What is asked of matches, as written. Rewriting a query is what its syntax is for; nothing else reads it.
+
+    @property
+    def where(self) -> s.Expression | None:
+        """The condition before it was taken apart."""
+        return self.syntax.where
+
+    @property
+    def within(self) -> s.Window | None:
+        """The window as written, with its unit."""
+        return self.syntax.within
+
+    @property
+    def output(self) -> s.Output:
+        """Which of the matches are reported."""
+        return self.syntax.output
+
+    @property
+    def threshold(self) -> float | None:
+        """The least probability of a match with missing events."""
+        return self.syntax.threshold
+
+    @property
+    def confidence(self) -> float | None:
+        """The least confidence of a match at imprecise times."""
+        return self.syntax.confidence
+
+    @property
+    def forecast(self) -> float | None:
+        """The least probability of a forecast; None: matches are asked for."""
+        return self.syntax.forecast
+
+    def may_miss(self, model: object) -> bool:
+        """May events be missing? So say a loss model, and a query with THRESHOLD."""
+        return model is not None or self.threshold is not None
+
+    @property
+    def follows_runs(self) -> bool:
+        """Does it take the runs themselves to say where a group ends?"""
+        return follows_runs(self.syntax)
+
     @property
     def pattern(self) -> Pattern:
         """How components combine."""
@@ -211,7 +253,7 @@ class BoundQuery:
     @property
     def given_up(self) -> bool:
         """Are runs reported whose window passed before they were complete, and no matches?"""
-        return self.syntax.output.waiting is not None
+        return self.output.waiting is not None
 
     @cached_property
     def has_tied_negations(self) -> bool:

@@ -221,7 +221,7 @@ def door_for(plans: Sequence[Plan], reader: EventReader, delay: int) -> Door | N
 
 def _waits(plan: Plan) -> bool:
     """Are matches known as soon as time has passed their last event?"""
-    return lateness(plan) == 0 and plan.bound.summary is None and not plan.score.lossy
+    return lateness(plan) == 0 and plan.bound.summary is None and not plan.is_lossy
 
 
 def _window(bound: BoundQuery) -> int:

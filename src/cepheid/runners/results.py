@@ -59,7 +59,7 @@ def result_schema(bound: BoundQuery, schema: pa.Schema, *, probability: bool, co
         confidence=numbers if confidence else None,
         earliest=nothing if confidence else None,
         latest=nothing if confidence else None,
-        forecasts=Forecasts(nothing, nothing, nothing, nothing) if bound.syntax.forecast is not None else None,
+        forecasts=Forecasts(nothing, nothing, nothing, nothing) if bound.forecast is not None else None,
     )
     return assemble(bound, schema.empty_table(), empty).schema
 

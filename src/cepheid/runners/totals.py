@@ -91,8 +91,8 @@ def carried_why_not(plan: Plan) -> str | None:
     bound = plan.bound
     if plan.engine == "reference":
         return "the reference engine lists matches"
-    if bound.syntax.output.mode is not s.OutputMode.ALL:
-        return f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one"
+    if bound.output.mode is not s.OutputMode.ALL:
+        return f"OUTPUT {bound.output.mode.value} compares matches one by one"
     if bound.schema.lacks and bound.summary is not None and bound.summary.by:
         return "events that lack an attribute of BY count under that of the first event"
     return ENGINES[of_runs(bound)].refuses(bound, plan.model)

@@ -23,7 +23,7 @@ def may_tie(bound: BoundQuery, events: EventTable) -> bool:
 
 def order_matters(bound: BoundQuery) -> bool:
     """Does the query ask which of two events came first, and nothing but their times says so?"""
-    if bound.schema.tiebreak or bound.schema.lower is not None:
+    if bound.schema.tiebreak or bound.schema.is_imprecise:
         return False
     return any(isinstance(node, Sequence | Repeat) for node in walk(bound.pattern))
 

@@ -33,7 +33,7 @@ def can_close(bound: BoundQuery) -> bool:
         return False
     if (
         bound.untils
-        or bound.schema.lower is not None
+        or bound.schema.is_imprecise
         or bound.schema.lacks
         or any(component.any for component in bound.components)
     ):

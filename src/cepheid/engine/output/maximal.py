@@ -37,7 +37,7 @@ def find_maximal(
     """
     window = plan.bound.window
     earlier = BEGINNING
-    precise = plan.bound.schema.lower is None  # else a larger one may have been known at any time before
+    precise = not plan.bound.schema.is_imprecise  # else a larger one may have been known at any time before
     if precise and window is not None and not window.events and after > BEGINNING + window.length:
         earlier = after - window.length
     matches = maximal(run(plan, events, earlier, until))

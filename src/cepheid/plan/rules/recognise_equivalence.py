@@ -42,9 +42,9 @@ def recognise_equivalence(plan: Plan) -> Plan:
         return plan
     if bound.may_lack or bound.mixed:
         return plan
-    if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP or (bound.window is not None and bound.window.events):
+    if bound.output.mode is s.OutputMode.NON_OVERLAP or (bound.window is not None and bound.window.events):
         return plan  # there the equivalence test also says what a partition is
-    lossy = plan.score.lossy
+    lossy = plan.is_lossy
     if lossy and (len(bound.positives) > MOST_MISSABLE or bound.strategy is not s.Strategy.SKIP_TILL_ANY):
         return plan
     equalities = {part: name for part in equality_candidates(bound) if (name := equated_attribute(part, lossy))}

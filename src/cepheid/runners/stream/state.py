@@ -308,7 +308,7 @@ class Step:
 
     def looks_back(self) -> bool:
         """Must a step know where earlier matches ended (NON-OVERLAP), or what they add up to (SUMMARISE)?"""
-        modes = [plan.bound.syntax.output.mode for plan in self.plans]
+        modes = [plan.bound.output.mode for plan in self.plans]
         return s.OutputMode.NON_OVERLAP in modes or self.adds_up()
 
     def adds_up(self) -> bool:
@@ -368,7 +368,7 @@ class Step:
         after = clock.until
         seen = int(np.searchsorted(events.time, until, side="right"))
         released = EventTable(events.table.slice(0, seen), events.time[:seen], events.instant[:seen])
-        if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
+        if self.plans[0].bound.schema.is_imprecise:  # in order of time, but released by the lower bound
             inside = pa.array(self.begins(events.table) <= until)
             released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
         of_each = events_of_each([plan.bound for plan in self.plans], released)
@@ -377,7 +377,7 @@ class Step:
             if known.since is not None:
                 own = self.later(own, known.since)
             ended = None
-            if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+            if plan.bound.output.mode is s.OutputMode.NON_OVERLAP:
                 ended = read_ended(store.ended(known.place))
             elif plan.bound.summary is not None:
                 totals.carry(store, known.place, plan, find_parts(plan, own, after, until))
@@ -409,7 +409,7 @@ class Step:
             return find(plan, own, after, until, ended)
         place = next(number for number, each in enumerate(self.plans) if each is plan)
         plan, brief = self.decided[place], False
-        if plan.bound.is_linear_of_singles and plan.bound.schema.lower is None:
+        if plan.bound.is_linear_of_singles and not plan.bound.schema.is_imprecise:
             sizes = np.diff(candidates(plan, own).starts).astype(np.float64)
             brief = float((sizes ** len(plan.bound.positives)).sum()) <= BRIEF
         with briefly(brief):
