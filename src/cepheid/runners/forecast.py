@@ -22,9 +22,9 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.dispatch import is_spark, run
 from cepheid.runners.live_events import steps_of
 from cepheid.runners.many import events_of_each
-from cepheid.runners.spark.shipment import Shipment, common_result, result_batches, result_rows, ship_here
 from cepheid.runners.stream.state import Step
 from cepheid.runners.tables import as_local, no_table
+from cepheid.runners.worker_plans import Shipment, common_result, result_batches, result_rows, ship_here
 
 
 def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any]) -> Any:

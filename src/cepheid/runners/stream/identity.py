@@ -27,7 +27,7 @@ from cepheid.language.schema import Schema
 from cepheid.model.loss_model import model_to_json
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
-from cepheid.runners.spark.shipment import Shipment
+from cepheid.runners.worker_plans import Shipment
 
 VERSION = 4  # of the format of the state
 ALONE = ""  # the name of a query that has none

@@ -24,7 +24,6 @@ from cepheid.engine.retention import retained
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
-from cepheid.runners.spark.shipment import Shipment
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Chunk, Clock
@@ -32,6 +31,7 @@ from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
 from cepheid.runners.stream.saved import Saved
 from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.worker_plans import Shipment
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -13,8 +13,8 @@ import pyarrow as pa
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.plan.physical import Plan
-from cepheid.runners.spark.shipment import MATCHES_AT_ONCE, result_batches
 from cepheid.runners.stream.resident import Resident
+from cepheid.runners.worker_plans import MATCHES_AT_ONCE, result_batches
 
 
 class ResidentKept(Resident):

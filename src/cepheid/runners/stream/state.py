@@ -38,7 +38,6 @@ from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.checksums import decoded_state
 from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.many import events_of_each, types_of
-from cepheid.runners.spark.shipment import Shipment, result_batches
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.budget import FAIL, SEARCH, TIME, Budget
 from cepheid.runners.stream.carried import Carried, Pending
@@ -46,6 +45,7 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import ALONE, Known
 from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
+from cepheid.runners.worker_plans import Shipment, result_batches
 
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
