@@ -81,8 +81,7 @@ def part_of_key(judge: Judge, memory: Memory, part: int, start: int, row: int, n
         if kind == TOTAL_WHOLE:
             total: int = judge.kept_i[position, first]
             return total
-        bits: int = np.float64(judge.kept_f[position, first]).view(np.int64)
-        return bits
+        return int(np.float64(judge.kept_f[position, first]).view(np.int64))
     count = judge.counts[position, first] if position >= 0 else 0
     if second >= count:
         return UNREACHED - count
