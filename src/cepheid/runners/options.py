@@ -231,23 +231,22 @@ class BatchOptions:
     partitions: int | None = option(
         None,
         whole(1),
-        "number of partitions of the shuffle",
+        "number of shuffle partitions",
         languages=EVERY_LANGUAGE,
         example="8",
-        shown="`spark.sql.shuffle.partitions`, joined by Spark's adaptive execution",
+        shown="`spark.sql.shuffle.partitions`; adaptive execution may merge them",
     )
     slices: int | None = option(
         None,
         whole(1),
-        "number of slices of time, for queries that no key partitions",
+        "number of time slices, for queries without a key",
         example="8",
         shown="as many as tasks run at once",
     )
     hot_keys: Any = option(
         None,
         keys,
-        "keys that are partitioned by time, too: a list of values (tuples for several attributes), or `auto` to count "
-        "first",
+        "keys that are also split by time: a list of values (tuples for several attributes), or `auto` to count first",
         example='"auto"',
     )
     memory: int = option(MEMORY, whole(1), "bytes of events that a task holds at a time", shown="512 MiB")
@@ -260,31 +259,33 @@ class StreamOptions:
     delay: Any = option(
         None,
         length,
-        "how much older than the newest event others may be when they come",
+        "how much older than the newest event an event may be when it arrives",
         languages=EVERY_LANGUAGE,
         example='"10 seconds"',
-        shown="that of `withWatermark`",
+        shown="the delay of `withWatermark`",
         live=True,
     )
     late_events: bool = option(
-        False, flag, "`True`: late events come out, too, in the column `late_event`", languages=EVERY_LANGUAGE
+        False,
+        flag,
+        "`True`: late events are also rows of the result, in the column `late_event`",
+        languages=EVERY_LANGUAGE,
     )
     shards: int | None = option(
         None,
         whole(1),
-        "pieces of state; cannot change for a checkpoint; with 1 a micro-batch is one task",
+        "number of state shards; fixed for a checkpoint; with 1, a micro-batch is one task",
         languages=EVERY_LANGUAGE,
         example="1",
-        shown="those of the checkpoint; for a new one 1 on up to two cores, or if no key partitions the events; "
-        "otherwise the fewest, up to 16, that spread evenly over the tasks that run at once",
+        shown="see below",
     )
     heartbeat: bool = option(
-        False, flag, "`True`: the machine's clock moves time on every second", languages=EVERY_LANGUAGE
+        False, flag, "`True`: time advances every second by the machine's clock", languages=EVERY_LANGUAGE
     )
     idle: Any = option(
         None,
         length,
-        "after this much silence of the source, time goes on as the machine's clock does",
+        "after this much silence of the source, time advances by the machine's clock",
         languages=EVERY_LANGUAGE,
         example='"1 minute"',
         shown="never",
@@ -292,22 +293,22 @@ class StreamOptions:
     clock: str = option(
         "all",
         one_of("all", "relevant"),
-        "`relevant`: only events that some component could take move time on, and Spark drops all others first",
+        "`relevant`: only events that some component can take advance time; Spark drops all others first",
     )
     metrics: str | None = option(
         None,
         text,
-        "the name of the [observed metrics](spark.md#metrics)",
+        "name of the [observed metrics](spark.md#metrics)",
         languages=EVERY_LANGUAGE,
         example='"thefts"',
-        shown="`cepheid` for the first stream that a process matches, then `cepheid_2`, `cepheid_3`, ...",
+        shown="`cepheid`, then `cepheid_2`, `cepheid_3`, ... for further streams of the process",
     )
     max_ahead: Any = option(
         None,
         length,
-        "how far ahead of the machine's clock an event may lie; one beyond is no event",
+        "how far an event may be ahead of the machine's clock; later ones are invalid",
         example='"1 hour"',
-        shown="any",
+        shown="no limit",
         live=True,
     )
     max_state_bytes: int | None = option(
