@@ -121,6 +121,7 @@ flag = Kind(lambda value: None if isinstance(value, bool) else "True or False", 
 text = Kind(_not_a_name, "str")
 engine_name = Kind(_not_a_name, "EngineName")
 names = Kind(_not_names, "str | Sequence[str]", _names, _listed)
+variables = Kind(_not_names, "Sequence[str]", worded=_listed)  # "ab" is a and b
 type_column = Kind(_type_or_none, "str | None", none=True)
 keys = Kind(_not_keys, 'Literal["auto"] | Iterable[Any]')
 place = Kind(_not_a_place, "str | Path | Callable[[Any], object]")

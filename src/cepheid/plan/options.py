@@ -22,10 +22,10 @@ from cepheid.plan.option_kinds import (
     flag,
     length,
     model_or_path,
-    names,
     number,
     one_of,
     text,
+    variables,
     whole,
 )
 
@@ -167,7 +167,7 @@ class ChainOptions:
 
     order: Sequence[str] | None = option(
         None,
-        names,
+        variables,
         "the variables in the order in which `lazy-chain` searches for them",
         example='["c", "a"]',
     )

@@ -79,7 +79,7 @@ class PlanKeywords(RoleKeywords, total=False):
     missing_last: bool
     forecast_at: int | None
     learn: bool
-    order: str | Sequence[str] | None
+    order: Sequence[str] | None
     merge: bool
     pushdown: bool
 
