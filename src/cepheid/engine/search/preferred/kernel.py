@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from numba import types
 
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.search.preferred.judge import JUDGE, Judge, extend, holds_here
+from cepheid.engine.search.preferred.judge import FUNCTION, JUDGE, Judge, extend, holds_here
 from cepheid.engine.search.preferred.program import (
     AT_START,
     DONE,
@@ -189,12 +189,13 @@ def restore(scratch: Scratch, undone: int, until: int) -> int:
     return undone
 
 
-@borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH, INT, INT, INT))
+@borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, FUNCTION, SCRATCH, INT, INT, INT))
 def attempt(
     program: Program,
     rows: Rows,
     mode: Mode,
     judge: Judge,
+    predicate: Any,
     scratch: Scratch,
     partition: int,
     start: int,
@@ -225,7 +226,7 @@ def attempt(
                 if how != 1:
                     failed = rows.holds[label, row] == 0
                 if how == 2 and not failed:
-                    failed = not holds_here(judge, label, start, row, low, high, number)
+                    failed = not holds_here(judge, predicate, label, start, row, low, high, number)
                 if not failed:
                     if judge.active and how != 2:
                         extend(judge, label, start, row)
@@ -314,9 +315,9 @@ def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
     return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
 
 
-@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH))
+@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, FUNCTION, SCRATCH))
 def search(
-    program: Program, rows: Rows, mode: Mode, judge: Judge, scratch: Scratch
+    program: Program, rows: Rows, mode: Mode, judge: Judge, predicate: Any, scratch: Scratch
 ) -> tuple[Int64s, Int64s, Int32s, int]:
     """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
 
@@ -332,7 +333,7 @@ def search(
         while start < min(high, rows.until[partition]) and stop_flag() == 0:
             length = UNMATCHED
             if not is_hopeless(rows, mode, start, high):
-                length = attempt(program, rows, mode, judge, scratch, partition, start, number)
+                length = attempt(program, rows, mode, judge, predicate, scratch, partition, start, number)
                 settle(program, scratch, length, mode.longest)
             if length == OUT_OF_ROOM:
                 scratch = with_more_room(scratch)

@@ -13,13 +13,13 @@ import pyarrow as pa
 from cepheid.budget import paced
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
 from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare, start_labels
-from cepheid.engine.search.preferred.interpreted import search_interpreted
-from cepheid.engine.search.preferred.judge import Judge, with_own_room
+from cepheid.engine.search.preferred.judge import with_own_room
 from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, scratch_for, search
 from cepheid.engine.search.preferred.needed import upcoming_rare
 from cepheid.engine.search.preferred.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.preferred.points import Paths, Points
-from cepheid.engine.search.preferred.program import Program, compile_pattern
+from cepheid.engine.search.preferred.program import Int32s, Program, compile_pattern
+from cepheid.engine.values.python_first import TooManyCallsError
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
@@ -141,17 +141,26 @@ def find_matches(
         *ending,
         int(clause.longest),
     )
-    where = (positions.begin, positions.number, positions.matched, positions.whole)
+    where = (positions.begin, positions.number, positions.matched)
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
-    inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds, *where, rows.bounds[1:], upcoming)
-    if conditions.interpreted:
-        found = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
-    elif threads > 1 and openness is None and can_be_cut(clause, rows):
-        return _find_in_parts(clause, program, inputs, mode, conditions.judge, threads)
-    else:
-        longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
+    seen = (rows.bounds, rows.time, conditions.how, conditions.holds)
+    inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming)
+    if threads > 1 and openness is None and can_be_cut(clause, rows):
+        return _find_in_parts(clause, program, inputs, mode, conditions, threads)
+    longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
+
+    def searched(conditions: Conditions) -> tuple[Int64s, Int64s, Int32s, int]:
         scratch = scratch_for(program, int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
-        found = search(program, inputs, mode, conditions.judge, scratch)
+        call = conditions.predicate.call
+        return search(program, inputs, mode, conditions.judge, call, scratch)
+
+    before = [each.copy() for each in where]
+    try:
+        found = searched(conditions)
+    except TooManyCallsError:
+        for each, old in zip(where, before, strict=True):
+            each[:] = old
+        found = searched(prepare(clause, rows, compiled=True))
     start, length, step, failure = found
     if failure:
         why = "no row of a match has the label to skip to"
@@ -163,7 +172,7 @@ def find_matches(
 
 
 def _find_in_parts(
-    clause: BoundClause, program: Program, inputs: Rows, mode: Mode, judge: Judge, threads: int
+    clause: BoundClause, program: Program, inputs: Rows, mode: Mode, conditions: Conditions, threads: int
 ) -> Found:
     """The matches of one large partition under a window, searched by several threads."""
     low, high = int(inputs.bounds[0]), int(inputs.bounds[1])
@@ -175,7 +184,8 @@ def _find_in_parts(
             begin=np.array([begin]), number=np.array([1]), matched=np.array([low - 1]), until=np.array([until])
         )
         scratch = scratch_for(program, longest + 1, 1, longest, clause.longest)
-        start, length, step, _ = search(program, own, mode._replace(base=begin), with_own_room(judge, longest), scratch)
+        judge, call = with_own_room(conditions.judge, longest), conditions.predicate.call
+        start, length, step, _ = search(program, own, mode._replace(base=begin), judge, call, scratch)
         return Part(start, length, step.astype(np.int64), int(own.begin[0]))
 
     places = cuts(low, high, threads)
