@@ -71,7 +71,7 @@ def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipmen
     own = pa.schema([column for column in events if column.name in names])
     if bound.summary is not None:
         return Shipment(narrowed, totals_schema(narrowed.bound, bound.summary, own), name, events=own)
-    found = result_schema(narrowed.bound, own, probability=plan.score.lossy, confidence=plan.score.imprecise)
+    found = result_schema(narrowed.bound, own, probability=plan.is_lossy, confidence=plan.is_imprecise)
     return Shipment(narrowed, found, name, events=own)
 
 

@@ -138,7 +138,7 @@ def worker(
 def parts_of_pieces(plan: Plan, cut: Iterable[Piece]) -> Iterator[pa.Table]:
     """What each piece of some events adds to the totals."""
     schema = plan.bound.schema
-    looks_back = plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP
+    looks_back = plan.bound.output.mode is s.OutputMode.NON_OVERLAP
     ended: Ended | None = None
     for piece in cut:
         events = ordered(with_type_codes(piece.events, schema.type), schema)

@@ -244,7 +244,7 @@ def _constants(code: CodeType) -> str:
 
 
 def _called(bound: BoundQuery) -> set[str]:
-    expressions = [bound.syntax.where] if bound.syntax.where is not None else []
+    expressions = [bound.where] if bound.where is not None else []
     expressions += [expression for _, expression in bound.returns or ()]
     return {node.function for expression in expressions for node in s.walk(expression) if isinstance(node, s.Call)}
 

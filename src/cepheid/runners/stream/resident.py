@@ -331,8 +331,7 @@ def _types(plans: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
     """The event types that are needed at all, those of last events, and their column; None: all are needed."""
     name = plans[0].bound.schema.type
     needed = [plan.scan.types for plan in plans]
-    # An expression may end with other components than the last one: that is optional, or one of several.
-    lasts = [plan.bound.positives[-1].types if plan.bound.pattern is None else plan.scan.types for plan in plans]
+    lasts = [component.types for plan in plans for component in plan.bound.lasts]
     if name is None or any(types is None for types in lasts) or any(types is None for types in needed):
         return None
     every = sorted(frozenset().union(*(types or () for types in needed)))
