@@ -15,7 +15,7 @@ from cepheid.engine.search.preferred.arrange import Arranged
 from cepheid.engine.search.preferred.as_python import number_of, path_condition
 from cepheid.engine.search.preferred.columnwise import evaluate, flags, read
 from cepheid.engine.search.preferred.judge import Judge
-from cepheid.engine.search.preferred.lowering import Lowering, UnfitError, merged
+from cepheid.engine.search.preferred.lowering import Lowering, Seen, UnfitError, merged
 from cepheid.engine.search.preferred.points import aggregate_type
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases, no_predicate
 from cepheid.engine.values.python_first import FEW_EVENTS, python_first
@@ -47,6 +47,7 @@ class Conditions:
     on_the_way: dict[str, list[Bound]]  # what is left to judge, for labels BY_PATH
     judge: Judge
     predicate: Predicate  # which judges that
+    seen: Seen | None  # what it reads of the path; None: nothing, or not known
 
 
 def concerns_rows_alone(expression: Bound, label: str) -> bool:
@@ -82,6 +83,17 @@ def start_labels(clause: BoundClause) -> frozenset[str]:
         if sum(isinstance(node, p.Single) and node.label == label for node in p.walk(pattern)) == 1:
             first = label
     return frozenset(label for label in path_labels(clause) if _sees_start(clause.conditions[label], label, first))
+
+
+def number_labels(clause: BoundClause) -> frozenset[str]:
+    """Those of them whose condition looks at the row and the number of the match alone."""
+    return frozenset(label for label in path_labels(clause) if _sees_number(clause.conditions[label], label))
+
+
+def _sees_number(expression: Bound, label: str) -> bool:
+    if isinstance(expression, MatchNumber) or concerns_rows_alone(expression, label):
+        return True
+    return isinstance(expression, Apply) and all(_sees_number(each, label) for each in expression.arguments)
 
 
 def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
@@ -206,18 +218,20 @@ def shifted(column: pa.Array, bounds: npt.NDArray[np.int64], shift: int) -> pa.A
 
 def _judged(
     clause: BoundClause, table: pa.Table, left: Mapping[str, Sequence[Bound]], longest: int
-) -> tuple[Judge, Predicate]:
+) -> tuple[Judge, Predicate, Seen | None]:
     """What the search keeps and hands over for the conditions on the path of some labels, and their predicate."""
     if not left:
         nothing = Lowering(pa.table({}), (), "", sets=[])
-        return _judge(nothing, ColumnLayout(()), np.zeros((1, 2), np.int64), [], 0), no_predicate()
+        return _judge(nothing, ColumnLayout(()), np.zeros((1, 2), np.int64), [], 0), no_predicate(), None
     lowering = Lowering(table, clause.labels, clause.text)
     entry = np.zeros((len(clause.labels), 2), np.int64)
     asks: list[tuple[int, ...]] = []
     lowered: list[tuple[s.Expression, ...]] = []
     opaque: list[list[Bound]] = []  # those that have no compiled form
+    reads: list[frozenset[tuple[int, str]]] = []
+    numbers: list[bool] = []
     for number, label in enumerate(clause.labels):
-        lowering.asks = []
+        lowering.asks, lowering.reads, lowering.numbers = [], set(), False
         fits: list[s.Expression] = []
         opaque.append([])
         for condition in left.get(label, ()):
@@ -228,6 +242,8 @@ def _judged(
         lowered.append(tuple(fits))
         entry[number] = len(asks), len(asks) + len(lowering.asks)
         asks += lowering.asks
+        reads.append(frozenset(lowering.reads))
+        numbers.append(lowering.numbers)
     cases = [
         Case(
             conditions,
@@ -243,7 +259,8 @@ def _judged(
     everything = [condition for rest in opaque for condition in rest]
     if everything:
         judge.counted[lowering.counted] = number_of(table, everything, judge.sets)
-    return judge, predicate
+        return judge, predicate, None
+    return judge, predicate, Seen(tuple(reads), tuple(numbers), lowering.values)
 
 
 def _judge(

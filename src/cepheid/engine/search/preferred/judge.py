@@ -34,7 +34,10 @@ class Judge(NamedTuple):
     """What conditions ask for, the columns they read, and room for what is kept of the path."""
 
     active: int
-    asks: Ints  # what, where it goes, and the aggregate; for rows and labels: set, is it the first?, offset, shift
+    asks: (
+        Ints  # what, where it goes; for rows and labels: set, is it the first?, offset, shift; else the aggregate, and
+    )
+    # whether the number of its values counts
     entry: Ints  # per label: its first row of `asks`, and the one after its last
     sets: Flags  # per set of labels and label: is it in the set?
     aggregates: Ints  # per aggregate: what is kept, set, is it a float?, the rows of its values and of its NULLs
@@ -73,6 +76,16 @@ _I1, _F1 = types.int64[::1], types.float64[::1]
 JUDGE = types.NamedTuple((types.int64, _I, _I, _B, _I, _I, _I, _I1, _I, _F, _I, _I1, _I1, _F1, COLUMNS), Judge)
 FUNCTION = types.FunctionType(PREDICATE)
 INT = types.int64
+
+
+class Judging(NamedTuple):
+    """What is kept and handed over, and the function that judges it."""
+
+    judge: Judge
+    predicate: Any
+
+
+JUDGING = types.NamedTuple((JUDGE, FUNCTION), Judging)
 
 
 @borrowing(types.boolean(COLUMNS, INT, INT, INT, INT, types.boolean))

@@ -88,6 +88,15 @@ def _where(expression: Bound) -> tuple[Any, ...] | None:
     return (expression.labels, expression.first, expression.offset, expression.shift, expression.final)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What the conditions of each label read of the path, besides what they ask for."""
+
+    reads: tuple[frozenset[tuple[int, str]], ...]  # slots of rows, and columns
+    numbers: tuple[bool, ...]  # do they read the number of the match?
+    values: dict[str, pa.Array]  # of the columns
+
+
 @dataclass
 class Lowering:
     """Makes expressions of conditions; what the search has to hand over is collected on the way."""
@@ -103,6 +112,8 @@ class Lowering:
     asks: list[tuple[int, ...]] = field(default_factory=list)  # of the condition at hand, see judge.py
     fragments: dict[s.Expression, Fragment] = field(default_factory=dict)  # of what the search keeps
     slots: dict[str, int] = field(default_factory=dict)  # where it puts that
+    reads: set[tuple[int, str]] = field(default_factory=set)  # of the condition at hand, see `Seen`
+    numbers: bool = False
     counted: int = j.FIXED  # how many whole numbers the search hands over
 
     @property
@@ -134,6 +145,7 @@ class Lowering:
             case Constant(value=value):
                 return _constant(value)
             case MatchNumber():
+                self.numbers = True
                 return self.kept("number", DataType.INT, (f"counted[{j.NUMBER}]", "False")), WHOLE
             case SequenceNumber():
                 return self.aggregate(Aggregated("count", ()))
@@ -188,6 +200,7 @@ class Lowering:
             self.rows.append((what, *place))
         slot = self.rows.index((what, *place))
         self.ask(what, slot, *place)
+        self.reads.add((slot, name))
         return s.Attribute(s.Reference(str(slot)), name)
 
     def slot(self, name: str, size: int) -> int:
@@ -213,7 +226,7 @@ class Lowering:
         if node.function in ("min", "max"):
             return self.at_row(j.ASK_BEST, (index,), name), kind
         slot = self.slot(f"aggregate {index}", 2)
-        self.ask(j.ASK_KEPT, slot, index)
+        self.ask(j.ASK_KEPT, slot, index, int(node.function != "sum"))
         value, empty = f"running[{index}]" if kind == REAL else f"counted[{slot + 1}]", f"counted[{slot}] == 0"
         told = f"{node.function} {index}"
         if node.function == "count":
