@@ -65,7 +65,7 @@ def _average(values: Sequence[Any]) -> float | None:
 
 
 def _variance(values: Sequence[Any], less: int) -> float | None:
-    """The variance of a sample (`less` 1) or of all (0), in the steps in which kernels take it, so both say the same."""
+    """The variance of a sample (`less` 1) or of all (0), in the steps in which kernels take it."""
     mean, spread = float(values[0]), 0.0
     for index, value in enumerate(map(float, values[1:]), 2):
         distance = value - mean
