@@ -117,7 +117,7 @@ def _ends(bound: BoundQuery, automaton: States, paths: Paths) -> Int64s:
 
 def _waits(bound: BoundQuery, automaton: States) -> Bools:
     """In which states does a run wait for the variables that are asked for?"""
-    waiting = frozenset(bound.syntax.output.waiting or ())
+    waiting = frozenset(bound.output.waiting or ())
     waits = [not state.final and {edge.variable for edge in state.edges} == waiting for state in automaton.states]
     return np.array(waits)
 
