@@ -20,8 +20,9 @@ from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import Automata
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.automaton import Automaton
+from cepheid.plan.lowering import automaton_of
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import States, compile_states
 
 Bools = npt.NDArray[np.bool_]
 
@@ -38,8 +39,8 @@ class Paths:
 def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata], Matches]) -> Matches:
     """The runs that waited for the variables that are asked for until their window had passed."""
     bound = plan.bound
-    automaton = compile_states(bound)
-    assert isinstance(automaton, States)
+    automaton = automaton_of(bound)
+    assert isinstance(automaton, Automaton)
     found = beginnings("beginnings")
     paths = _paths(found)
     every = paths
@@ -102,23 +103,26 @@ def _numbered(paths: Paths, places: int) -> tuple[Int64s, Int64s]:
     return own, before
 
 
-def _ends(bound: BoundQuery, automaton: States, paths: Paths) -> Int64s:
+def _ends(bound: BoundQuery, automaton: Automaton, paths: Paths) -> Int64s:
     """The state that each run has come to."""
     names = {component.variable: place for place, component in enumerate(bound.positives)}
     targets = np.zeros((len(automaton.states), len(names)), np.int64)
     for number, state in enumerate(automaton.states):
-        for edge in reversed(state.edges):  # the first edge of a variable counts
+        for edge in reversed(state.takes):  # the first edge of a variable counts
             targets[number, names[edge.variable]] = edge.target
-    ends = np.full(len(paths.starts) - 1, len(automaton.states) - 1, np.int64)
+    ends = np.full(len(paths.starts) - 1, automaton.start, np.int64)
     for runs, elements in _by_depth(paths):
         ends[runs] = targets[ends[runs], paths.places[elements]]
     return ends
 
 
-def _waits(bound: BoundQuery, automaton: States) -> Bools:
+def _waits(bound: BoundQuery, automaton: Automaton) -> Bools:
     """In which states does a run wait for the variables that are asked for?"""
     waiting = frozenset(bound.output.waiting or ())
-    waits = [not state.final and {edge.variable for edge in state.edges} == waiting for state in automaton.states]
+    waits = [
+        automaton.end(state) is None and {edge.variable for edge in state.takes} == waiting
+        for state in automaton.states
+    ]
     return np.array(waits)
 
 
