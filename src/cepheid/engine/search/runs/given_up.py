@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -103,12 +104,12 @@ def _numbered(paths: Paths, places: int) -> tuple[Int64s, Int64s]:
     return own, before
 
 
-def _ends(bound: BoundQuery, automaton: Automaton, paths: Paths) -> Int64s:
+def _ends(bound: BoundQuery, automaton: Automaton[Any], paths: Paths) -> Int64s:
     """The state that each run has come to."""
     names = {component.variable: place for place, component in enumerate(bound.positives)}
     targets = np.zeros((len(automaton.states), len(names)), np.int64)
     for number, state in enumerate(automaton.states):
-        for edge in reversed(state.takes):  # the first edge of a variable counts
+        for edge in reversed(list(state.takes)):  # the first edge of a variable counts
             targets[number, names[edge.variable]] = edge.target
     ends = np.full(len(paths.starts) - 1, automaton.start, np.int64)
     for runs, elements in _by_depth(paths):
@@ -116,7 +117,7 @@ def _ends(bound: BoundQuery, automaton: Automaton, paths: Paths) -> Int64s:
     return ends
 
 
-def _waits(bound: BoundQuery, automaton: Automaton) -> Bools:
+def _waits(bound: BoundQuery, automaton: Automaton[Any]) -> Bools:
     """In which states does a run wait for the variables that are asked for?"""
     waiting = frozenset(bound.output.waiting or ())
     waits = [
