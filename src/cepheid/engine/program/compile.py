@@ -33,6 +33,7 @@ from cepheid.engine.program.tables import (
     Rows,
 )
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
+from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -68,8 +69,12 @@ class _Kept:
     """What was compiled of a query."""
 
     query: weakref.ref[BoundQuery]
-    programs: dict[tuple[Order | Automata, bool, bool, bool], CompiledProgram] = field(default_factory=dict)
+    programs: dict[_Asked, CompiledProgram] = field(default_factory=dict)
     graphs: dict[Automata, Graph] = field(default_factory=dict)
+
+    def lacks(self, asked: _Asked) -> bool:
+        """Is it to be compiled: for the first time, or because its conditions were called as Python often enough?"""
+        return asked not in self.programs or self.programs[asked].predicate.exhausted
 
 
 _kept: dict[int, _Kept] = {}  # by the identity of the bound query
@@ -92,11 +97,11 @@ def compile_program(
     bound: BoundQuery, *, order: Order = None, push: bool = True, variants: bool = False
 ) -> CompiledProgram:
     """The program of a query, kept as long as the bound query is."""
-    programs = _kept_of(bound).programs
-    asked = (order, push, variants, is_interpreted())  # while kernels are cold, conditions are plain Python, too
-    if asked not in programs:
-        programs[asked] = _compile_program(bound, order=order, push=push, variants=variants)
-    return programs[asked]
+    kept = _kept_of(bound)
+    asked: _Asked = (order, push, variants, is_interpreted(), is_python_first())  # these run conditions as plain Python
+    if kept.lacks(asked):
+        kept.programs[asked] = _compile_program(bound, order=order, push=push, variants=variants)
+    return kept.programs[asked]
 
 
 def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: bool) -> CompiledProgram:
@@ -114,8 +119,8 @@ def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: b
 def compile_runs(bound: BoundQuery, which: Automata = "states") -> tuple[CompiledProgram, Graph]:
     """The program of a query for the kernels that walk its automaton, and this; kept like every other."""
     kept = _kept_of(bound)
-    asked: tuple[Automata, bool, bool, bool] = (which, True, False, is_interpreted())
-    if asked not in kept.programs or which not in kept.graphs:
+    asked: _Asked = (which, True, False, is_interpreted(), is_python_first())
+    if kept.lacks(asked) or which not in kept.graphs:
         automaton = automaton_of(bound)
         assert isinstance(automaton, Automaton)
         if which != "states":
