@@ -87,9 +87,20 @@ def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], sch
     return once(rows, (repr(layout), schema.lacks), lambda: _filled(layout, table, rows, schema))
 
 
+def fill_with_absent(layout: ColumnLayout, table: pa.Table, schema: Schema) -> Columns:
+    """The arrays for a whole table; a last row, in which everything is NULL, stands for an event that is absent."""
+    needed = table.select(_needed(layout, schema))
+    absent = pa.table([pa.nulls(1, field.type) for field in needed.schema], names=needed.column_names)
+    chunks = [[*one.chunks, *other.chunks] for one, other in zip(needed.columns, absent.columns, strict=True)]
+    columns = [pa.chunked_array(each) for each in chunks]
+    return _arrays(layout, pa.table(columns, names=needed.column_names), table.num_rows + 1, schema)
+
+
 def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], schema: Schema) -> Columns:
-    n = len(rows)
-    taken = table.select(_needed(layout, schema)).take(pa.array(rows))
+    return _arrays(layout, table.select(_needed(layout, schema)).take(pa.array(rows)), len(rows), schema)
+
+
+def _arrays(layout: ColumnLayout, taken: pa.Table, n: int, schema: Schema) -> Columns:
     columns: list[tuple[DataType, pa.Array]] = []
     for name, kind, expression in layout.attributes:
         if expression is None:
@@ -113,7 +124,7 @@ def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], 
         _stacked(whole, n, np.int64),
         _stacked(number, n, np.float64),
         null,
-        kept(_ranks_of(layout.literals, dictionary), taken, layout.read),
+        kept(_ranks_of(layout.literals, dictionary), dictionary, taken, layout.read),
         flat,
         edge,
     )

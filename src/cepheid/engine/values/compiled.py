@@ -519,7 +519,8 @@ class _Writer:
         aggregates = tuple(dict.fromkeys(inner for inner in outside if _is_aggregate(inner)))
         given = [case.slot(reference) for reference in references]
         given += [part for aggregate in aggregates for part in self.aggregate(aggregate, case)]
-        made_up = self.function_named(Interpreted(node, references, aggregates))
+        kinds = tuple(self.type_of(aggregate) for aggregate in aggregates)
+        made_up = self.function_named(Interpreted(node, references, aggregates, kinds))
         name = f"value_{self.names}"
         self.names += 1
         self.lines.append(f"{name} = {made_up}({', '.join(['literal[-1]', *given])})")
