@@ -20,6 +20,7 @@ from numba import types
 from cepheid.engine.data.shared import is_shared, once
 from cepheid.engine.values.columnwise import lacking_by_type, value, value_column
 from cepheid.engine.values.interpreted import kept
+from cepheid.engine.values.python_first import numbered
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType, Schema
 
@@ -53,6 +54,7 @@ class ColumnLayout:
     attributes: tuple[tuple[str, DataType, s.Expression | None], ...]
     literals: tuple[str, ...] = ()
     read: tuple[str, ...] = ()  # columns that conditions read as Python values, where they cannot be compiled
+    form: int | None = None  # the number of a Python function that stands for the compiled one
 
     def null_row(self, name: str) -> int:
         """The row of an attribute's NULL mask."""
@@ -87,20 +89,10 @@ def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], sch
     return once(rows, (repr(layout), schema.lacks), lambda: _filled(layout, table, rows, schema))
 
 
-def fill_with_absent(layout: ColumnLayout, table: pa.Table, schema: Schema) -> Columns:
-    """The arrays for a whole table; a last row, in which everything is NULL, stands for an event that is absent."""
-    needed = table.select(_needed(layout, schema))
-    absent = pa.table([pa.nulls(1, field.type) for field in needed.schema], names=needed.column_names)
-    chunks = [[*one.chunks, *other.chunks] for one, other in zip(needed.columns, absent.columns, strict=True)]
-    columns = [pa.chunked_array(each) for each in chunks]
-    return _arrays(layout, pa.table(columns, names=needed.column_names), table.num_rows + 1, schema)
-
-
 def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], schema: Schema) -> Columns:
-    return _arrays(layout, table.select(_needed(layout, schema)).take(pa.array(rows)), len(rows), schema)
-
-
-def _arrays(layout: ColumnLayout, taken: pa.Table, n: int, schema: Schema) -> Columns:
+    n = len(rows)
+    absent = rows < 0  # where all values are NULL
+    taken = table.select(_needed(layout, schema)).take(pa.array(rows, mask=absent) if absent.any() else pa.array(rows))
     columns: list[tuple[DataType, pa.Array]] = []
     for name, kind, expression in layout.attributes:
         if expression is None:
@@ -120,7 +112,7 @@ def _arrays(layout: ColumnLayout, taken: pa.Table, n: int, schema: Schema) -> Co
     whole = [_whole(kind, column, dictionary) for kind, column in columns if storage(kind) == "whole"]
     number = [pc.fill_null(column, 0.0).to_numpy() for kind, column in columns if storage(kind) == "number"]
     flat, edge = _lists([column for kind, column in columns if storage(kind) == "list"], n)
-    return Columns(
+    filled = Columns(
         _stacked(whole, n, np.int64),
         _stacked(number, n, np.float64),
         null,
@@ -128,6 +120,7 @@ def _arrays(layout: ColumnLayout, taken: pa.Table, n: int, schema: Schema) -> Co
         flat,
         edge,
     )
+    return filled if layout.form is None else numbered(layout.form, filled)
 
 
 def _needed(layout: ColumnLayout, schema: Schema) -> list[str]:

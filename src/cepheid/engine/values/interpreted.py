@@ -65,9 +65,7 @@ def _coded(column: Any) -> npt.NDArray[np.int64] | None:
     return found
 
 
-def kept(
-    ranks: npt.NDArray[np.int64], texts: pa.Array, table: pa.Table, names: Sequence[str]
-) -> npt.NDArray[np.int64]:
+def kept(ranks: npt.NDArray[np.int64], texts: pa.Array, table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
     """The ranks of literals, with the number behind them under which texts and columns of the table are kept."""
     if not names:
         return ranks
@@ -123,7 +121,9 @@ def _scalar(kept: Kept, kind: DataType, found: Any) -> pa.Scalar:
     """What an aggregate is worth, as columns have such values; None: NULL."""
     if found is not None:
         found = found.item() if hasattr(found, "item") else found
-        found = kept.texts[found].as_py() if kind is DataType.STRING else bool(found) if kind is DataType.BOOL else found
+        found = (
+            kept.texts[found].as_py() if kind is DataType.STRING else bool(found) if kind is DataType.BOOL else found
+        )
     return pa.scalar(found, ARROW_KINDS.get(kind, pa.null()))
 
 

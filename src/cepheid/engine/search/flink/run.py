@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
-from cepheid.engine.data.columns import fill_with_absent
+from cepheid.engine.data.columns import fill
 from cepheid.engine.data.keys import codes, combined, grouped
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import ordered
@@ -23,6 +23,7 @@ from cepheid.engine.search.flink.conditions import compile_conditions
 from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS, walk
 from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.moves import Moves
+from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton, Kind
@@ -66,22 +67,23 @@ class Search:
     def __init__(self, automaton: FlinkAutomaton) -> None:
         self.automaton = automaton
         self.moves = Moves(automaton)
-        self.compiled: dict[bool, CompiledProgram] = {}  # while kernels are cold, conditions are plain Python, too
+        self.compiled: dict[tuple[bool, bool], CompiledProgram] = {}  # by how conditions run
         in_result = list(automaton.lists)
         self.step_of = np.array([*(in_result.index(step) for step in self.moves.steps), -1], np.int64)  # by place
         self.place_of = np.array([*(self.moves.steps[step] for step in in_result), -1], np.int64)
 
     def conditions(self) -> CompiledProgram:
         """The conditions that look back."""
-        interpreted = is_interpreted()
-        if interpreted not in self.compiled:
-            self.compiled[interpreted] = compile_conditions(self.automaton)
-        return self.compiled[interpreted]
+        asked = is_interpreted(), is_python_first()
+        if asked not in self.compiled or self.compiled[asked].predicate.exhausted:
+            self.compiled[asked] = compile_conditions(self.automaton)
+        return self.compiled[asked]
 
     def over(self, table: pa.Table) -> tuple[m.Conditions, CompiledProgram]:
         """The same over the events of a table."""
         compiled = self.conditions()
-        columns = fill_with_absent(compiled.layout, table, self.automaton.schema)
+        rows = np.append(np.arange(table.num_rows), -1)  # the last one stands for an event that is absent
+        columns = fill(compiled.layout, table, rows, self.automaton.schema)
         scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, 0)
         return m.Conditions(compiled.program, columns, scratch, compiled.slots - 1, table.num_rows), compiled
 
