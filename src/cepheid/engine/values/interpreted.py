@@ -87,6 +87,7 @@ class Interpreted:
     references: tuple[s.Reference, ...]  # whose rows come first
     aggregates: tuple[s.Expression, ...]  # whose values come then, each with whether it is NULL
     kinds: tuple[DataType, ...]  # of these values; a text is its rank
+    text: str = ""  # of the condition: 1, 1.0 and TRUE are equal, and not the same
 
     @cached_property
     def attributes(self) -> tuple[s.Attribute, ...]:
