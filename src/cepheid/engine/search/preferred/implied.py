@@ -93,8 +93,8 @@ def implied_window(clause: BoundClause) -> int | timedelta | None:
         known = [limit for limit in limits if limit is not None]
         if not known or len({type(limit) for limit in (*found, *known)}) > 1:
             return None
-        found.append(min(known))  # type: ignore[type-var]
-    return max(found) if found else None  # type: ignore[type-var]
+        found.append(min(known))
+    return max(found) if found else None
 
 
 def _limit(clause: BoundClause, label: str, condition: Bound) -> int | timedelta | None:
@@ -121,9 +121,10 @@ def _limit(clause: BoundClause, label: str, condition: Bound) -> int | timedelta
     assert isinstance(here, Navigate)
     if here.first or here.offset or here.shift or not (here.labels is None or label in here.labels):
         return None
-    if operator == "<":
-        return limit
-    return limit + (timedelta(microseconds=1) if isinstance(limit, timedelta) else 1)
+    least = 0 if operator == "<" else 1
+    if isinstance(limit, timedelta):
+        return limit + timedelta(microseconds=1) * least
+    return limit + least
 
 
 def _is_time(clause: BoundClause, node: Bound) -> bool:
