@@ -59,7 +59,7 @@ def main() -> None:
     on_one_core()
     found: list[dict[str, Any]] = []
     for name, (clause, sizes) in SHAPES.items():
-        seconds(clause, rows(10))
+        seconds(clause, rows(sizes[-1]))
         times = [seconds(clause, rows(size)) for size in sizes]
         smooth = seconds(SMOOTH, rows(sizes[-1]))
         found.append(
