@@ -23,11 +23,11 @@ from cepheid.engine.incremental.linking import AFTER
 from cepheid.engine.search.kept_events import Arrived
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
-from cepheid.runners.spark.shipment import result_rows
 from cepheid.runners.stream import resident as residents
 from cepheid.runners.stream.event_log import Event, Mark
 from cepheid.runners.stream.resident_incremental import HeldLog, ResidentIncremental
 from cepheid.runners.ties import LiveTies
+from cepheid.runners.worker_plans import result_rows
 
 FAR = 2**62  # times beyond are none
 MOST_TIED = 1_000  # events of one time, or tables with some, that wait to be counted

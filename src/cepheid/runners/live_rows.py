@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from cepheid.engine.incremental.core import Found
-from cepheid.runners.spark.shipment import Shipment
 from cepheid.runners.stream.event_log import EventLog
+from cepheid.runners.worker_plans import Shipment
 
 
 class _Query(NamedTuple):

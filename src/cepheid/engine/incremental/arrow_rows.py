@@ -119,7 +119,7 @@ class TypeNumbers:
         number, head = len(kinds), self.head
         if number > self._room.shape[1]:
             room = np.zeros((3, 2 * number), np.int64)
-            places = np.array([*(row.ctypes.data for row in room), 2 * number], np.int64)
+            places = np.array([*(room[row].ctypes.data for row in range(3)), 2 * number], np.int64)
             self._room = room  # nothing is called from here on, so that Ctrl-C cannot come in between
             head[ROWS_AT : ROOM + 1] = places
         _, offsets, letters = kinds.buffers()

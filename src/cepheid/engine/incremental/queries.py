@@ -14,8 +14,8 @@ from cepheid.engine.data.columns import ColumnLayout, storage
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.incremental import linking
-from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_states_program
-from cepheid.engine.program.graph import Graph, sequence_graph
+from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_runs
+from cepheid.engine.program.graph import Graph
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
 from cepheid.engine.search.runs.moves import Widths
 from cepheid.engine.search.runs.scan import Machine
@@ -23,9 +23,9 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import edge, fewest, without
 from cepheid.language.schema import DataType
+from cepheid.plan.lowering import automaton_of
 from cepheid.plan.operators import AUTO
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import States, compile_states
 
 FAR = 2**61
 _KEYS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean)
@@ -43,7 +43,7 @@ def refusal(plan: Plan, schema: pa.Schema) -> str | None:
     """Why a query is searched anew at each step, over the events that are kept; None: it is not."""
     plan = decided(plan)
     bound = plan.bound
-    if plan.engine not in ("sequence", "runs", "states") or plan.score.lossy or plan.score.imprecise:
+    if plan.engine not in ("sequence", "runs", "states") or plan.is_lossy or plan.is_imprecise:
         return f"engine {plan.engine} has no incremental form"
     if set(plan.partition) != set(bound.equivalence) or plan.compared or bound.may_lack:
         return "an equivalence test does not part its events"
@@ -61,7 +61,7 @@ def refusal(plan: Plan, schema: pa.Schema) -> str | None:
         return "a search that may be cut off is begun anew"
     if not all(any(test(schema.field(name).type) for test in _KEYS) for name in plan.partition):
         return "its key has a type that Python does not compare as SQL does"
-    if plan.engine == "states" and isinstance(compile_states(bound), str):
+    if plan.engine != "sequence" and isinstance(automaton_of(bound), str):
         return "its pattern has no automaton"
     return _refused_columns(form_of(plan).compiled)
 
@@ -71,7 +71,7 @@ def _refused_columns(compiled: CompiledProgram) -> str | None:
     # The ranks of texts change with the texts that occur.
     if any(kind is DataType.STRING or storage(kind) == "list" for _, kind, _ in layout.attributes):
         return "its conditions compare texts or lists of two events"
-    if layout.read or layout.literals or not compiled.predicate.compiled:
+    if layout.read or layout.literals or compiled.predicate.form is not None or not compiled.predicate.compiled:
         return "its conditions are not compiled"
     return None
 
@@ -117,7 +117,7 @@ class Form:
     def stages(self) -> tuple[int, ...]:
         """The components that events have to fill one after the other, as bits: of an expression, first and last."""
         bound = self.plan.bound
-        if bound.pattern is None:
+        if bound.is_linear:
             return tuple(1 << place for place in range(len(bound.positives)))
         absent = frozenset(negation.component.variable for negation in bound.negations)
         pattern = without(bound.pattern, absent)
@@ -186,9 +186,4 @@ def form_of(plan: Plan) -> Form:
     if plan.engine == "sequence":
         order = tuple(range(len(plan.bound.positives) - 1, -1, -1))  # construction walks backwards
         return Form(plan, compile_program(plan.bound, order=order, push=plan.push_predicates), None)
-    if plan.engine == "states":
-        automaton = compile_states(plan.bound)
-        assert isinstance(automaton, States)
-        return Form(plan, *compile_states_program(plan.bound, automaton))
-    compiled = compile_program(plan.bound)
-    return Form(plan, compiled, sequence_graph(compiled.program))
+    return Form(plan, *compile_runs(plan.bound))

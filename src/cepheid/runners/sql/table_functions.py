@@ -20,6 +20,7 @@ from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError, QueryError
 from cepheid.language.checked import checked_query
 from cepheid.language.match_recognize.parse import is_clause
+from cepheid.plan.options import options_from_text
 from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
@@ -27,17 +28,11 @@ from cepheid.runners.spark.arrow_types import to_arrow_schema
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import Session, session_zone, spark_schema
-from cepheid.runners.spark.shipment import (
-    Shipment,
-    as_batches,
-    register_functions,
-    result_batches,
-    ship,
-    user_functions,
-)
+from cepheid.runners.spark.shipment import ship, user_functions
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.totals import parts_of_pieces
 from cepheid.runners.total_parts import added_up, finished, parts_schema
+from cepheid.runners.worker_plans import Shipment, as_batches, register_functions, result_batches
 
 SHARDS = 64  # parts that match_table makes: one call of Python each, where a call per key would cost a millisecond
 
@@ -153,13 +148,7 @@ def analysed(
     if not isinstance(text, str):
         raise DataError("the query must be a text", hint="write TABLE(...) ORDER BY (ts), 'PATTERN ...'")
     keywords = {name: constant(name, value) for name, value in options.items()}
-    if isinstance(keywords.get("tiebreak"), str):
-        keywords["tiebreak"] = tuple(name.strip() for name in keywords["tiebreak"].split(","))
-    if isinstance(keywords.get("model"), str):
-        from cepheid.model import load_model
-
-        keywords["model"] = load_model(keywords["model"])
-    given = Options.from_keywords({"tz": zone, **keywords})
+    given = Options.from_keywords({"tz": zone, **options_from_text(keywords, Options)})
     refuse_output(given, "a table function")
     schema = to_arrow_schema(table.dataType)
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.

@@ -18,11 +18,11 @@ from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.incremental.core import BEGINNING, Core, Found
 from cepheid.engine.incremental.queries import refusal
 from cepheid.engine.retention import retained
-from cepheid.runners.spark.shipment import MATCHES_AT_ONCE, Shipment, result_batches
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.resident import Ends, Held, Resident
 from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.worker_plans import MATCHES_AT_ONCE, Shipment, result_batches
 
 MOST_HELD = 50  # rows of tables that lie in memory for each event that is kept
 
@@ -175,8 +175,7 @@ class ResidentIncremental(Resident):
         """The rows of the result of a query."""
         plan, shipment = self.step.plans[number], self.step.shipments[number]
         place = self.step.numbers[number]
-        single = all(chosen.offsets is None for chosen in matches.chosen) and plan.bound.pattern is None
-        if single and plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
+        if plan.bound.is_linear_of_singles and plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
             batch = self._single_events(shipment, matches)
             if batch is not None:
                 return [(place, batch)]

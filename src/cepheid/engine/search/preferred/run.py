@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -12,14 +12,21 @@ import pyarrow as pa
 
 from cepheid.budget import paced
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
-from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare, start_labels
-from cepheid.engine.search.preferred.interpreted import search_interpreted
-from cepheid.engine.search.preferred.judge import Judge, with_own_room
-from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, scratch_for, search
+from cepheid.engine.search.preferred.conditions import (
+    Conditions,
+    number_labels,
+    path_labels,
+    prepare,
+    start_labels,
+)
+from cepheid.engine.search.preferred.judge import with_own_room
+from cepheid.engine.search.preferred.kernel import NEEDS_MEMORY, NO_SUCH_LABEL, Mode, Rows, scratch_for, search
+from cepheid.engine.search.preferred.memory import memory_for, no_memory
 from cepheid.engine.search.preferred.needed import upcoming_rare
 from cepheid.engine.search.preferred.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.preferred.points import Paths, Points
-from cepheid.engine.search.preferred.program import Program, compile_pattern
+from cepheid.engine.search.preferred.program import KEYED, Int32s, Program, compile_pattern
+from cepheid.engine.values.python_first import TooManyCallsError
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
@@ -28,6 +35,7 @@ from cepheid.language.match_recognize.syntax import SkipTo
 
 Result = TypeVar("Result")
 
+FAILURES, FAILURES_PER_ROW = 10_000, 8  # of a search before it uses a memory under keys
 _SKIPS = {SkipTo.PAST_LAST_ROW: 0, SkipTo.NEXT_ROW: 1, SkipTo.FIRST: 2, SkipTo.LAST: 3}
 
 
@@ -119,7 +127,8 @@ class Openness:
 
 def program_of(clause: BoundClause) -> Program:
     """The program of the clause's pattern."""
-    return compile_pattern(clause.pattern, clause.labels, path_labels(clause), start_labels(clause))
+    labels = path_labels(clause), start_labels(clause), number_labels(clause)
+    return compile_pattern(clause.pattern, clause.labels, *labels)
 
 
 def find_matches(
@@ -141,17 +150,21 @@ def find_matches(
         *ending,
         int(clause.longest),
     )
-    where = (positions.begin, positions.number, positions.matched, positions.whole)
+    where = (positions.begin, positions.number, positions.matched)
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
-    inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds, *where, rows.bounds[1:], upcoming)
-    if conditions.interpreted:
-        found = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
-    elif threads > 1 and openness is None and can_be_cut(clause, rows):
-        return _find_in_parts(clause, program, inputs, mode, conditions.judge, threads)
-    else:
-        longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
-        scratch = scratch_for(program, int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
-        found = search(program, inputs, mode, conditions.judge, scratch)
+    seen = (rows.bounds, rows.time, conditions.how, conditions.holds)
+    inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming)
+    if threads > 1 and openness is None and can_be_cut(clause, rows):
+        return _find_in_parts(clause, program, inputs, mode, conditions, threads)
+    longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
+    size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
+    before = [each.copy() for each in where]
+    try:
+        found = _searched(program, inputs, mode, conditions, size)
+    except TooManyCallsError:
+        for array, values in zip(where, before, strict=True):
+            array[:] = values
+        found = _searched(program, inputs, mode, prepare(clause, rows, compiled=True), size)
     start, length, step, failure = found
     if failure:
         why = "no row of a match has the label to skip to"
@@ -162,8 +175,26 @@ def find_matches(
     return Found(start, length, step.astype(np.int64))
 
 
+def _searched(
+    program: Program, rows: Rows, mode: Mode, conditions: Conditions, size: tuple[int, int, int, bool]
+) -> tuple[Int64s, Int64s, Int32s, int]:
+    """What the search finds; it begins again with a memory under keys if it fails too often without one."""
+    judge, call = conditions.judge, conditions.predicate.call
+    keyed = conditions.seen is not None and program.memory.min(initial=0) <= KEYED
+    allowance = FAILURES + FAILURES_PER_ROW * size[0] if keyed else 0
+    before = [each.copy() for each in (rows.begin, rows.number, rows.matched)]
+    allowed = mode._replace(allowance=allowance)
+    found = search(program, rows, allowed, judge, call, no_memory(), scratch_for(program, *size))
+    if found[3] != NEEDS_MEMORY or conditions.seen is None:
+        return found
+    for array, values in zip((rows.begin, rows.number, rows.matched), before, strict=True):
+        array[:] = values
+    memory = memory_for(program, judge, conditions.seen, rows.bounds)
+    return search(program, rows, mode, judge, call, memory, scratch_for(program, *size))
+
+
 def _find_in_parts(
-    clause: BoundClause, program: Program, inputs: Rows, mode: Mode, judge: Judge, threads: int
+    clause: BoundClause, program: Program, inputs: Rows, mode: Mode, conditions: Conditions, threads: int
 ) -> Found:
     """The matches of one large partition under a window, searched by several threads."""
     low, high = int(inputs.bounds[0]), int(inputs.bounds[1])
@@ -174,8 +205,9 @@ def _find_in_parts(
         own = inputs._replace(
             begin=np.array([begin]), number=np.array([1]), matched=np.array([low - 1]), until=np.array([until])
         )
-        scratch = scratch_for(program, longest + 1, 1, longest, clause.longest)
-        start, length, step, _ = search(program, own, mode._replace(base=begin), with_own_room(judge, longest), scratch)
+        size = (longest + 1, 1, longest, clause.longest)
+        own_room = replace(conditions, judge=with_own_room(conditions.judge, longest))
+        start, length, step, _ = _searched(program, own, mode._replace(base=begin), own_room, size)
         return Part(start, length, step.astype(np.int64), int(own.begin[0]))
 
     places = cuts(low, high, threads)
