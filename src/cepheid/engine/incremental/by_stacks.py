@@ -7,7 +7,7 @@ from numba import types
 
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.data.layout import PRECISE_FACTS, Events
-from cepheid.engine.data.matches import Int64s
+from cepheid.engine.data.matches import NEVER, Int64s
 from cepheid.engine.data.value_index import ValueIndex
 from cepheid.engine.incremental.entry import Entry
 from cepheid.engine.incremental.linking import (
@@ -67,7 +67,7 @@ def search_stacks(head: Int64s) -> int:
         np.zeros((places, 2), np.int64),
     )
     limit = head[MOST_MATCHES] - head[MATCHES]
-    asked = Asked(head[AFTER], head[UNTIL], limit, head[PUSH_WINDOW] == 1, head[PUSH_CONDITIONS] == 1)
+    asked = Asked(head[AFTER], head[UNTIL], limit, head[PUSH_WINDOW] == 1, head[PUSH_CONDITIONS] == 1, NEVER)
     chosen, known, counters = _construct(
         events, program_at(head), columns_at(head), function_at(head[PREDICATE_AT]), index, asked
     )

@@ -17,7 +17,7 @@ import pyarrow as pa
 from cepheid.engine.cold import answer
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import Chosen, Int64s, Matches
+from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
 from cepheid.engine.data.value_index import no_index
 from cepheid.engine.incremental import by_runs, by_stacks, linking
 from cepheid.engine.incremental.linking import (
@@ -378,7 +378,7 @@ class Core:
 
     def _by_stacks(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Found:
         plan, compiled = self.plan, form_of(self.plan).compiled
-        asked = Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates)
+        asked = Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates, NEVER)
         index = no_index(len(plan.bound.positives), len(rows))
         chosen, known, counters = construct(events, compiled.program, columns, compiled.predicate.call, index, asked)
         check_limit(plan, "max_matches", bool(counters[STACKS_OVERFLOW]))
