@@ -7,6 +7,7 @@ user's ever gets into it. Each value is a pair of source fragments, the value an
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,6 +77,8 @@ _BY_HALVES = {
     ">": "{0} > {2} or ({0} == {2} and {1} > {3})",
     ">=": "{0} > {2} or ({0} == {2} and {1} >= {3})",
 }
+
+_compiling = threading.RLock()  # threads that need the same function wait for one of them
 
 Slot = Callable[[s.Reference], str]  # which chosen event a reference means: an index into `at`, as source
 Fragment = tuple[str, str]  # value, is-null
@@ -147,7 +150,8 @@ def compile_cases(
     elif names:
         call, compiled = _kept_plain(source, functions)
     else:
-        call, compiled = _compiled(source, functions)
+        with _compiling:
+            call, compiled = _compiled(source, functions)
         _python_form(source, functions, MOST_CALLS).calls = MOST_CALLS
     return Predicate(call, writer.layout(), some, compiled, source, names)
 
@@ -180,7 +184,8 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
-            compiled = in_the_background(lambda: numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]))
+            options = {**NO_REFERENCES, "no_cpython_wrapper": True}  # only kernels call it
+            compiled = in_the_background(lambda: numba.njit(PREDICATE, **options)(namespace["predicate"]))
             return handed_over(compiled, PREDICATE), True
         except numba.core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
