@@ -22,6 +22,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, Colu
 from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.decimal_tests import BESIDE_WHOLE, BY_HALVES
 from cepheid.engine.values.expression_parts import (
     attributes_at_hand,
     is_aggregate,
@@ -57,25 +58,6 @@ _KNOWN: dict[str, Any] = {"nan": math.nan, "isnan": math.isnan, "fmod": np.fmod,
 _CHECKS: dict[str, Any] = {check.__name__: check for check in OVERFLOWS.values()}
 _COMPILED_CHECKS: dict[str, Any] = {
     check.__name__: borrowing(types.boolean(types.int64, types.int64))(check) for check in OVERFLOWS.values()
-}
-
-# A decimal below, above or equal to a whole number {0}, by its side {1} and the whole number {2} below it.
-_BESIDE_WHOLE = {
-    "=": "{1} == 0 and {2} == {0}",
-    "!=": "{1} != 0 or {2} != {0}",
-    "<": "{1} == -2 or ({1} != 2 and {2} < {0})",
-    "<=": "{1} == -2 or ({1} != 2 and ({2} < {0} or ({1} == 0 and {2} == {0})))",
-    ">": "{1} == 2 or ({1} != -2 and ({2} > {0} or ({1} == 1 and {2} == {0})))",
-    ">=": "{1} == 2 or ({1} != -2 and {2} >= {0})",
-}
-# Two decimals by the upper and lower halves of each.
-_BY_HALVES = {
-    "=": "{0} == {2} and {1} == {3}",
-    "!=": "{0} != {2} or {1} != {3}",
-    "<": "{0} < {2} or ({0} == {2} and {1} < {3})",
-    "<=": "{0} < {2} or ({0} == {2} and {1} <= {3})",
-    ">": "{0} > {2} or ({0} == {2} and {1} > {3})",
-    ">=": "{0} > {2} or ({0} == {2} and {1} >= {3})",
 }
 
 _compiling = threading.RLock()  # threads that need the same function wait for one of them
@@ -322,7 +304,7 @@ class _Writer:
             return self.exactly_compared(TURNED[operator], right, left, case)
         if self.type_of(right) is DataType.INT:
             parts = [self.value(right, case), *(self.of_decimal(name, left, case) for name in ("side", "floor"))]
-            test = _BESIDE_WHOLE[operator]
+            test = BESIDE_WHOLE[operator]
         else:
             precisions = [precision_of(side, self.schema) for side in (left, right)]
             scale = max(scale for _, scale in precisions)
@@ -332,7 +314,7 @@ class _Writer:
             else:
                 halves = ("upper", "lower")
                 parts = [self.of_decimal(half, side, case, scale) for side in (left, right) for half in halves]
-                test = _BY_HALVES[operator]
+                test = BY_HALVES[operator]
         nulls = [null for _, null in parts if null != "False"]
         test = test.format(*(self.once(value) for value, _ in parts))
         return f"(not ({' or '.join(nulls)}) and ({test}))" if nulls else f"({test})"
