@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,6 +35,7 @@ from cepheid.engine.values.compiled import Case, Predicate, compile_cases
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.kept import kept_with_query
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
@@ -63,29 +63,17 @@ class CompiledProgram:
     number: int  # ... and of that of fractions
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Kept:
     """What was compiled of a query."""
 
-    query: weakref.ref[BoundQuery]
     programs: dict[tuple[Order | Automata, bool, bool, bool], CompiledProgram] = field(default_factory=dict)
     graphs: dict[Automata, Graph] = field(default_factory=dict)
 
 
-_kept: dict[int, _Kept] = {}  # by the identity of the bound query
-
-
+@kept_with_query
 def _kept_of(bound: BoundQuery) -> _Kept:
-    """What is kept of a query, as long as it is there: a live query asks for it with every event."""
-    found = _kept.get(id(bound))
-    if found is None or found.query() is not bound:
-        number = id(bound)
-        found = _kept[number] = _Kept(weakref.ref(bound, lambda _: _forget(number)))
-    return found
-
-
-def _forget(number: int) -> None:
-    _kept.pop(number, None)
+    return _Kept()
 
 
 def compile_program(
