@@ -20,8 +20,9 @@ from cepheid.errors import CepheidError, DataError, EngineError, QueryError, clo
 from cepheid.language import syntax as s
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
-from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
+from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS, limit_reached
+from cepheid.plan.flink_lowering import lower_flink
 from cepheid.plan.options import Limits
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import FlinkOptions
@@ -72,7 +73,7 @@ def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) ->
 
 def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:
     """The automaton of a pattern over the columns of a table."""
-    automaton = compile_pattern(pattern, events_schema(options, columns), options.parameters or {})
+    automaton = lower_flink(pattern, events_schema(options, columns), options.parameters or {})
     taken = (*_OWN_COLUMNS, *(_PARTIAL_COLUMNS if options.partial else ()))
     for step in automaton.lists:
         if step in taken:
@@ -137,7 +138,7 @@ def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
 
 def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
     steps = list(automaton.lists)
-    names = [state.step for state in automaton.states]
+    names = automaton.waits_for
     taken = [
         sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found
     ]

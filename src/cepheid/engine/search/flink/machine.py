@@ -42,7 +42,6 @@ class Machine(NamedTuple):
     kind: Int64s  # of each state
     gap: Int64s  # the longest time since the event before; 0: any
     start: int
-    final: int
     window: int  # 0: none
     gapped: int  # has a state a longest time of its own?
     fan: int  # the most that a run becomes by one event
@@ -141,7 +140,7 @@ def make_room(fan: int, compiled: CompiledProgram, limits: Limits) -> Room:
 
 
 INT = types.int64
-MACHINE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS) + (INT64S,) * 3 + (INT,) * 9, Machine)
+MACHINE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS) + (INT64S,) * 3 + (INT,) * 8, Machine)
 CONDITIONS = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH, INT, INT), Conditions)
 EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT, INT), Events)
 REPORTED = types.NamedUniTuple(INT64S, 6, Reported)

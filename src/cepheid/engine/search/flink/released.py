@@ -193,7 +193,7 @@ def _deadlines(automaton: FlinkAutomaton, time: Int64s, runs: Reported) -> Int64
     some = np.flatnonzero((np.diff(runs.first) > 0) & (runs.given_up == 0))
     if len(some) and automaton.window > 0:
         found[some] = time[runs.row[runs.first[:-1][some]]] + automaton.window
-    gaps = np.array([state.window or 0 for state in automaton.states], np.int64)[runs.waiting[some]]
+    gaps = np.array(automaton.gaps, np.int64)[runs.waiting[some]]
     if gaps.any():
         gapped = some[gaps > 0]
         latest = time[runs.row[runs.first[1:][gapped] - 1]]

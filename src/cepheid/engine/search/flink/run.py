@@ -26,7 +26,7 @@ from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
-from cepheid.plan.flink_automaton import FlinkAutomaton, Kind
+from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.options import Limits
 
@@ -90,7 +90,7 @@ class Search:
     def machine(self, truths: npt.NDArray[np.uint8], partial: bool) -> m.Machine:
         """The automaton as arrays, for events of some kinds."""
         automaton, table = self.automaton, self.moves.table(truths)
-        gap = np.array([state.window or 0 for state in automaton.states], np.int64)
+        gap = np.array(automaton.gaps, np.int64)
         skip = automaton.skip
         return m.Machine(
             table.decision,
@@ -101,7 +101,6 @@ class Search:
             np.array([state.kind.value for state in automaton.states], np.int64),
             gap,
             automaton.start,
-            next(state.number for state in automaton.states if state.kind is Kind.FINAL),
             automaton.window,
             int(gap.any()),
             table.fan,
@@ -162,7 +161,7 @@ def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, par
         own = pa.StructArray.from_arrays([column[here] for column in taken], events.table.column_names)
         columns[step] = _listed(own, of[here], len(sizes)) if many else _single(own, of[here], len(sizes))
     if partial:
-        names = np.array([state.step for state in automaton.states], object)
+        names = automaton.waits_for
         waited = found.waiting >= 0
         columns["timed_out"] = pa.array(waited)
         columns["waiting_for"] = pa.array([names[at] if at >= 0 else None for at in found.waiting], pa.string())
