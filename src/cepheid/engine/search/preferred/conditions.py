@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -219,8 +220,7 @@ def _judged(
 ) -> tuple[Judge, Predicate, Seen | None]:
     """What the search keeps and hands over for the conditions on the path of some labels, and their predicate."""
     if not left:
-        nothing = Lowering(pa.table({}), (), "", sets=[])
-        return _judge(nothing, ColumnLayout(()), np.zeros((1, 2), np.int64), [], 0), no_predicate(), None
+        return _idle_judge(), no_predicate(), None
     lowering = Lowering(table, clause.labels, clause.text)
     entry = np.zeros((len(clause.labels), 2), np.int64)
     asks: list[tuple[int, ...]] = []
@@ -259,6 +259,13 @@ def _judged(
         judge.counted[lowering.counted] = number_of(table, everything, judge.sets)
         return judge, predicate, None
     return judge, predicate, Seen(tuple(reads), tuple(numbers), lowering.values)
+
+
+@lru_cache(maxsize=1)
+def _idle_judge() -> Judge:
+    """A judge with nothing to judge."""
+    nothing = Lowering(pa.table({}), (), "", sets=[])
+    return _judge(nothing, ColumnLayout(()), np.zeros((1, 2), np.int64), [], 0)
 
 
 def _judge(
