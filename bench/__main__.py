@@ -10,6 +10,7 @@ python -m bench compare --before A --after B      two checkouts in one interleav
 python -m bench rivals                            sets up the rivals under build/rivals (make bench-rivals)
 python -m bench live                              live queries beside a batch (bench/live.py)
 python -m bench cliffs                            queries a step beside the road, with their growth (bench/cliffs.py)
+python -m bench shapes                            row patterns that look back, with their growth (bench/row_shapes.py)
 python -m bench search --minutes 10               drawn queries, the slowest for what they give (bench/search.py)
 python -m bench planner --draws 200               drawn queries, auto beside every engine by hand (bench/planner.py)
 python -m bench missing --size quick              scorings, recall and cost of missing events (bench/missing.py)
@@ -69,6 +70,8 @@ def main() -> None:
     cliffs = commands.add_parser("cliffs", help="queries a step beside the road, with their growth")
     cliffs.add_argument("names", nargs="*", help="equalities, outputs, streams, ... (bench/cliffs.py; default: all)")
     cliffs.set_defaults(call=call_cliffs)
+    shapes = commands.add_parser("shapes", help="row patterns that look back, with their growth")
+    shapes.set_defaults(call=call_shapes)
     search = commands.add_parser("search", help="drawn queries, the slowest for what they give")
     search.add_argument("--minutes", type=float, default=5.0)
     search.add_argument("--seed", type=int, default=0)
@@ -222,11 +225,18 @@ def call_cliffs(arguments: argparse.Namespace) -> None:
     cliffs.main(arguments.names)
 
 
+<<<<<<< HEAD
 def call_planner(arguments: argparse.Namespace) -> None:
     """Compares the planner's choices with every engine."""
     from bench import planner
 
     planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes)
+=======
+def call_shapes(arguments: argparse.Namespace) -> None:
+    from bench import row_shapes
+
+    row_shapes.main()
+>>>>>>> main
 
 
 def call_search(arguments: argparse.Namespace) -> None:

@@ -1,5 +1,6 @@
 """`why` on small streams where the cause is known."""
 
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -295,7 +296,7 @@ def test_why_in_python_takes_a_text_and_tells_the_story() -> None:
     ],
 )
 def test_windows_that_are_tried_take_bounded_work(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cepheid.diagnose.diagnose.MOST_TRIED", 20_000)
+    monkeypatch.setattr(sys.modules["cepheid.diagnose.diagnose"], "MOST_TRIED", 20_000)
     work: list[int] = []
     plain = Subject.matches
 
