@@ -78,6 +78,7 @@ def main() -> None:
     search.add_argument("--draws", type=int, default=1_000_000)
     search.add_argument("--events", type=int, default=100_000)
     search.add_argument("--seconds", type=float, default=5.0, help="for one query")
+    search.add_argument("--grow", action="store_true", help="with twice the events, too")
     search.set_defaults(call=call_search)
     planner = commands.add_parser("planner", help="drawn queries, auto beside every engine by hand")
     planner.add_argument("--draws", type=int, default=200)
@@ -225,24 +226,24 @@ def call_cliffs(arguments: argparse.Namespace) -> None:
     cliffs.main(arguments.names)
 
 
-<<<<<<< HEAD
 def call_planner(arguments: argparse.Namespace) -> None:
     """Compares the planner's choices with every engine."""
     from bench import planner
 
     planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes)
-=======
+
+
 def call_shapes(arguments: argparse.Namespace) -> None:
     from bench import row_shapes
 
     row_shapes.main()
->>>>>>> main
 
 
 def call_search(arguments: argparse.Namespace) -> None:
     from bench import search
 
-    search.main(arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
+    call = search.grow if arguments.grow else search.main
+    call(arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
 
 
 def call_live(arguments: argparse.Namespace) -> None:
