@@ -13,8 +13,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
-from cepheid.runners.stream.clock import Chunk, Clock
-from cepheid.runners.stream.state import Outcome, Store, split_late
+from cepheid.runners.stream.clock import Chunk, Clock, split_late
+from cepheid.runners.stream.state import Outcome, Store
 from cepheid.runners.worker_plans import register_functions
 
 
