@@ -85,6 +85,11 @@ class FlinkSearch(Search):
         """An error for conditions that the kernel cannot evaluate."""
         check_compiled(self.automaton, self.columns)
 
+    def lateness(self) -> int:
+        """A match is known with its last event, or at the end of its window where something must not follow."""
+        windows = [self.automaton.window, *(state.window for state in self.automaton.states)]
+        return max(window or 0 for window in windows)
+
     def begin(self, delay: int = 0) -> FlinkStream:
         """The pattern over events as they come."""
         asked = self.options

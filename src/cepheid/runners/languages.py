@@ -59,6 +59,10 @@ class Search(ABC):
         """An error if no stream can run it."""
 
     @abstractmethod
+    def lateness(self) -> int | None:
+        """How long after its end a match may become known, in steps of the time column; None: it cannot be said."""
+
+    @abstractmethod
     def begin(self, delay: int = 0) -> SearchStream:
         """A search over events as they come, of which some come so much later than the newest."""
 

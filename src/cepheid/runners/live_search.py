@@ -40,8 +40,9 @@ class Held:
 class SearchLive(LiveFace):
     """A pattern at work: `send` it events, in any table or one by one, and get the matches that are known."""
 
-    def __init__(self, stream: SearchStream, reader: EventReader) -> None:
+    def __init__(self, stream: SearchStream, reader: EventReader, lateness: int | None = None) -> None:
         super().__init__(reader, Held(stream))
+        self.lateness = lateness  # how long after its end a match may become known
         self._state = self._state._replace(numbers=Numbers(late=stream.late))
         self._result, self._time = stream.result, stream.time
 
@@ -92,4 +93,4 @@ def live_language(
     if state is not None:
         stream.restore(state)
     ahead = most_ahead(max_ahead, search.clock)
-    return SearchLive(stream, EventReader(columns, schema, schema, (stream.time,), most_ahead=ahead))
+    return SearchLive(stream, EventReader(columns, schema, schema, (stream.time,), most_ahead=ahead), search.lateness())

@@ -69,6 +69,10 @@ class RowSearch(Search):
         """An error for a clause that would keep every row, or that no time orders."""
         check_stream(self.clause, self.options.max_rows)
 
+    def lateness(self) -> int | None:
+        """A match is known at the end of its window at the latest."""
+        return self.clause.within
+
     def begin(self, delay: int = 0) -> RowStream:
         """The clause over rows as they come."""
         return RowStream(self.clause, self.columns, delay, self.options.max_rows, self.options.limits)
