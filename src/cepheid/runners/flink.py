@@ -12,10 +12,9 @@ import pyarrow as pa
 from cepheid.budget import within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.reference.flink import Found, match_flink
-from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
+from cepheid.engine.search.flink.conditions import refusal
 from cepheid.engine.search.flink.machine import Reported
-from cepheid.engine.search.flink.moves import Moves
-from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches, result_schema
+from cepheid.engine.search.flink.run import Arranged, Search, arranged, assemble, find_matches, result_schema
 from cepheid.engine.values import columnwise
 from cepheid.errors import DataError, EngineError, QueryError, closest
 from cepheid.language import syntax as s
@@ -24,7 +23,7 @@ from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
 from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.options import Limits
-from cepheid.runners.languages import Language, Search
+from cepheid.runners.languages import BoundSearch, Language
 from cepheid.runners.options import FlinkOptions
 from cepheid.runners.stream.flink import FlinkStream, check_compiled
 
@@ -50,7 +49,7 @@ def events_schema(options: FlinkOptions, columns: pa.Schema) -> Schema:
 
 
 @dataclass(frozen=True)
-class FlinkSearch(Search):
+class FlinkSearch(BoundSearch):
     """A pattern over the columns of a table."""
 
     automaton: FlinkAutomaton
@@ -83,7 +82,7 @@ class FlinkSearch(Search):
 
     def check_stream(self) -> None:
         """An error for conditions that the kernel cannot evaluate."""
-        check_compiled(self.automaton, self.columns)
+        check_compiled(self.automaton)
 
     def lateness(self) -> int:
         """A match is known with its last event, or at the end of its window where something must not follow."""
@@ -159,18 +158,16 @@ def count_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOpti
 def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Reported:
     partial, limits = options.partial, options.limits
 
-    def walked() -> Reported:
-        return find_matches(Moves(automaton), events, partial, limits=limits)[0]
+    search = Search(automaton)
 
-    if options.engine != "reference":
-        try:
-            return answer(KERNEL, len(events.time), walked)
-        except NotCompiled:
-            if options.engine != "auto":
-                raise EngineError(
-                    "the compiled automaton does not support a condition",
-                    hint="use engine='auto' or engine='reference'",
-                ) from None
+    def walked() -> Reported:
+        return find_matches(search, events, partial, limits=limits)[0]
+
+    refused = refusal(automaton)
+    if options.engine == "automaton" and refused is not None:
+        raise EngineError(f"the compiled automaton cannot run this pattern: {refused}", hint="use engine='reference'")
+    if options.engine != "reference" and refused is None:
+        return answer(KERNEL, len(events.time), walked)
     return by_reference(automaton, events, partial, limits)
 
 
@@ -216,13 +213,10 @@ def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) ->
 def explain_pattern(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> str:
     """How a pattern is run: its automaton, and what judges its conditions."""
     automaton = automaton_for(pattern, columns, options)
-    try:
-        compile_conditions(automaton, columns.empty_table())
-        engine = "automaton: every run is extended by every event, in a compiled kernel"
-    except NotCompiled:
-        engine = (
-            "reference: the compiled automaton does not support a condition, so runs are extended in Python, slowly"
-        )
+    refused = refusal(automaton)
+    engine = "automaton: every run is extended by every event, in a compiled kernel"
+    if refused is not None:
+        engine = f"reference: {refused}, so runs are extended in Python, slowly"
     judged = [
         f"  {atom.text}: {'over whole columns' if atom.is_simple else 'during matching'}" for atom in automaton.atoms
     ]

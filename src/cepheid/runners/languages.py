@@ -1,10 +1,10 @@
 """The shell around queries in other languages than query text, written once for every kind of table.
 
-A language says how its query is bound to columns (`Language`), and what a bound query does (`Search`): it runs over a
-table in memory, counts its matches there, and begins a search that goes from watermark to watermark. Tables in memory
-and explanations are here, live queries in live_search.py, Spark in spark/searches.py.
+A language says how its query is bound to columns (`Language`), and what a bound query does (`BoundSearch`): it runs
+over a table in memory, counts its matches there, and begins a search that goes from watermark to watermark. Tables in
+memory and explanations are here, live queries in live_search.py, Spark in spark/searches.py.
 
-Query text has plans instead (local.py). Its steps over streams and those of a `Search` are both a `Stepper`
+Query text has plans instead (local.py). Its steps over streams and those of a `BoundSearch` are both a `Stepper`
 (stream/incremental.py), with one clock, one codec of states and one set of metrics.
 """
 
@@ -25,7 +25,7 @@ from cepheid.runners.stream.searches import SearchStream
 from cepheid.runners.tables import as_local, columns_of, no_table
 
 
-class Search(ABC):
+class BoundSearch(ABC):
     """A query that is bound to the columns of a table. Workers of Spark get a copy of it."""
 
     columns: pa.Schema
@@ -73,7 +73,7 @@ class Language(ABC):
     options: ClassVar[type[PatternOptions]]
 
     @abstractmethod
-    def bind(self, columns: pa.Schema, options: Any) -> Search:
+    def bind(self, columns: pa.Schema, options: Any) -> BoundSearch:
         """The query over the columns of a table."""
 
     @abstractmethod

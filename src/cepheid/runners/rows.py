@@ -23,7 +23,7 @@ from cepheid.language.schema import Schema
 from cepheid.language.zone_labels import labelled_table
 from cepheid.language.zones import zone_called
 from cepheid.plan.options import Limits
-from cepheid.runners.languages import Language, Search
+from cepheid.runners.languages import BoundSearch, Language
 from cepheid.runners.options import RowOptions
 from cepheid.runners.stream.rows import RowStream
 
@@ -33,7 +33,7 @@ SIZE = "rows_of_match"
 
 
 @dataclass(frozen=True)
-class RowSearch(Search):
+class RowSearch(BoundSearch):
     """A clause over the columns of a table."""
 
     clause: BoundClause
@@ -195,7 +195,7 @@ def explain_clause(clause: Clause, schema: pa.Schema | None = None, tz: str | No
     bound = bound_to(clause, schema, tz)
     on_paths = path_labels(bound)
     empty = arranged(bound, schema.empty_table())
-    interpreted = prepare(bound, empty).interpreted
+    interpreted = bool(prepare(bound, empty).predicate.as_python)
     for label in bound.labels:
         if label not in bound.conditions:
             how = "every row"

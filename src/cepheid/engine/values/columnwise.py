@@ -36,7 +36,7 @@ from cepheid.language.library.growth import check_column
 from cepheid.language.library.operators import negative
 from cepheid.language.library.value_functions import type_named
 from cepheid.language.schema import DataType, Schema, data_type
-from cepheid.language.whole import within_64_bits
+from cepheid.language.whole import LEAST, within_64_bits
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar; pyarrow carries no types
 Resolve = Callable[[s.Expression], Column]  # an attribute, length or aggregate -> its values, one per row
@@ -258,7 +258,7 @@ def opposite(column: Column) -> Column:
 
 
 def arithmetic(sign: str, left: Column, right: Column) -> Column:
-    """`+ - * / %` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
+    """`+ - * / % div` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
     if _are_decimals(left, right):
         return decimal_columns.calculated(sign, left, right)
     left, right = _as_numbers(left, right)
@@ -268,6 +268,10 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
     if sign == "/":
         divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64(), safe=False))
         return without_nan(pc.divide(pc.cast(left, pa.float64(), safe=False), divisor))
+    if sign == "div":
+        divisor = pc.if_else(zero, pa.scalar(None, pa.int64()), right)
+        opposed = pc.and_(pc.equal(left, LEAST), pc.equal(right, -1))
+        return pc.if_else(opposed, pa.scalar(None, pa.int64()), pc.divide(left, divisor))
     whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     kind = pa.int64() if whole else pa.float64()
     divisor = pc.if_else(zero, pa.scalar(None, kind), pc.cast(right, kind, safe=False))
@@ -307,7 +311,7 @@ def without_nan(column: Column) -> Column:
     return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
 
 
-_KINDS = {
+ARROW_KINDS = {  # what values of a type are in columns
     DataType.BOOL: pa.bool_(),
     DataType.INT: pa.int64(),
     DataType.FLOAT: pa.float64(),
@@ -379,7 +383,7 @@ def _result_kind(function: Function, columns: list[Any], constants: list[Any]) -
     if function.name in ("cast", "try_cast"):
         named = type_named(constants[0])
         assert named is not None
-        return _KINDS[named[0]] if named[1] is None else decimal_type(named[1])
+        return ARROW_KINDS[named[0]] if named[1] is None else decimal_type(named[1])
     if function.name == "decimal of":
         return decimal_type((constants[1], constants[0]))
     if function.name == "array":
@@ -387,7 +391,7 @@ def _result_kind(function: Function, columns: list[Any], constants: list[Any]) -
     values = columns[:1] if function.name == "nullif" else columns
     decimals = any(pa.types.is_decimal(each.type) for each in values)
     if function.result is not None and not (decimals and function.precision is not None):
-        return _KINDS[function.result]
+        return ARROW_KINDS[function.result]
     if not decimals or any(pa.types.is_floating(each.type) for each in values):
         return common_kind(values if function.name not in ("case", "if", "iff") else columns[1::2]) or pa.bool_()
     numbers = [precision(each) for each in values if each.type != pa.bool_()]
@@ -398,13 +402,13 @@ def _plain_column(column: Column) -> Column:
     """A result in the types that conditions know: elements of lists and maps come in their own."""
     if isinstance(column, pa.Scalar):
         known = pa.chunked_array([pa.array([column.as_py()], column.type)])
-        return column if column.type in _PLAIN_KINDS else value_column(known)[0]
-    if column.type not in _PLAIN_KINDS and not pa.types.is_nested(column.type):
+        return column if column.type in _PLAINARROW_KINDS else value_column(known)[0]
+    if column.type not in _PLAINARROW_KINDS and not pa.types.is_nested(column.type):
         column = value_column(pa.chunked_array([column]) if isinstance(column, pa.Array) else column)
     return without_nan(column)
 
 
-_PLAIN_KINDS = frozenset({pa.bool_(), pa.int64(), pa.string()})
+_PLAINARROW_KINDS = frozenset({pa.bool_(), pa.int64(), pa.string()})
 
 
 def _repeated(column: Column, length: int) -> list[Any]:

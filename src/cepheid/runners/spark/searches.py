@@ -18,7 +18,7 @@ from cepheid.errors import DataError
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.language.zone_labels import labelled_schema
-from cepheid.runners.languages import Search
+from cepheid.runners.languages import BoundSearch
 from cepheid.runners.options import BATCHES, STREAMS, PatternOptions, StreamOptions
 from cepheid.runners.spark.pack import LATE_EVENT, Marks, outcome_columns, plain_unpacker
 from cepheid.runners.spark.pushdown import quoted
@@ -46,7 +46,7 @@ Aspects = Callable[[], Mapping[str, Any]]  # what decides the matches, under the
 
 
 def match_search(
-    df: DataFrame, search: Search, options: PatternOptions, aspects: Aspects, late: Sequence[str]
+    df: DataFrame, search: BoundSearch, options: PatternOptions, aspects: Aspects, late: Sequence[str]
 ) -> DataFrame:
     """What a search finds in a Spark table, with columns of the names `_0`, `_1`, ...
 
@@ -71,7 +71,7 @@ def numbered(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_name(f"_{number}") for number, field in enumerate(schema)])
 
 
-def _worker(search: Search, result: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _worker(search: BoundSearch, result: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with its events."""
 
     @short_errors
@@ -88,7 +88,7 @@ def _worker(search: Search, result: pa.Schema) -> Callable[[Iterable[pa.RecordBa
 
 
 def match_incremental(
-    df: DataFrame, search: Search, options: StreamOptions, aspects: Mapping[str, Any], late_columns: Sequence[str]
+    df: DataFrame, search: BoundSearch, options: StreamOptions, aspects: Mapping[str, Any], late_columns: Sequence[str]
 ) -> DataFrame:
     """What a search finds in a stream."""
     columns = arrow_schema(df)
