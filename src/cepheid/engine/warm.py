@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 from cepheid.engine.cold import full_name, module_kernels
-from cepheid.engine.engines import ENGINES
+from cepheid.engine.engines import ENGINES, FLINK_ENGINES
 from cepheid.engine.kernels.compile import called_kernels
 from cepheid.engine.values.compiled import PREDICATE
 from cepheid.engine.values.python_first import called_by_number
@@ -21,7 +21,6 @@ from cepheid.engine.values.python_first import called_by_number
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = (
     "fitting.history",
-    "search.flink.run",
     "search.preferred.run",
     "search.kept_runs",
     "incremental.linking",
@@ -46,7 +45,8 @@ def warm(modules: Sequence[str] = (), processes: int | None = None) -> dict[str,
     """Compiles some modules of the engine, or all, on all cores at once, and says how many seconds each took."""
     if len(modules) == 1:
         return {modules[0]: load(modules[0])}
-    every = [*(engine.module for engine in ENGINES.values()), *OTHERS]
+    own = (*(engine.module for engine in ENGINES.values()), *(engine.module for engine in FLINK_ENGINES.values()))
+    every = [*own, *OTHERS]
     shares = divided(list(dict.fromkeys(modules or every)))
     with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
         return dict(zip(shares, pool.map(load_share, shares, shares.values()), strict=True))

@@ -34,7 +34,7 @@ def flink_aspects(pattern: Pattern, search: FlinkSearch) -> dict[str, Any]:
     aspects: dict[str, Any] = {
         "pattern": [str(pattern), str(automaton.skip), automaton.describe()],
         "parameters": options.parameters or {},
-        "window": [automaton.window, [state.window for state in automaton.states]],
+        "window": [automaton.window, [gap or None for gap in automaton.gaps]],
         "columns": [(field.name, str(field.type)) for field in search.columns],
         "roles of columns": [automaton.schema.time, automaton.schema.type, options.tiebreak, options.time_unit],
         "partial": options.partial,
