@@ -22,7 +22,7 @@ import cepheid
 from cepheid.engine import cold, warm
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.engines import ENGINES
-from cepheid.engine.kernels import progress
+from cepheid.engine.kernels import cache, progress
 from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
 from cepheid.engine.kernels.progress import tell_with
 from cepheid.engine.search import stacks
@@ -115,7 +115,7 @@ def test_the_first_answer_of_an_installation_compiles_nothing(tmp_path: Path) ->
         [sys.executable, "-c", FIRST], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
-    assert not list(tmp_path.rglob("*construct*.nbc"))
+    assert not list(tmp_path.rglob("*construct*"))
 
 
 MODULE = """
@@ -131,8 +131,7 @@ print(doubled(21))
 
 
 @compiled_only
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_a_truncated_file_of_the_cache_is_written_again(tmp_path: Path, suffix: str) -> None:
+def test_a_damaged_file_of_the_cache_is_written_again(tmp_path: Path) -> None:
     source = tmp_path / "doubling.py"
     source.write_text(MODULE)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "CEPHEID_COMPILE": "always"}
@@ -145,36 +144,67 @@ def test_a_truncated_file_of_the_cache_is_written_again(tmp_path: Path, suffix: 
         return done.stdout.strip()
 
     assert run() == "42"
-    (cached,) = (tmp_path / "cache").rglob(f"*doubled*.{suffix}")
+    (cached,) = (tmp_path / "cache").rglob("*doubled*")
     whole = cached.read_bytes()
-    for size in (0, len(whole) // 2):
-        cached.write_bytes(whole[:size])
+    middle = len(whole) // 2
+    for damaged in (b"", whole[:middle], whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]):
+        cached.write_bytes(damaged)
         assert run() == "42"
+        assert len(cached.read_bytes()) > middle
+
+
+COUNTED = """
+from numba import types
+from cepheid.engine.kernels import cache
+from cepheid.engine.kernels.compile import kernel
+from part import FACTOR, part
+
+@kernel(types.int64(types.int64))
+def whole(value):
+    return part(value) + FACTOR
+
+known = whole.is_ready()
+print(whole(7), known)
+"""
+PART = """
+from numba import types
+from cepheid.engine.kernels.compile import kernel
+from constants import FACTOR
+
+@kernel(types.int64(types.int64))
+def part(value):
+    return {} * value
+"""
 
 
 @compiled_only
-def test_a_kernel_is_compiled_again_when_the_file_of_one_that_it_calls_changes(tmp_path: Path) -> None:
-    head = "from numba import types\nfrom cepheid.engine.kernels.compile import kernel\n"
-    part = "@kernel(types.int64(types.int64))\ndef part(value):\n    return {} * value\n"
-    (tmp_path / "whole.py").write_text(
-        f"{head}from part import part\n"
-        "@kernel(types.int64(types.int64))\ndef whole(value):\n    return part(value)\nprint(whole(7))\n"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    for factor, expected in ((2, "14"), (2, "14"), (300, "2100")):
-        (tmp_path / "part.py").write_text(head + part.format(factor))
-        os.utime(tmp_path / "part.py", (1_000_000_000, 1_000_000_000))
-        command = [sys.executable, str(tmp_path / "whole.py")]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
-        assert done.stdout.strip() == expected
-    assert len(list((tmp_path / "cache").rglob("*whole*.nbi"))) == 1
-    assert not list((tmp_path / "cache").rglob("*part.part*"))
+def test_a_kernel_is_compiled_again_when_what_it_contains_changes_and_only_then(tmp_path: Path) -> None:
+    """Wherever it lies, and whenever its files were written."""
+
+    def run(folder: Path, factor: int, constant: int) -> str:
+        folder.mkdir(exist_ok=True)
+        (folder / "whole.py").write_text(COUNTED)
+        (folder / "part.py").write_text(PART.format(factor))
+        (folder / "constants.py").write_text(f"FACTOR = {constant}\n")
+        for file in folder.glob("*.py"):
+            os.utime(file, (1_000_000_000, 1_000_000_000))
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, str(folder / "whole.py")]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, check=True
+        ).stdout.strip()
+
+    assert run(tmp_path / "here", 2, 1) == "15 False"
+    assert run(tmp_path / "here", 2, 1) == "15 True"
+    assert run(tmp_path / "there", 2, 1) == "15 True"
+    assert run(tmp_path / "here", 3, 1) == "22 False"
+    assert run(tmp_path / "here", 2, 5) == "19 False"
+    assert not list((tmp_path / "cache").rglob("*part.part*"))  # a part is in the files of those that contain it
 
 
 @compiled_only
 def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
-    monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)
+    monkeypatch.setattr(cache, "folders", list)
 
     @kernel(types.int64(INT64S))
     def longest(values: Any) -> int:
