@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from cepheid.report.show import show
     from cepheid.runners.live_face import LiveFace as Live
     from cepheid.runners.spark.moving import read_checkpoint
+    from cepheid.runners.spark.session import start_session
 
 __version__ = "0.1.0"
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "retention",
     "seq",
     "show",
+    "start_session",
     "var",
     "why",
 ]
@@ -120,6 +122,7 @@ _LATER |= dict.fromkeys(
     ),
     "cepheid.model",
 )
+_LATER["start_session"] = "cepheid.runners.spark.session"
 _LATER["read_checkpoint"] = "cepheid.runners.spark.moving"
 _LATER |= dict.fromkeys(("next_events", "retention"), "cepheid.paths")
 _LATER["read"] = "cepheid.files.read"

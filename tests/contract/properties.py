@@ -107,7 +107,7 @@ def streams_like_a_batch(case: Case, engine: str, draw: st.DrawFn) -> None:
         return
     window = plan.bound.window
     assert window is not None
-    largest = case.query.output.mode is s.OutputMode.MAXIMAL and plan.bound.pattern is not None
+    largest = case.query.output.mode is s.OutputMode.MAXIMAL and not plan.bound.is_linear
     if window.events and (plan.bound.postponed or case.query.output.count or largest):
         return  # there only later events tell that a window has passed, and time alone does not
     with warnings.catch_warnings():

@@ -1,7 +1,7 @@
 """Drawn expressions, nested up to three deep, under all strategies: every way to run them finds what the reference
 finds. A long run draws thousands of each (docs/reliability.md says how many were run), compiled and as plain Python.
 
-Compiled, the conditions stay Python (contract/as_python.py), so that queries are drawn there, too.
+Compiled, the conditions stay Python (values/python_first.py), so that queries are drawn there, too.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from cepheid.engine.data.matches import NEVER
 from cepheid.engine.engines import ENGINES
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.search import runs
+from cepheid.engine.values.python_first import python_first
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan
 from contract import properties
-from contract.as_python import conditions_as_python
 from contract.cases import COMPILED, Case, bound_to, stands_for_few
 from contract.steps import found_in_steps, in_batches
 from strategies.expressions import expression_queries
@@ -48,7 +48,7 @@ ENGINES_OF_EXPRESSIONS = pytest.mark.parametrize("engine", ["states", "expansion
 @pytest.fixture(autouse=True, scope="module")
 def quick_conditions() -> Iterator[None]:
     """A drawn condition is not worth a compilation."""
-    with conditions_as_python() if COMPILED else nullcontext(), warnings.catch_warnings():
+    with python_first() if COMPILED else nullcontext(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 

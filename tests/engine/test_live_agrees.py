@@ -18,11 +18,11 @@ from hypothesis import event, given
 
 import cepheid
 from cepheid.runners import live_door
-from cepheid.runners.spark.shipment import result_rows
 from cepheid.runners.stream import resident, state
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import run_composed
 from cepheid.runners.stream.resident_levels import ResidentLevels
+from cepheid.runners.worker_plans import result_rows
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
 
 # The types of keys, with values that are easily taken for each other.

@@ -128,19 +128,19 @@ def clauses(draw: st.DrawFn, conditions: tuple[str, ...]) -> str:
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> pa.Table:
+def tables(draw: st.DrawFn, most: int = 7) -> pa.Table:
     row = st.tuples(
         st.sampled_from(("p", "q", None)),
         st.integers(1, 9),
         st.one_of(st.none(), st.integers(0, 3)),
         st.sampled_from(("x", "y", None)),
     )
-    drawn = draw(st.lists(row, max_size=7))
+    drawn = draw(st.lists(row, max_size=most))
     kinds = {"part": pa.string(), "id": pa.int64(), "value": pa.int64(), "kind": pa.string()}
     return pa.table({name: pa.array([row[at] for row in drawn], kind) for at, (name, kind) in enumerate(kinds.items())})
 
 
-def _outcome(run: Any, clause: str, table: pa.Table) -> Any:
+def outcome(run: Any, clause: str, table: pa.Table) -> Any:
     try:
         return run(clause, table)
     except DataError:
@@ -149,14 +149,14 @@ def _outcome(run: Any, clause: str, table: pa.Table) -> Any:
 
 @given(clauses(ON_ROWS), tables())
 def test_conditions_on_rows(clause: str, table: pa.Table) -> None:
-    assert _outcome(by_the_engine, clause, table) == _outcome(by_the_book, clause, table)
+    assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)
 
 
 @given(clauses(ON_ROWS + ON_PATHS), tables())
 def test_conditions_on_paths(clause: str, table: pa.Table) -> None:
-    assert _outcome(by_the_engine, clause, table) == _outcome(by_the_book, clause, table)
+    assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)
 
 
 @given(clauses(("array_agg(CLASSIFIER()) <> ARRAY['A', 'B']", "upper(A.kind) = 'X'", *ON_PATHS)), tables())
 def test_conditions_that_are_interpreted(clause: str, table: pa.Table) -> None:
-    assert _outcome(by_the_engine, clause, table) == _outcome(by_the_book, clause, table)
+    assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)

@@ -12,11 +12,11 @@ from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.composition import events_schema, lateness, options_of_matches
 from cepheid.runners.options import Options
-from cepheid.runners.spark.shipment import ship_here
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import APART, Level, run_composed
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.state import Step
+from cepheid.runners.worker_plans import ship_here
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
 
 VISIT = "PATTERN SEQ(A a, B b) WHERE [id] AND a.x <= b.x WITHIN 10 RETURN a.id AS id, b.x AS x"

@@ -18,10 +18,10 @@ from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
-from cepheid.runners.spark.shipment import ship_here
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import aspects, body_of, fingerprint
 from cepheid.runners.stream.state import Step
+from cepheid.runners.worker_plans import ship_here
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches, signatures
 from strategies.queries import queries, streams
 

@@ -16,7 +16,7 @@ def test_examples(spark, tmp_path, monkeypatch):
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start(1))
         # The page's folders, and the session of the tests instead of one of its own
-        code = block[1].replace("/data/", f"{tmp_path}/").replace('start_session("local[2]")', "session")
+        code = block[1].replace("/data/", f"{tmp_path}/").replace('cepheid.start_session("local[2]")', "session")
         if "readStream" in code:
             names["readings"].write.parquet(f"{tmp_path}/readings")
         exec(compile("\n" * line + code, str(PAGE), "exec"), names)

@@ -88,7 +88,7 @@ def expression_queries(
     except QueryError:
         assume(False)
         raise
-    assume(query.pattern is not None)
+    assume(not query.is_linear)
     return query
 
 

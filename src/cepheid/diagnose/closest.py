@@ -114,10 +114,10 @@ def _closest_pair(subject: Subject, failed: Stage, affordable: Affordable) -> Cl
         if built is not None:
             length = spans(subject, built[1])
             best = int(length.argmin())
-            assert subject.bound.syntax.within is not None
+            assert subject.bound.within is not None
             return Closest(
                 chosen_events(subject, built[1], best),
-                f"WITHIN {window_text(subject.bound.syntax.within)}",
+                f"WITHIN {window_text(subject.bound.within)}",
                 f"they lie {span_text(subject, int(length[best]))} apart",
             )
     for key in [part for part in subject.parts if part.is_equivalence]:

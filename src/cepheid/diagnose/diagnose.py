@@ -60,7 +60,7 @@ def diagnose(events: Any, query: CheckedQuery, most_events: int, keywords: Mappi
     bound = query.bind(schema, whole)
     if bound.summary is not None:  # what is lost are matches, whatever is made of them
         bound = CheckedQuery(replace(query.syntax, summary=None), None, query.parameters).bind(schema, whole)
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return _of_expression(query, bound, arrow, most_events, given)
     return _of_sequence(to_text(query.syntax), bound, arrow, most_events, given)
 
@@ -265,7 +265,7 @@ def _without(subject: Subject, cost: Callable[[BoundQuery], float]) -> tuple[Wit
         counted("negation", component_text(negation.component), subject.relaxed(components=kept))
     if subject.bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
         counted("strategy", subject.bound.strategy_text, subject.relaxed(any_strategy=True))
-    output = subject.bound.syntax.output
+    output = subject.bound.output
     if output.mode is not s.OutputMode.ALL:
         counted("output", f"OUTPUT {output.mode.value}", subject.relaxed())
     if subject.ties is not None:

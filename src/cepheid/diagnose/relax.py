@@ -76,7 +76,7 @@ def _as_written(bound: BoundQuery, linear: BoundQuery) -> BoundQuery:
     """A sequence with the window, the strategy and the threshold of the whole, so that parts can be left out."""
     selection = s.Selection(bound.strategy, tuple(component.variable for component in linear.components))
     where = linear.syntax.where
-    changed = replace(linear.syntax, within=bound.syntax.within, selection=selection, where=where)
+    changed = replace(linear.syntax, within=bound.within, selection=selection, where=where)
     again = bind(changed, bound.schema)
     return replace(again, window=bound.window)
 
@@ -94,7 +94,7 @@ class Subject:
     def parts(self) -> tuple[Part, ...]:
         """The conditions of the top-level AND, equivalence tests one attribute at a time."""
         found: list[Part] = []
-        for expression in top_level(self.bound.syntax.where):
+        for expression in top_level(self.bound.where):
             if isinstance(expression, s.Equivalence):
                 everywhere = frozenset(component.variable for component in self.bound.components)
                 found += [Part(replace(expression, tests=(test,)), everywhere) for test in expression.tests]
@@ -139,8 +139,7 @@ class Subject:
             for each in (() if any_strategy else syntax.step_selections)
         ]
         changed = replace(
-            syntax,
-            components=kept,
+            syntax.in_order(kept),
             sequence=syntax.sequence or len(kept) > 1,
             where=_joined(conditions),
             selection=selection,

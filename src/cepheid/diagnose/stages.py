@@ -93,8 +93,8 @@ def _join_text(subject: Subject, place: int) -> str:
     text = f"{after} {'right ' if bound.reached_by(after, False) in s.CONTIGUOUS else ''}after {before}"
     if bound.equivalence:
         text += f", same {', '.join(bound.equivalence)}"
-    if bound.syntax.within is not None:
-        text += f", within {window_text(bound.syntax.within)}"
+    if bound.within is not None:
+        text += f", within {window_text(bound.within)}"
     return text
 
 

@@ -25,7 +25,7 @@ Affordable = Callable[[BoundQuery], bool]
 
 def needed_window(subject: Subject, affordable: Affordable, matches: Count) -> WindowNeeded | None:
     """The window as written; without matches, the shortest that gives one; with some, what twice as long gives."""
-    written, window = subject.bound.syntax.within, subject.bound.window
+    written, window = subject.bound.within, subject.bound.window
     if written is None or window is None:
         return None
     text = window_text(written)

@@ -39,7 +39,7 @@ def automaton_svg(query: s.QuerySyntax, arcs: Sequence[Arc] = ()) -> str:
     >>> svg.count("<circle") >= 3, "no Register b" in svg
     (True, True)
     """
-    if query.pattern is not None:
+    if not query.is_linear:
         return expression_svg(query)
     positives = [component for component in query.components if not component.negative]
     count = len(positives)

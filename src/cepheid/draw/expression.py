@@ -57,7 +57,6 @@ def expression_svg(query: s.QuerySyntax) -> str:
     >>> svg.count("<circle"), "no D d" in svg, "all within 9" in svg
     (6, True, True)
     """
-    assert query.pattern is not None
     negative = [component for component in query.components if component.negative]
     positives = [component for component in query.components if not component.negative]
     first, edges, last = follow(without(query.pattern, frozenset(component.variable for component in negative)))

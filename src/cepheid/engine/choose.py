@@ -12,7 +12,6 @@ from cepheid.engine.statistics import measure, split_by_most_selective
 from cepheid.errors import EngineError, closest
 from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import FEWER, TOO_LONG, TOO_MANY
-from cepheid.language.until import follows_runs
 from cepheid.plan.checks import check_meaning, check_options
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.operators import AUTO
@@ -98,9 +97,9 @@ def _rewritten(bound: BoundQuery, options: PlanOptions) -> Plan:
 
 def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]:
     """The engines that can run the plan and read the options that were given; an error says why there is none."""
-    bound, lossy, imprecise = plan.bound, plan.score.lossy, plan.score.imprecise
+    bound, lossy, imprecise = plan.bound, plan.is_lossy, plan.is_imprecise
     if asked != AUTO and asked not in ENGINES:
-        names = [name for name, engine in ENGINES.items() if engine.forecasts == (bound.syntax.forecast is not None)]
+        names = [name for name, engine in ENGINES.items() if engine.forecasts == (bound.forecast is not None)]
         guess = closest(asked, names)
         known = f"did you mean '{guess}'?" if guess else f"the engines are {', '.join(sorted(names))}"
         raise EngineError(f"no engine '{asked}'; {known}")
@@ -113,9 +112,9 @@ def candidates_for(plan: Plan, asked: str, given: Sequence[str]) -> list[Engine]
             raise EngineError(f"engine '{asked}' cannot run this query: {refusals[asked]}; {others} can")
         automatic = [ENGINES[asked]]
     if not automatic:
-        kind = "expansion" if bound.pattern is not None else "intervals" if imprecise else "queues" if lossy else "runs"
-        kind = "forecast" if bound.syntax.forecast is not None else kind
-        kind = "states" if bound.given_up or follows_runs(bound.syntax) else kind
+        kind = "expansion" if not bound.is_linear else "intervals" if imprecise else "queues" if lossy else "runs"
+        kind = "forecast" if bound.forecast is not None else kind
+        kind = "states" if bound.given_up or bound.follows_runs else kind
         hint = f"only engine={able[0].name!r} can, on a small stream" if able else None
         hint = FEWER if refusals[kind] in (TOO_LONG, TOO_MANY) else hint
         raise EngineError(f"{_where(lossy, imprecise)}this query cannot be run: {refusals[kind]}", hint=hint)
@@ -159,10 +158,10 @@ def choose(
     engine = min(engines, key=lambda each: each.cost(bound, statistics))
     if order is not None:
         return Choice(engine.name, order, ("an order was requested",))
-    if plan.score.imprecise or plan.score.lossy:
+    if plan.is_imprecise or plan.is_lossy:
         kinds = ["times are intervals"] * (not bound.schema.is_timed_exactly)
         kinds += ["events may not have happened"] * (bound.schema.existence is not None)
-        kinds += ["events may be missing"] * plan.score.lossy
+        kinds += ["events may be missing"] * plan.is_lossy
         return Choice(engine.name, None, (" and ".join(kinds),))
     if statistics is None or not _depends_on_events(plan, engines):
         return Choice(engine.name, None, (_plain_reason(plan, engine, engines),))
@@ -178,12 +177,12 @@ def choose(
 
 def _plain_reason(plan: Plan, engine: Engine, engines: Sequence[Engine]) -> str:
     """Why an engine, if that needs no statistics."""
-    if plan.bound.pattern is not None:
+    if not plan.bound.is_linear:
         if engine.name == "states":
             return "groups, alternatives and optional parts are states of one automaton"
-        why = ENGINES["states"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
+        why = ENGINES["states"].supports(plan.bound, plan.is_lossy, plan.is_imprecise)
         return f"the pattern is expanded to linear patterns, because one automaton cannot run it: {why}"
-    why = ENGINES["sequence"].supports(plan.bound, plan.score.lossy, plan.score.imprecise)
+    why = ENGINES["sequence"].supports(plan.bound, plan.is_lossy, plan.is_imprecise)
     if engine.name == "sequence":
         return "a sequence of single events"
     return "an option requires it" if why is None else f"the sequence engine cannot run it: {why}"

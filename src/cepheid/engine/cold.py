@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from cepheid.budget import within_budget
 from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, names_in
+from cepheid.engine.values.python_first import as_python_first
 from cepheid.errors import TimeoutReached
 
 FEW_EVENTS = 5_000  # more of them take longer as plain Python than the compiler does
@@ -42,9 +43,12 @@ _ready: set[str] = set()  # engines that were found compiled: a cache is read on
 
 
 def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
-    """What `run` returns, as plain Python if the engine's module is not compiled and there are few events."""
+    """What `run` returns, as plain Python if the engine's module is not compiled and there are few events.
+
+    If it is compiled, new conditions alone run as plain Python, for a while (`values/python_first.py`).
+    """
     if not _is_cold(module, events):
-        return run()
+        return as_python_first(events, run)
     compile_meanwhile(module)
     began = time.monotonic()
     try:

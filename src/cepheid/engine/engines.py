@@ -15,7 +15,6 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import refusal
 from cepheid.language.printing import expression_text
-from cepheid.language.until import follows_runs
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.options import (
     ChainOptions,
@@ -52,7 +51,7 @@ def precise(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The run engines: every strategy and Kleene plus, over streams that are exact."""
     if _ends_across_partitions(bound):
         return "UNTIL looks at the events of a partition, and some events belong to every partition"
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return "its patterns are plain sequences"
     if imprecise:
         return (
@@ -79,11 +78,11 @@ def sequences(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """Patterns with optional parts, alternatives, groups and any order, by the linear ones they stand for."""
-    if bound.pattern is None:
+    if bound.is_linear:
         return "it is for patterns that are more than a sequence"
     if bound.given_up:
         return "it does not support OUTPUT PARTIAL"
-    if follows_runs(bound.syntax):
+    if bound.follows_runs:
         return "UNTIL depends on the events taken so far"
     if _ends_across_partitions(bound):
         return "UNTIL looks at the events of a partition, and some events belong to every partition"
@@ -93,7 +92,7 @@ def expressions(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The same patterns by one automaton: groups, alternatives and optional parts are states and edges."""
-    if bound.pattern is None:
+    if bound.is_linear:
         return "it is for patterns that are more than a sequence"
     if imprecise or lossy:
         return "it assumes that every event was seen, at a known time"
@@ -103,7 +102,7 @@ def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The queues engine: events that nobody saw."""
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return "its patterns are plain sequences"
     if imprecise:
         exact = bound.schema.is_timed_exactly
@@ -113,7 +112,7 @@ def missing(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def intervals(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
     """The engine for times that are only known to an interval."""
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return "its patterns are plain sequences"
     if not imprecise:
         return "it is for imprecise times; pass lower='...' and upper='...'"
@@ -125,7 +124,7 @@ def _imprecise(bound: BoundQuery, lossy: bool) -> str | None:
     unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
     if bound.window is not None and bound.window.events:
         return f"WITHIN n EVENTS counts events in order, and {unsure} do not fix the order"
-    if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+    if bound.output.mode is s.OutputMode.NON_OVERLAP:
         return f"NON-OVERLAP needs to know which match ended first, and {unsure} do not fix the order"
     if bound.has_tied_negations:
         return (
@@ -148,7 +147,7 @@ def points(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
 
 def _both(bound: BoundQuery) -> str | None:
     """Imprecise times and missing events together: narrower than either alone."""
-    if bound.syntax.output.mode is s.OutputMode.TOP:
+    if bound.output.mode is s.OutputMode.TOP:
         return "TOP k BY CONFIDENCE is not defined where events are missing: use THRESHOLD or CONFIDENCE"
     if bound.negations and len(bound.branches) > MAX_BRANCHES:
         number = f"the condition has {len(bound.branches)} alternatives"
@@ -240,12 +239,11 @@ class Engine:
 
     def refuses(self, bound: BoundQuery, model: object = None) -> str | None:
         """Why it cannot run a query, or None."""
-        lossy = model is not None or bound.syntax.threshold is not None
-        return self.refusal(bound, lossy, bound.schema.lower is not None)
+        return self.refusal(bound, bound.may_miss(model), bound.schema.is_imprecise)
 
     def refusal(self, bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         """The same, where it is known whether events may be missing and times are imprecise."""
-        if (bound.syntax.forecast is not None) != self.forecasts:
+        if (bound.forecast is not None) != self.forecasts:
             return "it is for FORECAST" if self.forecasts else "FORECAST returns partial matches"
         return self.supports(bound, lossy, imprecise)
 
@@ -264,7 +262,7 @@ class ReferenceOptions(MissingOptions, ImpreciseOptions):
 
 def of_runs(bound: BoundQuery) -> str:
     """The engine whose runs share what they have in common, so that matches can be counted without being listed."""
-    return "runs" if bound.pattern is None else "states"
+    return "runs" if bound.is_linear else "states"
 
 
 ENGINES: Mapping[str, Engine] = {

@@ -47,7 +47,7 @@ EXISTENCE = Limits(max_matches=1, max_partial_matches=Limits().max_partial_match
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The matches with after < completion <= until."""
-    if plan.score.lossy or plan.score.imprecise:
+    if plan.is_lossy or plan.is_imprecise:
         return _run_unsure(plan, events, after, until)
     plan, events = with_endings(plan, events)
     events, rows = _of_its_types(plan.bound, events)
@@ -71,7 +71,7 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
     With imprecise times the orders of an AND exclude each other: their confidences add up, and the sum is known when
     the last of the events has surely passed. Where events may be missing, the most probable pattern counts.
     """
-    bound, imprecise = plan.bound, plan.score.imprecise
+    bound, imprecise = plan.bound, plan.is_imprecise
     patterns = _patterns(bound, 1)
     competition = Competition(bound, patterns) if bound.competes else None
     found: list[tuple[LinearQuery, Matches]] = []
@@ -102,7 +102,7 @@ def _run_unsure(plan: Plan, events: EventTable, after: int, until: int) -> Match
 
 
 def _judged(bound: BoundQuery, linear: BoundQuery) -> BoundQuery:
-    return replace(linear, syntax=replace(linear.syntax, threshold=bound.syntax.threshold))
+    return replace(linear, syntax=replace(linear.syntax, threshold=bound.threshold))
 
 
 def _unsure_plan(plan: Plan, query: LinearQuery) -> Plan:
@@ -171,7 +171,6 @@ def _at_rows(chosen: Chosen, rows: Int64s) -> Chosen:
 def _queries(plan: Plan, events: EventTable) -> list[LinearQuery]:
     """The linear queries that can have matches among the events."""
     bound = plan.bound
-    assert bound.pattern is not None
     patterns = _patterns(bound, 1)
     rounds = 1
     competes = bound.competes

@@ -135,8 +135,7 @@ def explained(
 def uncountable(bound: BoundQuery, model: object) -> str | None:
     """Why the matches of a query cannot be counted without listing them; None: they can, or it is worth trying."""
     refused = ENGINES[of_runs(bound)].refuses(bound, model)
-    shares = bound.has_kleene or bound.pattern is not None
-    return refused if refused is not None or shares else carrying(bound).refused
+    return refused if refused is not None or not bound.is_linear_of_singles else carrying(bound).refused
 
 
 def counted_soon(
@@ -158,9 +157,9 @@ def count(
     refused = uncountable(bound, model)
     if refused is not None:
         return f"counting needs the list of matches ({refused})"
-    if bound.pattern is not None and steps < MOST_STEPS and len(events) > FEW_EVENTS:
+    if not bound.is_linear and steps < MOST_STEPS and len(events) > FEW_EVENTS:
         return LONG
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return _count_by_runs(bound, events, after, until, "conditions depend on whole groups")
     how, plan = carrying(bound), make_plan(bound)[0]
     if how.refused is None:

@@ -56,7 +56,7 @@ class Held:
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """The partial matches that reach the asked probability at an instant in (after, until]."""
-    bound, asked = plan.bound, plan.bound.syntax.forecast
+    bound, asked = plan.bound, plan.bound.forecast
     assert asked is not None
     if plan.options.forecast_at is not None:
         instant = int(plan.options.forecast_at)
@@ -109,12 +109,12 @@ def partial_matches(plan: Plan, events: EventTable, model: Model, least: float) 
     lossy = _by_value(model) or any(model.loss_of(each.variable) > 0.0 for each in bound.components)
     found = []
     beginnings, keys = forecast_beginnings(bound.syntax), _keys(bound, events)
-    if bound.pattern is not None:
+    if not bound.is_linear:
         _check_seen(bound, model, beginnings)
     for number, beginning in enumerate(beginnings):
         part = replace(bind(beginning.query, bound.schema), window=bound.window)
         # Something may have happened unseen between the first and the last event.
-        unseen = lossy and bound.pattern is None and len(beginning.query.components) > 2
+        unseen = lossy and bound.is_linear and len(beginning.query.components) > 2
         if unseen:
             part = replace(part, syntax=replace(part.syntax, threshold=least))
         limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}
@@ -136,7 +136,6 @@ def _first_seen(bound: BoundQuery, model: Model) -> Model:
 
 def _check_seen(bound: BoundQuery, model: Model, beginnings: Sequence[Beginning]) -> None:
     """Of an expression, what stands between the first and the last event that are held must have been seen."""
-    assert bound.pattern is not None
     assert bound.window is not None
     optional = {name for node in walk(bound.pattern) if vanishes(node) for name in labels_of(node)}
     between = {component.variable for each in beginnings for component in each.query.components[1:-1]} - optional

@@ -13,7 +13,7 @@ from cepheid.language.pattern import AnyOrder, Choice, Repeat, walk
 
 def has_alternatives(query: s.QuerySyntax) -> bool:
     """Has its pattern alternatives?"""
-    return query.pattern is not None and any(isinstance(node, Choice) for node in walk(query.pattern))
+    return any(isinstance(node, Choice) for node in walk(query.pattern))
 
 
 def steps_of_alternatives(query: s.QuerySyntax) -> dict[str, s.QuerySyntax] | str:
@@ -25,7 +25,6 @@ def steps_of_alternatives(query: s.QuerySyntax) -> dict[str, s.QuerySyntax] | st
     >>> [to_text(step).splitlines()[0] for step in steps.values()]
     ['PATTERN SEQ(A a, B b)', 'PATTERN SEQ(ANY(B, C) b, D d)', 'PATTERN SEQ(A a, C c)']
     """
-    assert query.pattern is not None
     if any(component.negative for component in query.components):
         return "negated components together with alternatives"
     if any(isinstance(node, Repeat | AnyOrder) for node in walk(query.pattern)):
@@ -46,9 +45,7 @@ def steps_of_alternatives(query: s.QuerySyntax) -> dict[str, s.QuerySyntax] | st
             first = replace(first, types=tuple(kind for each in types for kind in each or ()), any=True)
         where = known_conditions(query, frozenset({first.variable, name}))
         found[name] = replace(
-            query,
-            components=(first, by_name[name]),
-            pattern=None,
+            query.in_order(tuple(replace(each, gap=None) for each in (first, by_name[name]))),
             sequence=True,
             where=None if not where else where[0] if len(where) == 1 else s.And(where),
             selection=None,

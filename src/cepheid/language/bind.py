@@ -396,7 +396,7 @@ class _Binder:
                 parts += [s.Comparison("=", left, right, span=node.span) for right in positive[index + 1 :] + negative]
             for own, component in zip(positive, self.positives, strict=True):
                 # Nothing else ties the elements of the group together, or in a pattern nothing else may be there.
-                if component.kleene and (len(positive) == 1 or self.query.pattern is not None):
+                if component.kleene and (len(positive) == 1 or not self.query.is_linear):
                     first = s.Attribute(s.Reference(component.variable, s.Element.FIRST), name, span=node.span)
                     parts.append(s.Comparison("=", own, first, span=node.span))
             if value is not None:

@@ -11,8 +11,9 @@ from enum import IntEnum
 from functools import cached_property
 
 from cepheid.language import syntax as s
-from cepheid.language.pattern import Pattern, exposed
+from cepheid.language.pattern import Pattern, edge, exposed, without
 from cepheid.language.schema import Schema
+from cepheid.language.until import follows_runs
 
 
 class Phase(IntEnum):
@@ -161,24 +162,80 @@ class BoundQuery:
                 )
             else:
                 position += 1
-        if self.pattern is not None:
-            negative = frozenset(negation.component.variable for negation in found)
-            first, _ = exposed(self.pattern, negative)
-            last_ones, _ = exposed(self.pattern, negative, last=True)
-            return tuple(
-                Negation(
-                    each.component,
-                    None if each.component.variable in first else each.after,
-                    None if each.component.variable in last_ones else each.before,
-                )
-                for each in found
+        negative = frozenset(negation.component.variable for negation in found)
+        first, _ = exposed(self.pattern, negative)
+        last_ones, _ = exposed(self.pattern, negative, last=True)
+        return tuple(
+            Negation(
+                each.component,
+                None if each.component.variable in first else each.after,
+                None if each.component.variable in last_ones else each.before,
             )
-        return tuple(found)
+            for each in found
+        )
+
+    # What is asked of matches, as written. Rewriting a query is what its syntax is for; nothing else reads it.
 
     @property
-    def pattern(self) -> Pattern | None:
-        """How components combine, where they are not a plain sequence."""
+    def where(self) -> s.Expression | None:
+        """The condition before it was taken apart."""
+        return self.syntax.where
+
+    @property
+    def within(self) -> s.Window | None:
+        """The window as written, with its unit."""
+        return self.syntax.within
+
+    @property
+    def output(self) -> s.Output:
+        """Which of the matches are reported."""
+        return self.syntax.output
+
+    @property
+    def threshold(self) -> float | None:
+        """The least probability of a match with missing events."""
+        return self.syntax.threshold
+
+    @property
+    def confidence(self) -> float | None:
+        """The least confidence of a match at imprecise times."""
+        return self.syntax.confidence
+
+    @property
+    def forecast(self) -> float | None:
+        """The least probability of a forecast; None: matches are asked for."""
+        return self.syntax.forecast
+
+    def may_miss(self, model: object) -> bool:
+        """May events be missing? So say a loss model, and a query with THRESHOLD."""
+        return model is not None or self.threshold is not None
+
+    @property
+    def follows_runs(self) -> bool:
+        """Does it take the runs themselves to say where a group ends?"""
+        return follows_runs(self.syntax)
+
+    @property
+    def pattern(self) -> Pattern:
+        """How components combine."""
         return self.syntax.pattern
+
+    @property
+    def is_linear(self) -> bool:
+        """Is it a plain sequence of events and Kleene groups, so that a match fills one component after the other?"""
+        return self.syntax.is_linear
+
+    @property
+    def is_linear_of_singles(self) -> bool:
+        """Is it a plain sequence of single events, so that every component holds exactly one?"""
+        return self.is_linear and not self.has_kleene
+
+    @cached_property
+    def lasts(self) -> tuple[s.Component, ...]:
+        """The components that may hold the last event of a match."""
+        absent = frozenset(component.variable for component in self.components if component.negative)
+        labels = edge(without(self.pattern, absent), last=True)
+        return tuple(component for component in self.positives if component.variable in labels)
 
     @cached_property
     def place_of(self) -> dict[str, int]:
@@ -196,7 +253,7 @@ class BoundQuery:
     @property
     def given_up(self) -> bool:
         """Are runs reported whose window passed before they were complete, and no matches?"""
-        return self.syntax.output.waiting is not None
+        return self.output.waiting is not None
 
     @cached_property
     def has_tied_negations(self) -> bool:

@@ -42,7 +42,7 @@ from cepheid.language.expressions import (
 )
 from cepheid.language.pattern import Repeat, Single
 from cepheid.language.printing import component_text, quantifier_text, to_text
-from cepheid.language.sase.parse_pattern import PLUS, Part, finished, in_sequence, repeated, single
+from cepheid.language.sase.parse_pattern import PLUS, Part, in_sequence, marked, repeated, single
 from cepheid.language.sase.parse_pattern import all_of as any_order
 from cepheid.language.sase.parse_pattern import one_of as alternatives
 from cepheid.language.step_strategies import with_own_strategy
@@ -446,8 +446,7 @@ class Pattern:
 
 
 def _pattern(part: Part) -> Pattern:
-    components, pattern = finished(part)
-    return Pattern(s.QuerySyntax(components, pattern=pattern))
+    return Pattern(s.QuerySyntax(marked(part), pattern=part.pattern))
 
 
 def _part(one: object) -> Part:
@@ -457,10 +456,7 @@ def _part(one: object) -> Part:
     if one.query != s.QuerySyntax(one.query.components, one.query.sequence, pattern=one.query.pattern):
         hint = "put where(), within() and other clauses after the whole pattern"
         raise QueryError("a part of a pattern has no clauses of its own", hint=hint, code="bad-pattern")
-    if one.query.pattern is not None:
-        return Part(one.query.pattern, one.query.components)
-    parts = [single(component, PLUS if component.kleene else None) for component in one.query.components]
-    return in_sequence(parts, s.NOWHERE)
+    return Part(one.query.pattern, one.query.components)
 
 
 def _rounds(least: int, most: int | None, *, open_ended: bool = False) -> tuple[int, int | None]:

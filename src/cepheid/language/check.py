@@ -16,11 +16,11 @@ from cepheid.language.forecasts import forecast_problems
 from cepheid.language.functions import find_function, function_names
 from cepheid.language.normal import disjuncts, negation_normal_form
 from cepheid.language.partial import partial_problems
-from cepheid.language.pattern import AnyOrder, Pattern, Repeat, Single, exposed, walk
+from cepheid.language.pattern import AnyOrder, Repeat, Single, exposed, walk, with_leaves
 from cepheid.language.printing import expression_text
 from cepheid.language.step_strategies import step_problems
 from cepheid.language.totals import total_problems
-from cepheid.language.until import until_problems, with_pattern_of_ends
+from cepheid.language.until import until_problems
 
 RESULT_COLUMNS = frozenset({"match_start", "match_end", "probability", "confidence", "earliest", "latest"})
 _GROUP_ELEMENTS = frozenset({s.Element.ALL, s.Element.BEFORE})
@@ -35,7 +35,7 @@ def check(query: s.QuerySyntax, text: str | None = None) -> s.QuerySyntax:
     resolved = resolve(query)
     for problem in problems(resolved, text):
         raise problem
-    return with_pattern_of_ends(resolved)
+    return resolved
 
 
 def resolve(query: s.QuerySyntax) -> s.QuerySyntax:
@@ -138,25 +138,11 @@ def _pattern_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
         seen.add(name)
         if name in RESULT_COLUMNS:
             yield f"'{name}' is a column of every result", component, "reserved-name", "choose another variable"
-        if component.negative and component.kleene:
-            hint = f"write !({_type(component)} {name})"
-            yield "a negated component is a single event", component, "negated-kleene", hint
     if len(query.components) > MOST_COMPONENTS:
         hint = "split it: match parts of the pattern, then match their results"
         message = f"a pattern of {len(query.components)} components; there may be at most {MOST_COMPONENTS}"
         yield message, query.components[MOST_COMPONENTS], "too-many-components", hint
-    if query.pattern is not None:
-        yield from _expression_pattern_problems(query, query.pattern)
-        return
-    if all(component.negative for component in query.components):
-        hint = "add a component without '!'"
-        yield "a pattern needs at least one positive component", query.components[0], "only-negation", hint
-    ends = [query.components[0], query.components[-1]]
-    if query.within is None and not all(component.negative for component in query.components):
-        for component in {id(end): end for end in ends if end.negative}.values():
-            place = "start" if component is query.components[0] else "end"
-            hint = "add WITHIN, for example WITHIN 1 hour"
-            yield f"negation at the {place} of a pattern needs a window", component, "negation-without-within", hint
+    yield from _combination_problems(query)
 
 
 def is_text(value: str) -> bool:
@@ -179,31 +165,37 @@ def _text_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
             yield message, component, code, hint
 
 
-def _expression_pattern_problems(query: s.QuerySyntax, pattern: Pattern) -> Iterator[_Problem]:
-    """What is wrong with a pattern that is an expression (docs/semantics.md, "Patterns are expressions")."""
-    by_name = {component.variable: component for component in query.components}
-    negative = frozenset(component.variable for component in query.components if component.negative)
+def _combination_problems(query: s.QuerySyntax) -> Iterator[_Problem]:
+    """What is wrong with how components combine (docs/semantics.md, "Patterns are expressions").
+
+    Components go by their numbers here, since two of them may have been given the same name.
+    """
+    numbers = map(str, range(len(query.components)))
+    pattern = with_leaves(query.pattern, lambda leaf: Single(next(numbers), leaf.span))
+    by_number = {str(number): component for number, component in enumerate(query.components)}
+    negative = frozenset(number for number, component in by_number.items() if component.negative)
     for node in walk(pattern):
         match node:
-            case Repeat(part=Single(label=name)) if name in negative:
-                hint = f"write !({_type(by_name[name])} {name})"
-                yield "a negated component is a single event", by_name[name], "negated-kleene", hint
+            case Repeat(part=Single(label=number)) if number in negative:
+                hint = f"write !({_type(by_number[number])} {by_number[number].variable})"
+                yield "a negated component is a single event", by_number[number], "negated-kleene", hint
             case AnyOrder(parts=parts):
                 for part in parts:
                     if isinstance(part, Single) and part.label in negative:
                         hint = "put it between two parts of a sequence"
-                        yield "AND cannot have a negated part", by_name[part.label], "negation-in-any-order", hint
+                        yield "AND cannot have a negated part", by_number[part.label], "negation-in-any-order", hint
     opening, vanishes = exposed(pattern, negative)
+    absent = len(negative) == len(by_number)
     if vanishes:
-        hint = "make one of its parts mandatory"
+        hint = "add a component without '!'" if absent else "make one of its parts mandatory"
         yield "a pattern needs at least one positive component", query.components[0], "only-negation", hint
-    if query.within is not None:
+    if query.within is not None or absent:
         return
-    for place, names in (("start", opening), ("end", exposed(pattern, negative, last=True)[0])):
-        for name in sorted(names):
+    for place, numbers_there in (("start", opening), ("end", exposed(pattern, negative, last=True)[0])):
+        for number in sorted(numbers_there):
             hint = "add WITHIN, for example WITHIN 1 hour"
             message = f"negation at the {place} of a pattern needs a window"
-            yield message, by_name[name], "negation-without-within", hint
+            yield message, by_number[number], "negation-without-within", hint
 
 
 def _until_problems(query: s.QuerySyntax) -> Iterator[_Problem]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from cepheid.language import syntax as s
-from cepheid.language.partial import as_pattern, begun_query, known_conditions
+from cepheid.language.partial import begun_query, known_conditions
 from cepheid.language.partial_expressions import Beginning as Begun
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of, walk
 from cepheid.language.pattern import may_be_empty as vanishes
@@ -60,7 +60,7 @@ def forecast_beginnings(query: s.QuerySyntax) -> list[Beginning]:
     by_name = {component.variable: component for component in query.components}
     negated = frozenset(name for name, component in by_name.items() if component.negative)
     found = []
-    begun: list[tuple[tuple[str, ...], tuple[Pattern, ...]]] = [((), (as_pattern(query),))]
+    begun: list[tuple[tuple[str, ...], tuple[Pattern, ...]]] = [((), (query.pattern,))]
     for taken, parts in begun:
         nexts = list(_nexts(parts, negated))
         begun += [((*taken, *absent, name), behind) for name, absent, behind in nexts]
@@ -119,15 +119,15 @@ def _without_trailing(parts: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
 def _begun(query: s.QuerySyntax, taken: tuple[str, ...]) -> s.QuerySyntax:
     """The query for all that hold some components, with the negated ones between them."""
     plain = replace(query, forecast=None, threshold=None, returns=None)
-    if query.pattern is not None:
+    if not query.is_linear:
         return begun_query(plain, Begun(taken, ()))
     last = query.components[len(taken) - 1]
     where = known_conditions(query, frozenset(taken), open_group=last.variable if last.kleene else None)
     selection = query.selection
     if selection is not None:
         selection = replace(selection, variables=tuple(name for name in selection.variables if name in taken))
-    held = query.components[: len(taken)]
-    return replace(plain, components=held, sequence=True, where=_joined(where), selection=selection)
+    held = plain.in_order(query.components[: len(taken)])
+    return replace(held, sequence=True, where=_joined(where), selection=selection)
 
 
 def _enders(query: s.QuerySyntax, known: tuple[str, ...], awaited: tuple[s.Component, ...]) -> Iterator[Ender]:
@@ -153,7 +153,7 @@ def _joined(parts: tuple[s.Expression, ...]) -> s.Expression | None:
 
 def _unforeseen(query: s.QuerySyntax) -> str | None:
     """What an expression has that the model says nothing about."""
-    if query.pattern is None:
+    if query.is_linear:
         return None
     negated = frozenset(component.variable for component in query.components if component.negative)
     for node in walk(query.pattern):

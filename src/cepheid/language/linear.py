@@ -73,7 +73,6 @@ class LinearQuery:
 
 def grows(bound: BoundQuery) -> bool:
     """Has its pattern a part that may be repeated without end, and is not one component of a linear one?"""
-    assert bound.pattern is not None
     competing = bound.competes
     endless = [node for node in walk(bound.pattern) if isinstance(node, Repeat) and node.most is None]
     return any(competing or not _is_kleene(node) for node in endless)
@@ -81,7 +80,6 @@ def grows(bound: BoundQuery) -> bool:
 
 def refusal(bound: BoundQuery) -> str | None:
     """Why a pattern is not run as linear queries, or None."""
-    assert bound.pattern is not None
     competing = bound.competes
     if competing and bound.contiguous:
         return "contiguity together with skip_till_next_match in a pattern that is more than a sequence"
@@ -118,7 +116,6 @@ def linear_patterns(bound: BoundQuery, rounds: int) -> list[Linear]:
 
     Under skip_till_next_match each event of a Kleene component is a step of its own, since they compete with others.
     """
-    assert bound.pattern is not None
     groups = not bound.competes
     negative = frozenset(component.variable for component in bound.components if component.negative)
 

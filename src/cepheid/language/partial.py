@@ -24,7 +24,6 @@ from cepheid.language.partial_expressions import (
     linear_variables,
     partial_query,
 )
-from cepheid.language.pattern import Pattern, Repeat, Sequence, Single
 from cepheid.language.until import follows_runs
 from cepheid.language.ways import TooManyWaysError, awaited_sets
 
@@ -48,13 +47,12 @@ def partial_queries(query: s.QuerySyntax) -> dict[str, s.QuerySyntax]:
     """
     found = {COMPLETE: replace(query, output=s.Output())}
     if _needs_runs(query):
-        pattern = as_pattern(query)
         negated = frozenset(component.variable for component in query.components if component.negative)
-        for waiting in dict.fromkeys(awaited_sets(pattern, negated).values()):
+        for waiting in dict.fromkeys(awaited_sets(query.pattern, negated).values()):
             output = s.Output(s.OutputMode.PARTIAL, waiting=waiting)
-            found[WAITING + " or ".join(waiting)] = replace(query, pattern=pattern, sequence=True, output=output)
+            found[WAITING + " or ".join(waiting)] = replace(query, sequence=True, output=output)
         return found
-    if query.pattern is not None:
+    if not query.is_linear:
         for beginning in beginnings(query):
             name = f"{WAITING}{' or '.join(beginning.awaited)} after {', '.join(beginning.taken)}"
             found[name] = begun_query(query, beginning)
@@ -107,7 +105,7 @@ def partial_problems(query: s.QuerySyntax) -> Iterator[tuple[str, s.Node, str, s
     if query.within is None or query.within.unit == "events":
         hint = "add WITHIN 1 hour, for example: a partial match times out when the window has passed"
         yield "OUTPUT PARTIAL needs a window of time", output, "bad-partial", hint
-    if query.pattern is not None and _needs_runs(query):
+    if _needs_runs(query):
         try:
             awaited_sets(query.pattern, frozenset(each.variable for each in query.components if each.negative))
         except TooManyWaysError:
@@ -134,17 +132,9 @@ def _needs_runs(query: s.QuerySyntax) -> bool:
         return True
     if any(component.gap is not None for component in query.components) or follows_runs(query):
         return True
-    if query.pattern is None:
+    if query.is_linear:
         return False
     return any(endless_groups(query.pattern)) or len(linear_variables(query.pattern)) > MOST_LINEAR or _twice(query)
-
-
-def as_pattern(query: s.QuerySyntax) -> Pattern:
-    """How the components combine, also where they are a plain sequence."""
-    if query.pattern is not None:
-        return query.pattern
-    singles = ((component, Single(component.variable)) for component in query.components)
-    return Sequence(tuple(Repeat(single, 1, None) if each.kleene else single for each, single in singles))
 
 
 def _twice(query: s.QuerySyntax) -> bool:
@@ -167,7 +157,8 @@ def _waiting(query: s.QuerySyntax, before: int, place: int) -> s.QuerySyntax:
     if selection is not None:
         variables = tuple(name for name in selection.variables if name in known)
         selection = replace(selection, variables=variables)
-    return replace(query, components=components, sequence=True, where=where, selection=selection, output=s.Output())
+    held = query.in_order(components)
+    return replace(held, sequence=True, where=where, selection=selection, output=s.Output())
 
 
 def known_conditions(

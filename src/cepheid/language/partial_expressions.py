@@ -59,7 +59,6 @@ def linear_variables(pattern: Pattern) -> list[Linear]:
 
 def beginnings(query: s.QuerySyntax) -> list[Beginning]:
     """The beginnings of linear patterns with which a run may be given up."""
-    assert query.pattern is not None
     negated = {component.variable for component in query.components if component.negative}
     patterns = linear_variables(query.pattern)
     complete = {tuple(name for name in linear if name not in negated) for linear in patterns}
@@ -113,9 +112,7 @@ def partial_query(query: s.QuerySyntax, beginning: Beginning, about: Change) -> 
         selection = replace(selection, variables=tuple(component.variable for component in components))
     where = None if not conditions else conditions[0] if len(conditions) == 1 else s.And(tuple(conditions))
     return replace(
-        query,
-        components=tuple(components),
-        pattern=None,
+        query.in_order(tuple(components)),
         sequence=True,
         where=where,
         selection=selection,
@@ -125,7 +122,6 @@ def partial_query(query: s.QuerySyntax, beginning: Beginning, about: Change) -> 
 
 def _others(query: s.QuerySyntax, before: Linear, name: str) -> list[str]:
     """What other patterns could take where a run took one event."""
-    assert query.pattern is not None
     negated = {component.variable for component in query.components if component.negative}
     found: dict[str, None] = {}
     for linear in linear_variables(query.pattern):

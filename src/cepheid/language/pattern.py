@@ -5,7 +5,7 @@ Nodes are frozen data. A dialect's parser makes them; automata and programs are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import TypeAlias
@@ -19,7 +19,7 @@ class Single:
     """One row or event of a label."""
 
     label: str
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Sequence:
     """One part after the other."""
 
     parts: tuple[Pattern, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Choice:
     """One of the parts, the earlier ones preferred."""
 
     parts: tuple[Pattern, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Repeat:
     least: int
     most: int | None
     greedy: bool = True
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class AnyOrder:
     """All parts, in any order; the order in which they are written is preferred (PERMUTE)."""
 
     parts: tuple[Pattern, ...]
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -62,28 +62,28 @@ class Excluded:
     """A part whose rows belong to the match, but not to the output."""
 
     part: Pattern
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Start:
     """Only before the first row of a partition."""
 
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class End:
     """Only after the last row of a partition."""
 
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Empty:
     """No row at all."""
 
-    span: Span = field(default=NOWHERE, compare=False)
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 Pattern: TypeAlias = Single | Sequence | Choice | Repeat | AnyOrder | Excluded | Start | End | Empty
@@ -210,15 +210,20 @@ def without(pattern: Pattern, labels: frozenset[str]) -> Pattern:
     """The pattern with some labels taking nothing.
 
     >>> without(Sequence((Single("A"), Single("N"))), frozenset("N")).parts[1]
-    Empty(span=(0, 0))
+    Empty()
     """
+    return with_leaves(pattern, lambda leaf: Empty() if leaf.label in labels else leaf)
+
+
+def with_leaves(pattern: Pattern, change: Callable[[Single], Pattern]) -> Pattern:
+    """The pattern with each label changed, from left to right."""
     match pattern:
-        case Single(label=label):
-            return Empty() if label in labels else pattern
+        case Single():
+            return change(pattern)
         case Sequence(parts=parts) | Choice(parts=parts) | AnyOrder(parts=parts):
-            return replace(pattern, parts=tuple(without(part, labels) for part in parts))
+            return replace(pattern, parts=tuple(with_leaves(part, change) for part in parts))
         case Repeat(part=part) | Excluded(part=part):
-            return replace(pattern, part=without(part, labels))
+            return replace(pattern, part=with_leaves(part, change))
     return pattern
 
 

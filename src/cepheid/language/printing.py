@@ -67,9 +67,6 @@ def pattern_text(query: s.QuerySyntax, mentioned: Collection[str] = ()) -> str:
     >>> pattern_text(parse("PATTERN SEQ(A a, (B{2,} b[], C? c | AND(D d, E e))*) WITHIN 5"))
     'SEQ(A a, (B{2,} b[], C? c | AND(D d, E e))*)'
     """
-    if query.pattern is None:
-        components = ", ".join(component_text(c, mentioned) + _until_text(c) for c in query.components)
-        return f"SEQ({components})" if query.sequence else components
     by_name = {component.variable: component for component in query.components}
 
     def text(node: Pattern, quantifier: str = "") -> str:
@@ -100,7 +97,8 @@ def pattern_text(query: s.QuerySyntax, mentioned: Collection[str] = ()) -> str:
                 return " | ".join(listed(part) for part in parts)
         return text(node)
 
-    return f"SEQ({listed(query.pattern)})" if not isinstance(query.pattern, Choice) else f"SEQ({text(query.pattern)})"
+    written = text(query.pattern) if isinstance(query.pattern, Choice) else listed(query.pattern)
+    return f"SEQ({written})" if query.sequence else written
 
 
 def quantifier_text(repeat: Repeat) -> str:

@@ -94,9 +94,14 @@ class Schema:
         return tuple(name for name in self.names if name not in self.nested)
 
     @property
+    def is_imprecise(self) -> bool:
+        """Are events known to an interval of time, or may they not have happened, so that matches have a confidence?"""
+        return self.lower is not None
+
+    @property
     def is_timed_exactly(self) -> bool:
         """Are times points, even where events may not have happened and their bounds are therefore looked at?"""
-        return self.lower is None or (self.existence is not None and self.lower == self.upper == self.time)
+        return not self.is_imprecise or (self.existence is not None and self.lower == self.upper == self.time)
 
     def is_lacking(self, type: str | None, attribute: str) -> bool:
         """Do events of this type not have the attribute, as the call said?"""

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 from typing import TypeAlias
 
 from cepheid.budget import checkpoint
-from cepheid.language.pattern import Pattern
+from cepheid.language.pattern import Empty, Pattern, Repeat, Sequence, Single
 
 Span: TypeAlias = tuple[int, int]  # character offsets into the query text, half open
 NOWHERE: Span = (0, 0)
@@ -40,6 +41,9 @@ class Element(Enum):
     BEFORE = "[..i-1]"  # a[..i-1]   all taken before it
     LAST = "[LEN]"  # a[a.LEN]   the last one, once the group is closed
     ALL = "[]"  # a[]        the whole closed group
+
+
+AT_HAND = (Element.SINGLE, Element.CURRENT)  # the event that is tested
 
 
 @dataclass(frozen=True)
@@ -229,6 +233,16 @@ class Component(Node):
     defined: tuple[str, ...] = ()  # once bound: the definitions that stand for its types
     until: Expression | None = None  # a group takes nothing at or after the first later event that passes this
 
+    @property
+    def looks_back(self) -> bool:
+        """Does what ends its group depend on what was taken, besides on when the group began?"""
+        mentions = walk(self.until) if self.until is not None else ()
+        return any(
+            isinstance(node, Length)
+            or (isinstance(node, Reference) and (node.variable != self.variable or node.element not in AT_HAND))
+            for node in mentions
+        )
+
 
 @dataclass(frozen=True)
 class Selection(Node):
@@ -310,13 +324,16 @@ class Output(Node):
     waiting: tuple[str, ...] | None = None  # of PARTIAL, a part: no matches, only runs that waited for these variables
 
 
+IN_ORDER = Empty()  # in place of a pattern: the components follow each other as they are listed
+
+
 @dataclass(frozen=True)
 class QuerySyntax(Node):
     """A whole query as written.
 
-    `pattern` says how the components combine, each a `Single` with the name of its variable; None: in sequence, as
-    they are listed. `components` are the leaves in the order of the text; `kleene` marks
-    those whose variable is a list.
+    `pattern` says how the components combine, each a `Single` with the name of its variable; if it is not given, they
+    follow each other as they are listed. `components` are the leaves in the order of the text; `kleene` marks those
+    whose variable is a list.
     """
 
     components: tuple[Component, ...]
@@ -329,11 +346,29 @@ class QuerySyntax(Node):
     returns: tuple[Returned, ...] | None = None
     output: Output = Output()
     summary: Summary | None = None
-    pattern: Pattern | None = None
+    pattern: Pattern = IN_ORDER
     definitions: tuple[Definition, ...] = ()
     sources: tuple[str, ...] = ()  # FROM: queries whose matches are the events of this one
     step_selections: tuple[StepSelection, ...] = ()  # beside the query's own strategy
     forecast: float | None = None  # report partial matches that complete with at least this probability
+
+    def __post_init__(self) -> None:
+        if isinstance(self.pattern, Empty):
+            object.__setattr__(self, "pattern", in_order(self.components))
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Is it a plain sequence of events and Kleene groups, so that a match fills one component after the other?
+
+        Gaps, ends of groups that depend on earlier events, and runs that timed out need the states of an expression.
+        """
+        if self.output.waiting is not None or self.pattern != in_order(self.components):
+            return False
+        return not any(component.gap is not None or component.looks_back for component in self.components)
+
+    def in_order(self, components: tuple[Component, ...]) -> QuerySyntax:
+        """The same with these components instead, one after the other."""
+        return dataclasses.replace(self, components=components, pattern=in_order(components))
 
     def conditions(self) -> tuple[Expression, ...]:
         """WHERE, what DEFINE says, and where groups end."""
@@ -367,6 +402,19 @@ class QuerySyntax(Node):
             )
             summary = dataclasses.replace(summary, totals=totals)
         return dataclasses.replace(self, returns=returns, summary=summary)
+
+
+def in_order(components: tuple[Component, ...]) -> Pattern:
+    """The pattern of a plain sequence.
+
+    >>> in_order((Component("a"), Component("b", kleene=True))).parts[1].part
+    Single(label='b')
+    """
+    parts: list[Pattern] = []
+    for component in components:
+        single = Single(component.variable, component.span)
+        parts.append(Repeat(single, 1, None, span=component.span) if component.kleene else single)
+    return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
 
 # --- walking ----------------------------------------------------------------------------------------------------

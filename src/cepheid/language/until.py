@@ -7,12 +7,10 @@ taken, b[..i-1] all of them, inside of aggregates.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cepheid.language import syntax as s
-from cepheid.language.pattern import Repeat, Sequence, Single, children, is_list, labels_of, walk
+from cepheid.language.pattern import Single, children, is_list, labels_of, walk
 
-_AT_HAND = (s.Element.SINGLE, s.Element.CURRENT)
 _SO_FAR = (s.Element.FIRST, s.Element.PREVIOUS, s.Element.BEFORE)
 
 
@@ -30,7 +28,7 @@ def until_problems(query: s.QuerySyntax, component: s.Component) -> Iterator[tup
                 hint = f"write count({name}[..i-1]) for the number of events so far"
                 yield f"'{name}' is not complete where UNTIL is evaluated", node, "until-of-several", hint
             case s.Reference(variable=variable, element=element) if variable == name:
-                if element not in (*_AT_HAND, *_SO_FAR):
+                if element not in (*s.AT_HAND, *_SO_FAR):
                     hint = f"{name} is the current event, {name}[i-1] the last one taken, {name}[..i-1] all so far"
                     yield f"'{name}' is not complete where UNTIL is evaluated", node, "until-of-several", hint
             case s.Reference(variable=variable) | s.Length(variable=variable) if variable in by_name:
@@ -42,37 +40,12 @@ def until_problems(query: s.QuerySyntax, component: s.Component) -> Iterator[tup
                     yield f"'{variable}' comes after the place where UNTIL is evaluated", node, "until-of-several", hint
 
 
-def looks_back(component: s.Component) -> bool:
-    """Does what ends its group depend on what was taken, besides on when the group began?"""
-    if component.until is None:
-        return False
-    mentions = [node for node in s.walk(component.until) if isinstance(node, s.Reference | s.Length)]
-    return any(
-        node.variable != component.variable or isinstance(node, s.Length) or node.element not in _AT_HAND
-        for node in mentions
-    )
-
-
 def follows_runs(query: s.QuerySyntax) -> bool:
     """Does it take the runs themselves to say where a group ends?"""
-    if any(looks_back(component) for component in query.components):
+    if any(component.looks_back for component in query.components):
         return True
-    groups = [node for node in walk(query.pattern) if is_list(node)] if query.pattern is not None else []
+    groups = [node for node in walk(query.pattern) if is_list(node)]
     within = {
         label for node in groups for part in children(node) if not isinstance(part, Single) for label in labels_of(part)
     }
     return any(component.until is not None and component.variable in within for component in query.components)
-
-
-def with_pattern_of_ends(query: s.QuerySyntax) -> s.QuerySyntax:
-    """A sequence as an expression, where the engine for those is the one that follows what was taken.
-
-    >>> from cepheid.language.sase.parse import parse
-    >>> with_pattern_of_ends(parse("PATTERN SEQ(A a, B+ b[] UNTIL b.x > a.x)")).pattern is None
-    False
-    """
-    if query.pattern is not None or not any(looks_back(component) for component in query.components):
-        return query
-    singles = ((component, Single(component.variable, component.span)) for component in query.components)
-    parts = tuple(Repeat(single, 1, None, span=single.span) if each.kleene else single for each, single in singles)
-    return replace(query, pattern=Sequence(parts))

@@ -130,7 +130,7 @@ def _formula(bound: BoundQuery, place: int, kind: str) -> tuple[str, ...]:
 
 
 def _window_formula(bound: BoundQuery) -> tuple[str, ...]:
-    within = bound.syntax.within
+    within = bound.within
     return () if bound.window is None or within is None else (f"within {window_text(within)}",)
 
 

@@ -17,26 +17,26 @@ GIVE_BOUNDS = "pass lower='...' and upper='...', or uncertainty=..."
 
 def check_meaning(bound: BoundQuery) -> None:
     """Some clauses say nothing where every match is certain, others where times are not."""
-    if bound.pattern is not None:
-        _check_expression(bound, bound.syntax.threshold is not None)
-    if bound.mixed and (bound.schema.lower is not None or bound.syntax.threshold is not None):
-        unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
+    lossy = "events may be missing" if bound.may_miss(None) else None
+    unsure = "times are imprecise" if bound.schema.is_imprecise else lossy
+    if not bound.is_linear:
+        _check_expression(bound, bound.may_miss(None))
+    if bound.mixed and unsure is not None:
         message = f"a strategy for single steps needs to know the event before them, and {unsure}"
         raise QueryError(message, hint="use one strategy for all steps", code="steps-unsure")
-    if bound.untils and (bound.schema.lower is not None or bound.syntax.threshold is not None):
-        unsure = "events may be missing" if bound.schema.lower is None else "times are imprecise"
+    if bound.untils and unsure is not None:
         hint = "leave UNTIL out, or put its condition into WHERE for every event of the group"
         raise QueryError(f"UNTIL needs to know which event came first, and {unsure}", hint=hint, code="until-unsure")
-    if bound.schema.lower is not None:
-        if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+    if bound.schema.is_imprecise:
+        if bound.output.mode is s.OutputMode.NON_OVERLAP:
             unsure = "events that may not have happened" if bound.schema.is_timed_exactly else "imprecise times"
             reason = f"NON-OVERLAP needs to know which match ended first, and {unsure} do not fix the order"
             raise QueryError(reason, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
         return
-    if bound.syntax.output.mode is s.OutputMode.TOP:
+    if bound.output.mode is s.OutputMode.TOP:
         hint = "pass lower='...' and upper='...', or leave OUTPUT out"
         raise QueryError("TOP k BY CONFIDENCE needs imprecise times", hint=hint, code="top-without-confidence")
-    if bound.syntax.confidence is not None:
+    if bound.confidence is not None:
         raise QueryError(
             "CONFIDENCE needs imprecise times, and here every match is certain",
             hint=f"{GIVE_BOUNDS}; or leave CONFIDENCE out",
@@ -50,7 +50,7 @@ def _check_expression(bound: BoundQuery, lossy: bool) -> None:
     It stands for its linear patterns. Missing events: an assignment is as probable as by the pattern by which it is
     most. Imprecise times: different orders of the same events exclude each other, so that their confidences add up.
     """
-    imprecise = bound.schema.lower is not None
+    imprecise = bound.schema.is_imprecise
     if not lossy and not imprecise:
         return
     unsure = "events may be missing" if lossy else "times are imprecise"
@@ -61,7 +61,7 @@ def _check_expression(bound: BoundQuery, lossy: bool) -> None:
     apart = "write the alternatives as queries of their own, and run them together"
     if lossy and imprecise:
         fail("imprecise times in a pattern that is more than a sequence", apart)
-    mode = bound.syntax.output.mode
+    mode = bound.output.mode
     if mode is not s.OutputMode.ALL:
         fail(f"OUTPUT {mode.value} of a pattern that is more than a sequence", "leave OUTPUT out")
     if grows(bound):
@@ -86,27 +86,22 @@ def _check_expression(bound: BoundQuery, lossy: bool) -> None:
 def check_options(bound: BoundQuery, options: PlanOptions) -> None:
     """Options that say something of missing events or imprecise times are for queries that have these."""
     given = given_options(options)
-    if bound.schema.lower is None:
+    if not bound.schema.is_imprecise:
         for name in FOR_INTERVALS:
             if name in given:
                 raise CepheidError(f"{name} is for imprecise times", hint=GIVE_BOUNDS)
-    if bound.pattern is not None and options.model is not None and bound.syntax.forecast is None:
+    if not bound.is_linear and options.model is not None and bound.forecast is None:
         _check_expression(bound, True)
-    if bound.pattern is not None and options.missing_last:
+    if not bound.is_linear and options.missing_last:
         hint = "write the alternatives as queries of their own, and run them together"
         raise CepheidError("missing_last needs a pattern that is a plain sequence", hint=hint)
     if options.model is not None and (bound.untils or bound.mixed):
         what = "UNTIL" if bound.untils else "a strategy for single steps"
         raise CepheidError(f"{what} needs every event, and with a loss model some are missing", hint="omit one")
-    if options.forecast_at is not None and bound.syntax.forecast is None:
+    if options.forecast_at is not None and bound.forecast is None:
         raise CepheidError("forecast_at is for queries with FORECAST", hint="write FORECAST 80%, or leave it out")
-    if not is_lossy(bound, options.model):
+    if not bound.may_miss(options.model):
         for name in FOR_MISSING:
             if name in given:
                 hint = "pass model=..., or write THRESHOLD in the query"
                 raise CepheidError(f"{name} is for events that may be missing", hint=hint)
-
-
-def is_lossy(bound: BoundQuery, model: object) -> bool:
-    """May events be missing?"""
-    return model is not None or bound.syntax.threshold is not None

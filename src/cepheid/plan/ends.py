@@ -15,7 +15,6 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 
 _PREFIX = "the end of "
-_AT_HAND = (s.Element.SINGLE, s.Element.CURRENT)
 _kept: dict[int, tuple[weakref.ref[BoundQuery], BoundQuery]] = {}  # by the identity of the bound query
 
 
@@ -50,6 +49,6 @@ def with_ends(bound: BoundQuery) -> BoundQuery:
 
 def about_end(node: s.Expression, variable: str) -> s.Expression:
     """UNTIL's condition with the event at hand, which goes by the group's name, by a name of its own."""
-    if isinstance(node, s.Reference) and node.variable == variable and node.element in _AT_HAND:
+    if isinstance(node, s.Reference) and node.variable == variable and node.element in s.AT_HAND:
         return s.Reference(end_of(variable), span=node.span)
     return s.rebuild(node, lambda inner: about_end(inner, variable))

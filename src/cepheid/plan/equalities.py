@@ -49,7 +49,7 @@ def compared_events(bound: BoundQuery, conjunct: Conjunct) -> tuple[s.Attribute,
 
 def indexable(bound: BoundQuery) -> tuple[Conjunct, ...]:
     """The equalities that an index can serve: between two components, or two events of one group."""
-    if bound.pattern is not None or bound.contiguous:
+    if not bound.is_linear or bound.contiguous:
         return ()
     links = [
         link

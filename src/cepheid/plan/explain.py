@@ -65,7 +65,7 @@ def _operators(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "transform", _returned(plan)
     if plan.output.mode is not s.OutputMode.ALL:
         yield "output", plan.output.mode.value
-    if plan.score.lossy or plan.score.imprecise:
+    if plan.is_lossy or plan.is_imprecise:
         yield "score", "; ".join(_judged(plan))
     for negation in bound.negations:
         where = _where_negated(bound, negation.after, negation.before)
@@ -85,19 +85,19 @@ def _operators(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _judged(plan: Plan) -> Iterator[str]:
     score = plan.score
-    if score.lossy:
+    if plan.is_lossy:
         yield f"missing events by {score.scoring} scores"
         if plan.options.missing_last:
             yield "the last event may also be missing"
         if score.threshold is not None:
             yield f"probability of at least {score.threshold:g}"
-    if score.imprecise:
+    if plan.is_imprecise:
         least = plan.options.confidence if plan.options.confidence is not None else score.confidence
         exact = plan.bound.schema.is_timed_exactly
         kind = "events that may not have happened by probability" if exact else "imprecise times by confidence"
         yield kind + (f" of at least {least:g}" if least is not None else "")
         rivals = plan.bound.strategy is not s.Strategy.SKIP_TILL_ANY or plan.bound.negations
-        if rivals and not exact and not score.lossy and plan.match.engine == "intervals":
+        if rivals and not exact and not plan.is_lossy and plan.match.engine == "intervals":
             yield f"each exact, or within {plan.options.get('tolerance', TOLERANCE):g} by bounds"
 
 
@@ -170,7 +170,7 @@ def window_of(bound: BoundQuery) -> str:
     """The window in words."""
     if bound.window is None:
         return "no window"
-    asked = bound.syntax.within
+    asked = bound.within
     if asked is not None and asked.unit not in (None, "events") and not isinstance(asked.length, s.Name):
         return window_text(asked)  # 12 hours says more than so many microseconds
     if bound.window.events:

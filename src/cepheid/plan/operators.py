@@ -123,12 +123,6 @@ class Score:
     scoring: str = "exact"
     threshold: float | None = None
     confidence: float | None = None
-    imprecise: bool = False
-
-    @property
-    def lossy(self) -> bool:
-        """May events be missing?"""
-        return self.model is not None or self.threshold is not None
 
 
 @dataclass(frozen=True)

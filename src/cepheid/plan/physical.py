@@ -100,6 +100,16 @@ class Plan:
         return self.score.model
 
     @property
+    def is_lossy(self) -> bool:
+        """May events be missing?"""
+        return self.bound.may_miss(self.model)
+
+    @property
+    def is_imprecise(self) -> bool:
+        """Are times imprecise, or may events not have happened?"""
+        return self.bound.schema.is_imprecise
+
+    @property
     def scoring(self) -> str:
         """How missing events are scored."""
         return self.score.scoring
@@ -110,13 +120,12 @@ class Plan:
 
 def basic_plan(bound: BoundQuery, model: Any = None, scoring: str = "exact") -> Plan:
     """The plan of SASE section 3.1: build all sequences, then select, then window, then negation; no engine yet."""
-    syntax = bound.syntax
     return Plan(
         scan=scan_of(bound),
         exchange=Exchange(),
         match=Match(bound, "", compared_at_the_end=bound.equivalence, conditions_at_the_end=bound.conjuncts),
-        score=Score(model, scoring, syntax.threshold, syntax.confidence, bound.schema.lower is not None),
-        output=Output(syntax.output.mode),
+        score=Score(model, scoring, bound.threshold, bound.confidence),
+        output=Output(bound.output.mode),
         transform=Transform(bound.returns),
         reasons=(),
         estimates={},

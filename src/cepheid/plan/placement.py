@@ -42,12 +42,12 @@ def decisive_branches(bound: BoundQuery) -> tuple[Branch, ...]:
     Those stand on edges as clauses of the conjunctive form, which is not the same for Kleene groups: a clause such as
     `a.x = 1 OR a.y = 2` may hold for one element by its x and for another by its y, a disjunct holds for all of them.
     """
-    if not bound.negations or bound.syntax.where is None:
+    if not bound.negations or bound.where is None:
         return (Branch((), ()),)
     negated = {negation.component.variable for negation in bound.negations}
     apart: set[s.Expression] = set()
     concerned: set[s.Expression] = set()
-    for part in _operands(negation_normal_form(bound.syntax.where), s.And):
+    for part in _operands(negation_normal_form(bound.where), s.And):
         tests = any(isinstance(node, s.Equivalence) for node in s.walk(part))
         literals = concerned if tests or s.variables_of(part) & negated else apart
         literals.update(_operands(part, s.And, s.Or))

@@ -203,7 +203,6 @@ class _Builder:
     """Makes the states of a query's pattern, then puts its conditions on the edges."""
 
     def __init__(self, bound: BoundQuery) -> None:
-        assert bound.pattern is not None
         self.bound = bound
         self.components = {component.variable: component for component in bound.components}
         self.negative = frozenset(name for name, component in self.components.items() if component.negative)

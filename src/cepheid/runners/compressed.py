@@ -62,8 +62,8 @@ def run_compressed(prepared: Prepared) -> CompressedResult:
 def check_compressible(plan: Plan) -> None:
     """An error if the matches of a query cannot be kept as one shared structure."""
     why = ENGINES[of_runs(plan.bound)].refuses(plan.bound, plan.model)
-    if why is None and plan.bound.syntax.output.mode is not s.OutputMode.ALL:
-        why = f"OUTPUT {plan.bound.syntax.output.mode.value} compares matches one by one"
+    if why is None and plan.bound.output.mode is not s.OutputMode.ALL:
+        why = f"OUTPUT {plan.bound.output.mode.value} compares matches one by one"
     if why is None and plan.bound.summary is not None:
         why = "SUMMARISE keeps no matches"
     if why is not None:

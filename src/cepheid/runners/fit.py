@@ -166,7 +166,7 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
             raise ModelError("patterns with alternatives are checked on a table in memory", hint="check a part of it")
         bound, counts = _from_spark(events, query, options)
         check = check_history(bound, model, counts)
-        if bound.syntax.forecast is None:
+        if bound.forecast is None:
             return check
         return replace(check, notes=("forecasts are evaluated on a table in memory, not on Spark",))
     local = as_local(events)
@@ -181,7 +181,7 @@ def check_model(model: Model, events: Any, query: Any, **keywords: Any) -> Check
         check = Check((), notes=("gaps and shares of a pattern with alternatives are not compared",))
     else:
         check = check_stream(bound, model, seen)
-    return check if bound.syntax.forecast is None else _with_forecasts(check, bound, model, seen)
+    return check if bound.forecast is None else _with_forecasts(check, bound, model, seen)
 
 
 def _with_forecasts(check: Check, bound: BoundQuery, model: Model, events: EventTable) -> Check:

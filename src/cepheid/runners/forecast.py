@@ -22,9 +22,9 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.dispatch import is_spark, run
 from cepheid.runners.live_events import steps_of
 from cepheid.runners.many import events_of_each
-from cepheid.runners.spark.shipment import Shipment, common_result, result_batches, result_rows, ship_here
 from cepheid.runners.stream.state import Step
 from cepheid.runners.tables import as_local, no_table
+from cepheid.runners.worker_plans import Shipment, common_result, result_batches, result_rows, ship_here
 
 
 def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any]) -> Any:
@@ -83,7 +83,7 @@ def open_partial_matches(steps: Sequence[tuple[Step, pa.Table, int | None]], at:
 
     Queries without FORECAST count only if none has it. Of several queries the result is a common one.
     """
-    asked = [plan.bound.syntax.forecast is not None for step, _, _ in steps for plan in step.plans]
+    asked = [plan.bound.forecast is not None for step, _, _ in steps for plan in step.plans]
     shipments: list[Shipment] = []
     batches: list[tuple[Shipment, pa.RecordBatch]] = []
     for step, table, until in steps:
@@ -92,7 +92,7 @@ def open_partial_matches(steps: Sequence[tuple[Step, pa.Table, int | None]], at:
             events = step.later(events, step.gone(until))
         of_each = events_of_each([plan.bound for plan in step.plans], events)
         for shipment, plan, own in zip(step.shipments, step.plans, of_each, strict=True):
-            if any(asked) and plan.bound.syntax.forecast is None:
+            if any(asked) and plan.bound.forecast is None:
                 continue
             assert shipment.events is not None
             looking = ship_here(_at_one_instant(plan, at), shipment.events, shipment.name)
@@ -107,7 +107,7 @@ def open_partial_matches(steps: Sequence[tuple[Step, pa.Table, int | None]], at:
 def _at_one_instant(plan: Plan, at: int) -> Plan:
     """The plan for the partial matches of a query that are open at an instant."""
     bound = plan.bound
-    if bound.syntax.forecast is None:
+    if bound.forecast is None:
         syntax = check(replace(bound.syntax, forecast=LEAST), bound.text)
         bound = replace(bind(syntax, bound.schema), window=bound.window)
     limits: dict[str, Any] = {name: getattr(plan.limits, name) for name in Limits.__dataclass_fields__}

@@ -22,13 +22,13 @@ from cepheid.runners.live_face import Found, LiveFace, Numbers, State
 from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields
 from cepheid.runners.options import Options, refuse_output
-from cepheid.runners.spark.shipment import common_result, result_rows, ship_here
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.resident import Held, Resident
 from cepheid.runners.stream.resident_kinds import resident_kind
 from cepheid.runners.stream.resident_levels import ResidentLevels, local_levels
 from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.ties import in_row_order
+from cepheid.runners.worker_plans import common_result, result_rows, ship_here
 
 T = TypeVar("T")
 

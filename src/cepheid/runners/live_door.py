@@ -221,7 +221,7 @@ def door_for(plans: Sequence[Plan], reader: EventReader, delay: int) -> Door | N
 
 def _waits(plan: Plan) -> bool:
     """Are matches known as soon as time has passed their last event?"""
-    return lateness(plan) == 0 and plan.bound.summary is None and not plan.score.lossy
+    return lateness(plan) == 0 and plan.bound.summary is None and not plan.is_lossy
 
 
 def _window(bound: BoundQuery) -> int:
@@ -260,7 +260,7 @@ def _takes(component: s.Component, kind: str | None) -> bool:
 
 def _stages(query: BoundQuery) -> list[tuple[s.Component, ...]]:
     """The components that an event has to fill one after the other: of an expression, the first and the last ones."""
-    if query.pattern is None:
+    if query.is_linear:
         return [(component,) for component in query.positives]
     absent = frozenset(negation.component.variable for negation in query.negations)
     pattern = without(query.pattern, absent)
@@ -271,7 +271,7 @@ def _stages(query: BoundQuery) -> list[tuple[s.Component, ...]]:
 def _chain(query: BoundQuery, columns: pa.Schema) -> Chain | None:
     """What tells how far the events of a key have come; None where one event may be a match."""
     stages = _stages(query)
-    if query.pattern is not None:
+    if not query.is_linear:
         absent = frozenset(negation.component.variable for negation in query.negations)
         if fewest(without(query.pattern, absent)) < 2:
             return None

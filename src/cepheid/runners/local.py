@@ -58,7 +58,7 @@ def prepare(query: Any, table: pa.Table, options: Options) -> Prepared:
     records = without_null_keys(bound, replace(records, table=table), options)
     table = with_rows(records.table, options, records.kept)
     write_aside(records.bad, options.aside)
-    if bound.schema.lower is not None:
+    if bound.schema.is_imprecise:
         from cepheid.engine.data.instants import instants_of
 
         instants_of(table, bound.schema, options)  # so that errors name rows as the caller counts them

@@ -52,7 +52,7 @@ def found(plan: Plan, events: EventTable, piece: Piece, ended: Ended | None) -> 
 
 
 def _found(plan: Plan, events: EventTable, piece: Piece, ended: Ended | None) -> tuple[Matches, Ended | None]:
-    if plan.bound.syntax.output.mode is not s.OutputMode.NON_OVERLAP or (piece.after is None and piece.until is None):
+    if plan.bound.output.mode is not s.OutputMode.NON_OVERLAP or (piece.after is None and piece.until is None):
         return find(plan, events, piece.after, piece.until), None
     before = {} if piece.after is None or ended is None else ended
     matches = find(plan, events, piece.after, piece.until, before)
@@ -139,10 +139,10 @@ def can_cut(table: pa.Table, plans: Sequence[Plan]) -> bool:
     """Can these events be matched interval by interval? TOP compares all matches of a partition."""
     for plan in plans:
         bound = plan.bound
-        if bound.syntax.output.mode is s.OutputMode.TOP or bound.window is None:
+        if bound.output.mode is s.OutputMode.TOP or bound.window is None:
             return False
         counted = bound.window.events  # per partition
-        if counted and (bound.schema.lower is not None or not _one_key(table, bound.equivalence)):
+        if counted and (bound.schema.is_imprecise or not _one_key(table, bound.equivalence)):
             return False
     return True
 

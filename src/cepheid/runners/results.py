@@ -59,7 +59,7 @@ def result_schema(bound: BoundQuery, schema: pa.Schema, *, probability: bool, co
         confidence=numbers if confidence else None,
         earliest=nothing if confidence else None,
         latest=nothing if confidence else None,
-        forecasts=Forecasts(nothing, nothing, nothing, nothing) if bound.syntax.forecast is not None else None,
+        forecasts=Forecasts(nothing, nothing, nothing, nothing) if bound.forecast is not None else None,
     )
     return assemble(bound, schema.empty_table(), empty).schema
 
@@ -107,7 +107,7 @@ def _listed(offsets: Int64s, values: pa.Array, bound: BoundQuery) -> pa.Array:
     """Lists of events; a missing group is NULL, a group that an expression left out is empty."""
     if offsets[-1] > MAX_LIST:
         raise LimitError("the Kleene groups of the result hold over two billion events; lower max_matches")
-    missing = np.diff(offsets) == 0 if bound.pattern is None else np.zeros(len(offsets) - 1, bool)
+    missing = np.diff(offsets) == 0 if bound.is_linear else np.zeros(len(offsets) - 1, bool)
     return pa.ListArray.from_arrays(
         pa.array(offsets, pa.int32()), values, mask=pa.array(missing) if missing.any() else None
     )
@@ -115,19 +115,8 @@ def _listed(offsets: Int64s, values: pa.Array, bound: BoundQuery) -> pa.Array:
 
 def _edges(bound: BoundQuery, table: pa.Table, matches: Matches) -> tuple[pa.Array, pa.Array]:
     """The times of the first and the last event that was seen."""
-    column = table.column(bound.schema.time)
-    rows = np.stack([group.first() for group in matches.chosen])
-    if bound.pattern is not None:  # any component may hold the first event: rows are in the order of time
-        lasts = np.stack([group.last() for group in matches.chosen])
-        return _taken(column, np.where(rows == MISSING, len(table), rows).min(axis=0)), _taken(
-            column, lasts.max(axis=0)
-        )
-    first = rows[0].copy()
-    for other in rows[1:]:
-        first = np.where(first == MISSING, other, first)
-    last = matches.chosen[-1].last().copy()
-    for group in reversed(matches.chosen[:-1]):
-        last = np.where(last == MISSING, group.last(), last)
+    column, in_order = table.column(bound.schema.time), bound.is_linear
+    first, last = matches.first_rows(in_order=in_order), matches.last_rows(in_order=in_order)
     return _taken(column, first), _taken(column, last)
 
 

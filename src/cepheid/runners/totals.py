@@ -52,11 +52,11 @@ def find_totals(
 
 def _carried(plan: Plan, summary: BoundSummary, events: EventTable, after: int, until: int) -> GroupTotals | None:
     """Without listing: event by event, or along the shared buffer of runs; None: neither is worth it."""
-    if plan.bound.pattern is None and carrying(plan.bound).refused is None:
+    if plan.bound.is_linear and carrying(plan.bound).refused is None:
         found = _of_module("search.totals", plan, summary, events, after, until)
         if found is not None:
             return found
-    shares = plan.bound.has_kleene or plan.bound.pattern is not None
+    shares = not plan.bound.is_linear_of_singles
     return _of_buffer(plan, summary, events, after, until) if shares else None
 
 
@@ -91,8 +91,8 @@ def carried_why_not(plan: Plan) -> str | None:
     bound = plan.bound
     if plan.engine == "reference":
         return "the reference engine lists matches"
-    if bound.syntax.output.mode is not s.OutputMode.ALL:
-        return f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one"
+    if bound.output.mode is not s.OutputMode.ALL:
+        return f"OUTPUT {bound.output.mode.value} compares matches one by one"
     if bound.schema.lacks and bound.summary is not None and bound.summary.by:
         return "events that lack an attribute of BY count under that of the first event"
     return ENGINES[of_runs(bound)].refuses(bound, plan.model)
@@ -101,14 +101,13 @@ def carried_why_not(plan: Plan) -> str | None:
 def listing_needed(plan: Plan) -> str | None:
     """Why the matches are listed, at least at first, to be added up; None: they are not."""
     why = carried_why_not(plan)
-    shares = plan.bound.has_kleene or plan.bound.pattern is not None
-    return why if why is not None or shares else carrying(plan.bound).refused
+    return why if why is not None or not plan.bound.is_linear_of_singles else carrying(plan.bound).refused
 
 
 def count_matches(plan: Plan, events: EventTable) -> int:
     """How many matches there are, exactly: the simple form of SUMMARISE count(*)."""
     check_countable(plan)
-    by_runs = plan.bound.pattern is not None or (plan.bound.has_kleene and carrying(plan.bound).refused is not None)
+    by_runs = not plan.bound.is_linear or (plan.bound.has_kleene and carrying(plan.bound).refused is not None)
     if carried_why_not(plan) is None and by_runs:
         runs, module = importlib.import_module("cepheid.engine.search.runs"), ENGINES["runs"].module
         alone = chosen(plan, Choice(of_runs(plan.bound)))

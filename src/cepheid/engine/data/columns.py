@@ -20,6 +20,7 @@ from numba import types
 from cepheid.engine.data.shared import is_shared, once
 from cepheid.engine.values.columnwise import lacking_by_type, value, value_column
 from cepheid.engine.values.interpreted import kept
+from cepheid.engine.values.python_first import numbered
 from cepheid.language import syntax as s
 from cepheid.language.schema import DataType, Schema
 
@@ -53,6 +54,7 @@ class ColumnLayout:
     attributes: tuple[tuple[str, DataType, s.Expression | None], ...]
     literals: tuple[str, ...] = ()
     read: tuple[str, ...] = ()  # columns that conditions read as Python values, where they cannot be compiled
+    form: int | None = None  # the number of a Python function that stands for the compiled one
 
     def null_row(self, name: str) -> int:
         """The row of an attribute's NULL mask."""
@@ -89,7 +91,8 @@ def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], sch
 
 def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], schema: Schema) -> Columns:
     n = len(rows)
-    taken = table.select(_needed(layout, schema)).take(pa.array(rows))
+    absent = rows < 0  # where all values are NULL
+    taken = table.select(_needed(layout, schema)).take(pa.array(rows, mask=absent) if absent.any() else pa.array(rows))
     columns: list[tuple[DataType, pa.Array]] = []
     for name, kind, expression in layout.attributes:
         if expression is None:
@@ -109,7 +112,7 @@ def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], 
     whole = [_whole(kind, column, dictionary) for kind, column in columns if storage(kind) == "whole"]
     number = [pc.fill_null(column, 0.0).to_numpy() for kind, column in columns if storage(kind) == "number"]
     flat, edge = _lists([column for kind, column in columns if storage(kind) == "list"], n)
-    return Columns(
+    filled = Columns(
         _stacked(whole, n, np.int64),
         _stacked(number, n, np.float64),
         null,
@@ -117,6 +120,7 @@ def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], 
         flat,
         edge,
     )
+    return filled if layout.form is None else numbered(layout.form, filled)
 
 
 def _needed(layout: ColumnLayout, schema: Schema) -> list[str]:

@@ -61,7 +61,7 @@ def _compared(bound: BoundQuery) -> BoundQuery:
         end = s.Attribute(s.Reference(variable, s.Element.FIRST), _column(bound, variable))
         tests.append(s.Comparison("<", here, end))
         columns.append((_column(bound, variable), DataType.INT))
-    where = bound.syntax.where
+    where = bound.where
     conjuncts = (*bound.conjuncts, *(place_conjunct(test, list(bound.positives)) for test in tests))
     components = tuple(replace(component, until=None) for component in bound.syntax.components)
     syntax = replace(bound.syntax, components=components, where=s.And((*([where] if where else []), *tests)))

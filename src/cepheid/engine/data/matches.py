@@ -96,6 +96,28 @@ class Matches:
             forecasts=None if self.forecasts is None else self.forecasts.take(which),
         )
 
+    def first_rows(self, *, in_order: bool) -> Int64s:
+        """The row of the first event of each match that was seen.
+
+        `in_order`: components follow each other. Otherwise any may hold it, and rows in the order of time decide.
+        """
+        if not in_order:
+            rows = np.stack([group.first() for group in self.chosen])
+            return np.asarray(np.where(rows == MISSING, NEVER, rows).min(axis=0))
+        return self._seen(group.first() for group in self.chosen)
+
+    def last_rows(self, *, in_order: bool) -> Int64s:
+        """The same for the last event."""
+        if not in_order:
+            return np.asarray(np.stack([group.last() for group in self.chosen]).max(axis=0))
+        return self._seen(group.last() for group in reversed(self.chosen))
+
+    def _seen(self, choices: Iterable[Int64s]) -> Int64s:
+        found = np.full(len(self), MISSING, np.int64)
+        for rows in choices:
+            found = np.where(found == MISSING, rows, found)
+        return found
+
     def groups(self) -> list[tuple[tuple[int, ...], ...]]:
         """Each match as plain tuples of row numbers; for tests and small results."""
         found = []

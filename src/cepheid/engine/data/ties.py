@@ -23,10 +23,8 @@ def may_tie(bound: BoundQuery, events: EventTable) -> bool:
 
 def order_matters(bound: BoundQuery) -> bool:
     """Does the query ask which of two events came first, and nothing but their times says so?"""
-    if bound.schema.tiebreak or bound.schema.lower is not None:
+    if bound.schema.tiebreak or bound.schema.is_imprecise:
         return False
-    if bound.pattern is None:
-        return len(bound.components) > 1 or bound.has_kleene
     return any(isinstance(node, Sequence | Repeat) for node in walk(bound.pattern))
 
 
@@ -86,6 +84,4 @@ def _ordered_by_nothing(groups: Int64s, mask: Int64s, repeated: int) -> int:
 
 def _repeated(bound: BoundQuery) -> int:
     """The places that take several events, as bits."""
-    if bound.pattern is not None and any(isinstance(node, Repeat) for node in walk(bound.pattern)):
-        return (1 << len(bound.positives)) - 1
     return sum(1 << place for place, component in enumerate(bound.positives) if component.kleene)

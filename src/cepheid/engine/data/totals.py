@@ -200,9 +200,7 @@ def total_listed(
 ) -> GroupTotals:
     """The totals of matches that are listed, for queries whose totals cannot be had otherwise."""
     matches, lanes = find(), lanes_of(bound, summary, events)
-    first = np.full(len(matches), MISSING, np.int64)
-    for chosen in matches.chosen:
-        first = np.where(first == MISSING, chosen.first(), first)
+    first = matches.first_rows(in_order=bound.is_linear)
     groups = groups_of(summary, events, first, matches.completion, np.ones(len(matches), np.int64))
     number = len(groups.rows)
     exact = [np.bincount(groups.group, minlength=number).astype(object)]

@@ -38,7 +38,7 @@ def drift_warning(bound: BoundQuery, model: Model, events: EventTable, most: int
 
     `most` is how many events are looked at, unless they are a small share of a table.
     """
-    if not model.is_fitted or bound.has_kleene or bound.pattern is not None or not bound.schema.is_timed_exactly:
+    if not model.is_fitted or not bound.is_linear_of_singles or not bound.schema.is_timed_exactly:
         return None
     if most is None:
         most = min(max(len(events) // _SHARE_LOOKED_AT, LEAST_LOOKED_AT), MOST_LOOKED_AT)

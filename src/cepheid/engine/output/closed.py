@@ -33,7 +33,7 @@ def can_close(bound: BoundQuery) -> bool:
         return False
     if (
         bound.untils
-        or bound.schema.lower is not None
+        or bound.schema.is_imprecise
         or bound.schema.lacks
         or any(component.any for component in bound.components)
     ):
@@ -83,8 +83,7 @@ def _of_single_events(bound: BoundQuery) -> BoundQuery:
 
     syntax = bound.syntax
     written = replace(
-        syntax,
-        components=tuple(replace(component, kleene=False) for component in syntax.components),
+        syntax.in_order(tuple(replace(component, kleene=False) for component in syntax.components)),
         where=change(syntax.where) if syntax.where is not None else None,
         within=None,
         returns=None,

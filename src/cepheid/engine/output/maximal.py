@@ -37,25 +37,14 @@ def find_maximal(
     """
     window = plan.bound.window
     earlier = BEGINNING
-    precise = plan.bound.schema.lower is None  # else a larger one may have been known at any time before
+    precise = not plan.bound.schema.is_imprecise  # else a larger one may have been known at any time before
     if precise and window is not None and not window.events and after > BEGINNING + window.length:
         earlier = after - window.length
     matches = maximal(run(plan, events, earlier, until))
-    if plan.bound.positives[-1].kleene or plan.bound.pattern is not None:
-        first = _first_rows(matches, any_order=plan.bound.pattern is not None)
+    if plan.bound.positives[-1].kleene or not plan.bound.is_linear:
+        first = matches.first_rows(in_order=plan.bound.is_linear)
         matches = replace(matches, completion=deadlines(plan.bound, events, first))
     return matches.take(np.flatnonzero((matches.completion > after) & (matches.completion <= until)))
-
-
-def _first_rows(matches: Matches, any_order: bool) -> Int64s:
-    """The first event of each match that was seen; rows are in the order of time, variables may be in any."""
-    if any_order:
-        rows = np.stack([group.first() for group in matches.chosen])
-        return np.asarray(np.where(rows == MISSING, NEVER, rows).min(axis=0))
-    first = np.full(len(matches), MISSING, np.int64)
-    for group in matches.chosen:
-        first = np.where(first == MISSING, group.first(), first)
-    return first
 
 
 def deadlines(bound: BoundQuery, events: EventTable, rows: Int64s) -> Int64s:

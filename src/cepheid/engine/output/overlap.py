@@ -58,7 +58,8 @@ def find_non_overlapping(
         # What was reported before is known, so that pruning can go on from there.
         plan = _without_overlaps(plan, _may_begin(plan.bound, events, ended) if ended else None)
     matches = run(plan, events, earliest, until)
-    first, last = _seen(plan.bound, matches, from_end=False), _seen(plan.bound, matches, from_end=True)
+    in_order = plan.bound.is_linear
+    first, last = matches.first_rows(in_order=in_order), matches.last_rows(in_order=in_order)
     matches = replace(matches, completion=_decided(plan, events, matches, last))
     wanted = matches.completion <= until
     if ended is not None:
@@ -93,7 +94,7 @@ def last_ends(plan: Plan, events: EventTable, matches: Matches) -> dict[Partitio
     if len(matches) == 0:
         return {}
     partition, examples = _partition_numbers(plan.bound, events, matches)
-    last = _seen(plan.bound, matches, from_end=True)
+    last = matches.last_rows(in_order=plan.bound.is_linear)
     order = np.lexsort((events.instant[last], partition))
     ends = order[np.append(np.diff(partition[order]) != 0, True)]
     values = _partition_values(plan.bound, events, matches, examples)
@@ -102,7 +103,7 @@ def last_ends(plan: Plan, events: EventTable, matches: Matches) -> dict[Partitio
 
 def _decided(plan: Plan, events: EventTable, matches: Matches, last: Int64s) -> Int64s:
     """When a match can be reported: once all that end before it are known, and those may wait for their windows."""
-    seen_last = plan.bound.pattern is not None or not len(matches)
+    seen_last = not plan.bound.is_linear or not len(matches)
     missing = np.zeros(len(matches), bool) if seen_last else matches.chosen[-1].last() == MISSING
     if plan.bound.postponed:
         return deadlines(plan.bound, events, last)
@@ -155,18 +156,6 @@ def choose_non_overlapping(partition: Int64s, start: Int64s, end: Int64s, ended:
             count += 1
             latest[partition[index]] = end[index]
     return chosen[:count].copy()
-
-
-def _seen(bound: BoundQuery, matches: Matches, *, from_end: bool) -> Int64s:
-    """The first or the last event of each match that was seen."""
-    if bound.pattern is not None:  # any component may hold it; rows are in the order of time
-        found: Int64s = np.stack([group.last() if from_end else group.first() for group in matches.chosen])
-        found = found.max(axis=0) if from_end else np.where(found == MISSING, np.iinfo(np.int64).max, found).min(axis=0)
-        return found
-    rows = np.full(len(matches), MISSING, np.int64)
-    for group in reversed(matches.chosen) if from_end else matches.chosen:
-        rows = np.where(rows == MISSING, group.last() if from_end else group.first(), rows)
-    return rows
 
 
 def _partition_numbers(bound: BoundQuery, events: EventTable, matches: Matches) -> tuple[Int64s, Int64s]:

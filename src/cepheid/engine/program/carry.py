@@ -47,8 +47,8 @@ def carrying(bound: BoundQuery) -> Carrying:
     """
     if bound.strategies != {s.Strategy.SKIP_TILL_ANY}:
         return Carrying(f"{bound.strategy_text} looks at events that are not selected")
-    if bound.syntax.output.mode is not s.OutputMode.ALL:
-        return Carrying(f"OUTPUT {bound.syntax.output.mode.value} compares matches one by one")
+    if bound.output.mode is not s.OutputMode.ALL:
+        return Carrying(f"OUTPUT {bound.output.mode.value} compares matches one by one")
     needs_first = any(negation.after is None or negation.before is None for negation in bound.negations)
     for conjunct, kinds in _tests(bound):
         if LOST in kinds:

@@ -33,6 +33,7 @@ from cepheid.engine.program.tables import (
     Rows,
 )
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
+from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
@@ -47,7 +48,8 @@ _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SK
 
 # Which automaton of an expression: its own, or one that ends with every event, with and without negated components.
 Automata = Literal["states", "beginnings", "beginnings, refused or not"]
-_Programs = dict[tuple["Order | Automata", bool, bool, bool], "CompiledProgram"]
+_Asked = tuple["Order | Automata", bool, bool, bool, bool]
+_Programs = dict[_Asked, "CompiledProgram"]
 _kept: dict[int, tuple[weakref.ref[BoundQuery], _Programs]] = {}  # by the identity of the bound query
 
 
@@ -72,8 +74,8 @@ def compile_program(
         number = id(bound)
         kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
         _kept[number] = kept
-    asked = (order, push, variants, is_interpreted())  # while kernels are cold, conditions are plain Python, too
-    if asked not in kept[1]:
+    asked: _Asked = (order, push, variants, is_interpreted(), is_python_first())  # these run conditions as plain Python
+    if asked not in kept[1] or kept[1][asked].predicate.exhausted:
         kept[1][asked] = _compile_program(bound, order=order, push=push, variants=variants)
     return kept[1][asked]
 
@@ -99,8 +101,8 @@ def compile_states_program(
         number = id(bound)
         kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
         _kept[number] = kept
-    asked: tuple[Automata, bool, bool, bool] = (which, True, False, is_interpreted())
-    if asked not in kept[1]:
+    asked: _Asked = (which, True, False, is_interpreted(), is_python_first())
+    if asked not in kept[1] or kept[1][asked].predicate.exhausted:
         mergeable = None if bound.contiguous else partial(_keys_of_states, automaton)
         kept[1][asked] = _compile_placed(bound, place_on_edges(bound, automaton), mergeable, variants=False)
     strategies = {strategy: _strategy(strategy) for strategy in s.Strategy}

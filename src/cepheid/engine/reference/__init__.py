@@ -45,9 +45,9 @@ def find(plan: Plan, events: EventTable, after: int, until: int, ended: output.E
     kleene = [component.kleene for component in bound.positives]
     matches = from_groups([match.groups for match in found], [match.completion for match in found], kleene)
     matches = replace(matches, truncated=truncated)
-    if is_lossy(plan):
+    if plan.is_lossy:
         matches = replace(matches, probability=np.array([match.probability for match in found], np.float64))
-    if bound.schema.lower is not None:
+    if bound.schema.is_imprecise:
         matches = replace(
             matches,
             confidence=np.array([match.confidence for match in found], np.float64),
@@ -57,11 +57,6 @@ def find(plan: Plan, events: EventTable, after: int, until: int, ended: output.E
     return matches
 
 
-def is_lossy(plan: Plan) -> bool:
-    """May events be missing from the stream?"""
-    return plan.bound.syntax.threshold is not None or plan.model is not None
-
-
 def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatch]:
     """Every match that is certain or probable enough, before OUTPUT picks among them.
 
@@ -69,12 +64,12 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
     with the probability of each instant, `unit` says how far instants are apart, `confidence` stands in for CONFIDENCE.
     """
     bound, options = plan.bound, plan.options
-    judge = partial(expansion.find_all if bound.pattern is not None else precise.find_all, bound)
+    judge = partial(expansion.find_all if not bound.is_linear else precise.find_all, bound)
     if bound.given_up:
         judge = partial(expansion.find_given_up, bound)
-    elif is_lossy(plan) and bound.pattern is not None:
+    elif plan.is_lossy and not bound.is_linear:
         judge = partial(expansion.find_likely, bound, model=plan.model, scoring=cast(Scoring, plan.scoring))
-    elif is_lossy(plan):
+    elif plan.is_lossy:
         model = missing.check_missing(bound, plan.model)
         probability = missing.probability_of(bound, model, cast(Scoring, plan.scoring))
         judge = partial(
@@ -83,16 +78,16 @@ def everything(plan: Plan, events: EventTable, stream: Stream) -> list[FoundMatc
             probability=probability,
             may_miss=missing.missable(bound, model),
             missing_last=bool(options.get("missing_last", False)),
-            impossible=bound.schema.lower is not None,  # a match that scores 0 in one world may be one in another
+            impossible=bound.schema.is_imprecise,  # a match that scores 0 in one world may be one in another
         )
     judge = partial(judge, most_open=min(plan.limits.max_partial_matches, precise.MAX_RUNS))
-    if bound.schema.lower is None:
+    if not bound.schema.is_imprecise:
         found = list(judge(stream))
     else:
         intervals = worlds.intervals_of(events, bound.schema, options.get("probabilities"), unit_of(plan))
         found = worlds.find_all(bound, stream, intervals, judge)
-    least = bound.syntax.threshold or 0.0
-    surest = options.get("confidence", bound.syntax.confidence) or 0.0
+    least = bound.threshold or 0.0
+    surest = options.get("confidence", bound.confidence) or 0.0
     return [
         match
         for match in found
@@ -112,7 +107,7 @@ def unit_of(plan: Plan) -> int:
 
 def check_output(plan: Plan) -> None:
     """Can what OUTPUT asks for be said of this stream?"""
-    mode, imprecise = plan.bound.syntax.output.mode, plan.bound.schema.lower is not None
+    mode, imprecise = plan.bound.output.mode, plan.bound.schema.is_imprecise
     if mode is s.OutputMode.NON_OVERLAP and imprecise:
         message = "NON-OVERLAP needs to know which match ended first, and imprecise times do not fix the order"
         raise QueryError(message, hint="use OUTPUT TOP k BY CONFIDENCE, or CONFIDENCE", code="overlap-of-imprecise")
@@ -123,7 +118,7 @@ def reported(
     plan: Plan, stream: Stream, found: list[FoundMatch], after: int, ended: output.Ended | None = None
 ) -> list[FoundMatch]:
     """What OUTPUT picks among the matches."""
-    bound, chosen = plan.bound, plan.bound.syntax.output
+    bound, chosen = plan.bound, plan.bound.output
     match chosen.mode:
         case s.OutputMode.NON_OVERLAP:
             if ended is not None:

@@ -76,7 +76,7 @@ def find_given_up(bound: BoundQuery, stream: Stream, most_open: int = MAX_RUNS) 
             begun = (step.variable for step in judged.positive[: len(taken)])
             taken_by_runs.setdefault(tuple(zip(begun, taken, strict=True)), []).append((judged, taken))
     went_on = {key[:-1] for key in taken_by_runs}
-    waiting, found = set(bound.syntax.output.waiting or ()), []
+    waiting, found = set(bound.output.waiting or ()), []
     for key, runs in taken_by_runs.items():
         names = tuple(name for name, _ in key)
         awaited = {each[len(names)] for each in complete if each[: len(names)] == names and len(each) > len(names)}
@@ -205,7 +205,6 @@ class ExpansionSearch:
     most_open: int = MAX_RUNS
 
     def __post_init__(self) -> None:
-        assert self.bound.pattern is not None
         self.search = Search(self.bound, self.stream)
         self.by_name = {component.variable: component for component in self.bound.components}
         self.negated = frozenset(name for name, component in self.by_name.items() if component.negative)
@@ -423,9 +422,9 @@ class ExpansionSearch:
 
     def completion(self, judged: Judged, taken: tuple[int, ...]) -> int:
         """The instant from which the match is known."""
-        if self.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP and self.bound.postponed:
+        if self.bound.output.mode is s.OutputMode.NON_OVERLAP and self.bound.postponed:
             return self.search.deadline(taken[-1])
-        if self.bound.syntax.output.mode is s.OutputMode.MAXIMAL:
+        if self.bound.output.mode is s.OutputMode.MAXIMAL:
             return self.search.deadline(taken[0])  # a larger one may still be found
         if any(before == len(judged.positive) for _, before in judged.negative):
             return self.search.deadline(taken[0])

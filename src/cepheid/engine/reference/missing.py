@@ -89,7 +89,7 @@ def seen_part(bound: BoundQuery, absent: frozenset[str]) -> BoundQuery:
     conditions = (without_missing(conjunct.expression, absent) for conjunct in bound.conjuncts)
     return replace(
         bound,
-        syntax=replace(bound.syntax, components=tuple(kept)),
+        syntax=bound.syntax.in_order(tuple(kept)),
         conjuncts=tuple(place_conjunct(condition, kept) for condition in conditions if condition != TRUE),
         branches=(Branch((), ()),),
     )

@@ -306,7 +306,7 @@ class Search:
 
     def completion(self, groups: Groups) -> int:
         """The instant from which the match is known, and known to be reported; a function of the match alone."""
-        mode = self.bound.syntax.output.mode
+        mode = self.bound.output.mode
         first, last = first_seen(groups), last_seen(groups)
         if mode is s.OutputMode.TOP:
             return NEVER  # a better one may come as long as anything comes

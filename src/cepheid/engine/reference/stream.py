@@ -58,14 +58,14 @@ def last_seen(groups: Groups) -> int:
 
 def first_event(bound: BoundQuery, groups: Groups) -> int:
     """The first event of a match; in a pattern that is an expression, any component may hold it."""
-    if bound.pattern is None:
+    if bound.is_linear:
         return first_seen(groups)
     return min(event for group in groups for event in group)
 
 
 def last_event(bound: BoundQuery, groups: Groups) -> int:
     """The last event of a match."""
-    if bound.pattern is None:
+    if bound.is_linear:
         return last_seen(groups)
     return max(event for group in groups for event in group)
 

@@ -118,8 +118,8 @@ def completion(bound: BoundQuery, intervals: Sequence[Interval], groups: Groups)
     The events of the match, and any that could come between them, begin before the last one's upper bound. For
     decisions at the end of the window they begin before the window that opens with the first one has surely passed.
     """
-    mode = bound.syntax.output.mode
-    if bound.pattern is not None:  # any of its events may be the last one, in an order that counts, too
+    mode = bound.output.mode
+    if not bound.is_linear:  # any of its events may be the last one, in an order that counts, too
         return max(intervals[event].upper for group in groups for event in group)
     if mode is s.OutputMode.TOP:
         return NEVER

@@ -33,7 +33,7 @@ def can_be_read_once(plan: Plan, schema: pa.Schema, layout: ColumnLayout) -> boo
         return False
     if bound.window is None or bound.window.events or plan.output.mode is not s.OutputMode.ALL or plan.limits.timeout:
         return False
-    if plan.limits.max_bytes or plan.score.lossy or plan.score.imprecise:
+    if plan.limits.max_bytes or plan.is_lossy or plan.is_imprecise:
         return False
     if not all(any(test(schema.field(name).type) for test in _KEYS) for name in plan.partition):
         return False

@@ -34,7 +34,7 @@ WHEN, WHOSE, FILLING, FIRST = range(4)
 
 def can_keep_stacks(plan: Plan, schema: pa.Schema) -> bool:
     """Is this a plain query: sequences of one key, nothing that depends on more than the events of a match?"""
-    if plan.engine != "sequence" or not plan.partition or plan.bound.pattern is not None:
+    if plan.engine != "sequence" or not plan.partition:
         return False
     return can_be_read_once(plan, schema, _compiled(plan).layout)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +22,7 @@ from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, h
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
 from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
+from cepheid.engine.values.python_first import MOST_CALLS, PythonForm, called_by_number, is_python_first, new_form
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -92,6 +93,12 @@ class Predicate:
     compiled: bool = True
     source: str = field(default="", compare=False)
     as_python: tuple[str, ...] = ()  # what keeps it from being compiled
+    form: PythonForm | None = field(default=None, compare=False)  # the Python function that stands for it
+
+    @property
+    def exhausted(self) -> bool:
+        """Does a Python function stand for it that was called so often that it is worth compiling?"""
+        return self.form is not None and self.form.exhausted
 
 
 def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozenset[str]) -> Predicate:
@@ -106,14 +113,25 @@ def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozense
     lines.append("    return True")
     source = "\n".join(lines)
     functions = tuple((name, call) for name, call in writer.functions.items())
+    some, names = tuple(bool(case.conditions) for case in cases), tuple(writer.as_python)
+    if is_python_first() and COMPILES and not is_interpreted():
+        form = _python_form(source, functions, None if names else MOST_CALLS)
+        if not form.exhausted:
+            layout = replace(writer.layout(), form=form.number)
+            return Predicate(called_by_number(PREDICATE), layout, some, not names, source, names, form)
     if is_interpreted():
         call, compiled = _plain(source, functions)
-    elif writer.as_python:
+    elif names:
         call, compiled = _kept_plain(source, functions)
     else:
         call, compiled = _compiled(source, functions)
-    some = tuple(bool(case.conditions) for case in cases)
-    return Predicate(call, writer.layout(), some, compiled, source, tuple(writer.as_python))
+        _python_form(source, functions, MOST_CALLS).calls = MOST_CALLS
+    return Predicate(call, writer.layout(), some, compiled, source, names)
+
+
+@lru_cache(maxsize=256)
+def _python_form(source: str, functions: tuple[tuple[str, Any], ...], most: int | None) -> PythonForm:
+    return new_form(_plain(source, functions)[0], most)
 
 
 @lru_cache(maxsize=256)

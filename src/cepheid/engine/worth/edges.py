@@ -68,7 +68,7 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
     assert bound.window is not None
     scale = gap_scale(bound, model)
     window = bound.window.length * scale
-    threshold = bound.syntax.threshold or 0.0
+    threshold = bound.threshold or 0.0
     tabulate = tabulate or partial(_table_of_spans, plan, window, scale)
     count = len(bound.positives)
     day = day_of_losses(bound, model)
@@ -162,7 +162,7 @@ def _edge(
 ) -> Edge:
     if not skipped:
         return Edge(source, target, skipped, None, kept=True)
-    threshold = plan.bound.syntax.threshold or 0.0
+    threshold = plan.bound.threshold or 0.0
     parts = [items[component.variable] for component in skipped]
     if score_limit(parts, window, plan.scoring) < threshold:  # type: ignore[arg-type]
         # Nothing is computed for an edge that is dropped anyway.

@@ -145,7 +145,7 @@ def check_missing(bound: BoundQuery, model: Any) -> Model:
     """The model, if it and the query are such that missing events have a meaning."""
     hint = "pass model=cepheid.Model(loss=..., gaps=...), or fit one with cepheid.fit"
     if model is None:
-        told = "a query with THRESHOLD" if bound.syntax.threshold is not None else "a search for missing events"
+        told = "a query with THRESHOLD" if bound.threshold is not None else "a search for missing events"
         raise ModelError(f"{told} needs a loss and gap model", hint=hint)
     if not isinstance(model, Model):
         if isinstance(model, str | PathLike):

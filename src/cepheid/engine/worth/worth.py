@@ -80,8 +80,8 @@ def worth_of(plan: Plan, step: int, compared: int) -> Worth:
     """
     bound = plan.bound
     count, window = len(bound.positives), window_in_instants(plan, step)
-    scored = plan.model is not None or bound.syntax.threshold is not None
-    score = (bound.syntax.threshold or 0.0) - ROUNDING if scored else 0.0
+    scored = plan.is_lossy
+    score = (bound.threshold or 0.0) - ROUNDING if scored else 0.0
     if scored:
         edges, spans = edges_in_instants(plan, window, step)
         number, highest, monotone = edges.number, edges.highest, edges.monotone
@@ -89,7 +89,7 @@ def worth_of(plan: Plan, step: int, compared: int) -> Worth:
         certain = np.eye(count + 1, dtype=bool)
         number, monotone = np.where(certain, CERTAIN, CLOSED), np.full(certain.shape, FALLS)
         highest, spans = np.where(certain, 0.0, -np.inf), no_spans()
-    given = plan.options.get("confidence", bound.syntax.confidence)
+    given = plan.options.get("confidence", bound.confidence)
     return Worth(
         window,
         bound.window.length if bound.window is not None else -1,
@@ -140,7 +140,7 @@ def competing(plan: Plan, compared: int) -> int:
 
     TOP counts by the values of the equivalence test: partitions must be at least as fine, and no attribute be compared.
     """
-    output = plan.bound.syntax.output
+    output = plan.bound.output
     if output.mode is not s.OutputMode.TOP or compared > 0 or not set(plan.bound.equivalence) <= set(plan.partition):
         return 0
     return output.count or 1

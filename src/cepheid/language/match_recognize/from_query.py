@@ -52,18 +52,13 @@ class _Translation:
         self.components = {each.variable: each for each in query.components}
         self.negatives = frozenset(name for name, each in self.components.items() if each.negative)
         strategy = query.selection.strategy if query.selection is not None else s.Strategy.SKIP_TILL_ANY
-        if len(query.components) == 1 and not query.components[0].kleene and query.pattern is None:
+        if len(query.components) == 1 and not query.components[0].kleene and query.is_linear:
             strategy = s.Strategy.PARTITION_CONTIGUITY  # one event is a match under every strategy
         self.strategy = strategy
         groups = frozenset(name for name, each in self.components.items() if each.kleene)
         only = query.components[0].variable if not query.sequence else None
         self.write = Written(self.sql, groups, self.parameters, only, self._refuse)
-        self.pattern = query.pattern or p.Sequence(
-            tuple(
-                p.Repeat(p.Single(each.variable), 1, None) if each.kleene else p.Single(each.variable)
-                for each in query.components
-            )
-        )
+        self.pattern = query.pattern
 
     def clause(self) -> str:
         self._check_clauses()

@@ -72,4 +72,4 @@ def resolve_bare_words(query: s.QuerySyntax) -> s.QuerySyntax:
             elif not query.sequence:
                 component = replace(component, variable="event")
         resolved.append(component)
-    return replace(query, components=tuple(resolved))
+    return replace(query, components=tuple(resolved)) if query.sequence else query.in_order(tuple(resolved))

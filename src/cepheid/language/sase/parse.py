@@ -29,8 +29,8 @@ from cepheid.language.sase.parse_pattern import (
     STAR,
     Part,
     all_of,
-    finished,
     in_sequence,
+    marked,
     one_of,
     repeated,
     single,
@@ -122,8 +122,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def query(self, meta: Meta, parts: list[Any]) -> s.QuerySyntax:
         head, part = (parts[0], parts[1]) if isinstance(parts[0], Token) else (None, parts[0])
         rest = parts[2:] if head is not None else parts[1:]
-        components, pattern = finished(part)
-        sequence = len(components) > 1 or pattern is not None or self.has_seq or str(head).lower() == "sequence"
+        components, pattern = marked(part), part.pattern
+        plain = pattern == s.in_order(components) and all(component.gap is None for component in components)
+        sequence = len(components) > 1 or not plain or self.has_seq or str(head).lower() == "sequence"
         clauses: dict[str, Any] = {}
         for clause in rest:
             if clause is None or isinstance(clause, Token):

@@ -60,16 +60,7 @@ def _leaves(parts: Several[Part]) -> tuple[s.Component, ...]:
     return tuple(component for part in parts for component in part.components)
 
 
-def finished(part: Part) -> tuple[tuple[s.Component, ...], Pattern | None]:
-    """The components, those of repeated parts marked as lists, and the pattern unless it is a plain sequence."""
-    steps = part.pattern.parts if isinstance(part.pattern, Sequence) else (part.pattern,)
-    plain = all(isinstance(step, Single) or _is_kleene_plus(step) for step in steps)
-    if plain and not any(component.gap for component in part.components):
-        pairs = zip(part.components, steps, strict=True)
-        return tuple(replace(c, kleene=c.kleene or _is_kleene_plus(step)) for c, step in pairs), None
+def marked(part: Part) -> tuple[s.Component, ...]:
+    """The components, those of repeated parts marked as lists."""
     lists = {label for node in walk(part.pattern) if is_list(node) for label in labels_of(node)}
-    return tuple(replace(c, kleene=c.variable in lists and not c.negative) for c in part.components), part.pattern
-
-
-def _is_kleene_plus(step: Pattern) -> bool:
-    return isinstance(step, Repeat) and isinstance(step.part, Single) and (step.least, step.most) == PLUS
+    return tuple(replace(c, kleene=c.kleene if c.negative else c.variable in lists) for c in part.components)

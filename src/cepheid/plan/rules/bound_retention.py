@@ -43,9 +43,9 @@ def bound_retention(plan: Plan) -> Plan:
 
 def _decides_late(plan: Plan) -> bool:
     """Are matches known only when their window has passed?"""
-    open_ended = plan.bound.positives[-1].kleene or plan.bound.pattern is not None
+    open_ended = plan.bound.positives[-1].kleene or not plan.bound.is_linear
     growing = plan.output.mode is s.OutputMode.MAXIMAL and open_ended
-    return plan.bound.postponed or plan.bound.syntax.forecast is not None or growing or plan.options.missing_last
+    return plan.bound.postponed or plan.bound.forecast is not None or growing or plan.options.missing_last
 
 
 def _windows_back(plan: Plan) -> int:
@@ -58,7 +58,7 @@ def _windows_back(plan: Plan) -> int:
     if not _decides_late(plan):
         return 1
     # Where events may be missing, any negated component but one at the end may stand before the first event seen.
-    lossy = plan.score.lossy
+    lossy = plan.is_lossy
     before_first = any(n.after is None or (lossy and n.before is not None) for n in plan.bound.negations)
     return 2 if before_first or plan.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.MAXIMAL) else 1
 
@@ -72,7 +72,7 @@ def _for_ever(plan: Plan) -> str | None:
         return "TOP k BY CONFIDENCE is known only at the end of the stream"
     if bound.window is None:
         return None
-    if bound.window.events and plan.score.imprecise:
+    if bound.window.events and plan.is_imprecise:
         return "with imprecise times, WITHIN n EVENTS never passes for certain"
     if bound.window.events and bound.equivalence and bound.may_lack:
         return "WITHIN n EVENTS counts per partition, and an event of an ANY component may belong to every partition"
@@ -84,8 +84,6 @@ def _is_one_event(plan: Plan) -> bool:
     bound = plan.bound
     if bound.negations or bound.untils or _decides_late(plan):
         return False
-    if bound.pattern is None:
-        return len(bound.positives) == 1 and not bound.positives[0].kleene
     return _longest(bound.pattern) == 1
 
 

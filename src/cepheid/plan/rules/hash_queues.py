@@ -42,7 +42,7 @@ def hash_queues(plan: Plan) -> Plan:
     each match once.
     """
     bound = plan.bound
-    if not plan.score.lossy or bound.pattern is not None or plan.match.compared_at_the_end:
+    if not plan.is_lossy or not bound.is_linear or plan.match.compared_at_the_end:
         return plan
     if len(bound.branches) != 1 or bound.has_kleene or bound.may_lack or len(bound.positives) > MOST_MISSABLE:
         return plan

@@ -23,7 +23,7 @@ def index_equalities(plan: Plan) -> Plan:
     >>> show(index_equalities(before), "match")
     match     by skip_till_any_match; a.id = b.id AND b.x = c.y; candidates by value of a.id = b.id, b.x = c.y
     """
-    if plan.score.lossy or plan.score.imprecise or not plan.push_predicates:
+    if plan.is_lossy or plan.is_imprecise or not plan.push_predicates:
         return plan
     found = indexable(plan.bound)
     return replace(plan, match=replace(plan.match, indexed=found)) if found else plan

@@ -36,15 +36,15 @@ def recognise_equivalence(plan: Plan) -> Plan:
     select    [id]
     """
     bound = plan.bound
-    if bound.pattern is not None:
+    if not bound.is_linear:
         return plan  # a condition says nothing where one of its variables was not chosen
     if len(bound.branches) != 1 or len(bound.components) < 2 or bound.contiguous or bound.has_kleene:
         return plan
     if bound.may_lack or bound.mixed:
         return plan
-    if bound.syntax.output.mode is s.OutputMode.NON_OVERLAP or (bound.window is not None and bound.window.events):
+    if bound.output.mode is s.OutputMode.NON_OVERLAP or (bound.window is not None and bound.window.events):
         return plan  # there the equivalence test also says what a partition is
-    lossy = plan.score.lossy
+    lossy = plan.is_lossy
     if lossy and (len(bound.positives) > MOST_MISSABLE or bound.strategy is not s.Strategy.SKIP_TILL_ANY):
         return plan
     equalities = {part: name for part in equality_candidates(bound) if (name := equated_attribute(part, lossy))}

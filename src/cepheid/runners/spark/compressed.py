@@ -30,9 +30,10 @@ from cepheid.runners.results import assemble
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
-from cepheid.runners.spark.shipment import Shipment, as_batches, ship
+from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
+from cepheid.runners.worker_plans import Shipment, as_batches
 
 PACKED = pa.schema([("matches", pa.string()), ("packed", pa.binary())])
 

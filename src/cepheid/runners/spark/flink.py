@@ -14,9 +14,10 @@ from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.runners.flink import STREAMS_ONLY, automaton_for, run_pattern
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, session_zone, spark_schema
-from cepheid.runners.spark.shipment import called, register_functions, user_functions
+from cepheid.runners.spark.shipment import called, user_functions
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.workers import with_workers
+from cepheid.runners.worker_plans import register_functions
 
 if TYPE_CHECKING:
     from cepheid.runners.flink import FlinkOptions

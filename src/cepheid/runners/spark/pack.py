@@ -20,11 +20,11 @@ from cepheid.runners.arrow_bytes import decoded, encoded
 from cepheid.runners.many import widened
 from cepheid.runners.spark.settled import settle
 from cepheid.runners.spark.shards import shards_here
-from cepheid.runners.spark.shipment import Shipment, as_batches, result_rows
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.total_parts import added_up, finished
+from cepheid.runners.worker_plans import Shipment, as_batches, result_rows
 
 BEAT = -1  # the shard of what is not an event at all, only a time
 PACKED = "shard int, newest bigint, events binary, read bigint, irrelevant bigint, malformed bigint, bad string"

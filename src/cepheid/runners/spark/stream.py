@@ -37,13 +37,14 @@ from cepheid.runners.spark.pack import (
 )
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.shards import OPEN, shards_for
-from cepheid.runners.spark.shipment import Shipment, as_named, common_result, ship
+from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.watermarks import without_watermark
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record
 from cepheid.runners.stream.state import Step
 from cepheid.runners.stream.totals import whole_here
+from cepheid.runners.worker_plans import Shipment, as_named, common_result
 
 
 def match_stream(

@@ -21,11 +21,12 @@ from cepheid.runners.pieces import Piece, found, pieces
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, match_batch, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
-from cepheid.runners.spark.shipment import Shipment, ship
+from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
 from cepheid.runners.total_parts import find_parts, group_columns, part_names, parts_of, parts_schema
 from cepheid.runners.totals import MORE_DIGITS, check_countable
+from cepheid.runners.worker_plans import Shipment
 
 
 def match_and_total(df: DataFrame, plans: Mapping[str, Plan], options: BatchOptions) -> DataFrame:
@@ -137,7 +138,7 @@ def worker(
 def parts_of_pieces(plan: Plan, cut: Iterable[Piece]) -> Iterator[pa.Table]:
     """What each piece of some events adds to the totals."""
     schema = plan.bound.schema
-    looks_back = plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP
+    looks_back = plan.bound.output.mode is s.OutputMode.NON_OVERLAP
     ended: Ended | None = None
     for piece in cut:
         events = ordered(with_type_codes(piece.events, schema.type), schema)

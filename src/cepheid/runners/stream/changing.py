@@ -25,10 +25,10 @@ from cepheid.plan.options import PlanOptions, options_of
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.options import Options
-from cepheid.runners.spark.shipment import Shipment, ship_here
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, aspects
 from cepheid.runners.stream.state import Outcome, Step, Store
+from cepheid.runners.worker_plans import Shipment, ship_here
 
 MOST_KEPT = 1_000  # plans that a worker remembers
 _plans: dict[tuple[str, str, str, str], Shipment] = {}

@@ -27,7 +27,7 @@ from cepheid.language.schema import Schema
 from cepheid.model.loss_model import model_to_json
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
-from cepheid.runners.spark.shipment import Shipment
+from cepheid.runners.worker_plans import Shipment
 
 VERSION = 4  # of the format of the state
 ALONE = ""  # the name of a query that has none
@@ -244,7 +244,7 @@ def _constants(code: CodeType) -> str:
 
 
 def _called(bound: BoundQuery) -> set[str]:
-    expressions = [bound.syntax.where] if bound.syntax.where is not None else []
+    expressions = [bound.where] if bound.where is not None else []
     expressions += [expression for _, expression in bound.returns or ()]
     return {node.function for expression in expressions for node in s.walk(expression) if isinstance(node, s.Call)}
 

@@ -37,9 +37,9 @@ def parting_attributes(plans: Sequence[Plan]) -> tuple[str, ...]:
 def can_sleep(plan: Plan) -> bool:
     """Does nothing become of a key's events, but that they expire, unless another event of that key comes?"""
     bound = plan.bound
-    if bound.schema.lower is not None or bound.may_lack:
+    if bound.schema.is_imprecise or bound.may_lack:
         return False
-    if bound.syntax.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
+    if bound.output.mode in (s.OutputMode.NON_OVERLAP, s.OutputMode.TOP):
         return False
     retention = plan.exchange.retention
     return not (retention.for_ever or retention.decides_late or plan.scan.every_event)

@@ -13,9 +13,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
-from cepheid.runners.spark.shipment import register_functions
 from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.state import Outcome, Store, split_late
+from cepheid.runners.worker_plans import register_functions
 
 
 class Stepper(Protocol):

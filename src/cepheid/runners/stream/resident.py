@@ -24,7 +24,6 @@ from cepheid.engine.retention import retained
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.drift import look_at_arrivals
-from cepheid.runners.spark.shipment import Shipment
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Chunk, Clock
@@ -32,6 +31,7 @@ from cepheid.runners.stream.identity import Fingerprint, Known
 from cepheid.runners.stream.idle_keys import key_codes
 from cepheid.runners.stream.saved import Saved
 from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.worker_plans import Shipment
 
 Int64s = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -331,8 +331,7 @@ def _types(plans: Sequence[Plan]) -> tuple[pa.Array, pa.Array, str] | None:
     """The event types that are needed at all, those of last events, and their column; None: all are needed."""
     name = plans[0].bound.schema.type
     needed = [plan.scan.types for plan in plans]
-    # An expression may end with other components than the last one: that is optional, or one of several.
-    lasts = [plan.bound.positives[-1].types if plan.bound.pattern is None else plan.scan.types for plan in plans]
+    lasts = [component.types for plan in plans for component in plan.bound.lasts]
     if name is None or any(types is None for types in lasts) or any(types is None for types in needed):
         return None
     every = sorted(frozenset().union(*(types or () for types in needed)))

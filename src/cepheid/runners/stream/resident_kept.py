@@ -13,8 +13,8 @@ import pyarrow as pa
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.plan.physical import Plan
-from cepheid.runners.spark.shipment import MATCHES_AT_ONCE, result_batches
 from cepheid.runners.stream.resident import Resident
+from cepheid.runners.worker_plans import MATCHES_AT_ONCE, result_batches
 
 
 class ResidentKept(Resident):
@@ -33,8 +33,7 @@ class ResidentKept(Resident):
     def told(self, matches: Matches) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The rows of the result: all events of all matches are taken at once."""
         bound, schema = self.plan.bound, self.step.shipments[0].schema
-        single = all(chosen.offsets is None for chosen in matches.chosen) and bound.pattern is None
-        if single and bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
+        if bound.is_linear_of_singles and bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
             batch = self._single_events(matches, schema)
             if batch is not None:
                 return ((self.step.numbers[0], batch),)

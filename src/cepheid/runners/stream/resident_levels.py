@@ -22,13 +22,13 @@ from cepheid.runners.composition import (
     united,
 )
 from cepheid.runners.options import Options
-from cepheid.runners.spark.shipment import Shipment, ship_here
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import APART, Level, places_of, staying
 from cepheid.runners.stream.identity import Fingerprint, fingerprint
 from cepheid.runners.stream.resident import Held, Resident
 from cepheid.runners.stream.saved import Saved
 from cepheid.runners.stream.state import Outcome, Step
+from cepheid.runners.worker_plans import Shipment, ship_here
 
 
 class ResidentLevels(Resident):

@@ -38,7 +38,6 @@ from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.checksums import decoded_state
 from cepheid.runners.drift import look_at_arrivals
 from cepheid.runners.many import events_of_each, types_of
-from cepheid.runners.spark.shipment import Shipment, result_batches
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.budget import FAIL, SEARCH, TIME, Budget
 from cepheid.runners.stream.carried import Carried, Pending
@@ -46,6 +45,7 @@ from cepheid.runners.stream.clock import Chunk, Clock
 from cepheid.runners.stream.identity import ALONE, Known
 from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
+from cepheid.runners.worker_plans import Shipment, result_batches
 
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
@@ -308,7 +308,7 @@ class Step:
 
     def looks_back(self) -> bool:
         """Must a step know where earlier matches ended (NON-OVERLAP), or what they add up to (SUMMARISE)?"""
-        modes = [plan.bound.syntax.output.mode for plan in self.plans]
+        modes = [plan.bound.output.mode for plan in self.plans]
         return s.OutputMode.NON_OVERLAP in modes or self.adds_up()
 
     def adds_up(self) -> bool:
@@ -368,7 +368,7 @@ class Step:
         after = clock.until
         seen = int(np.searchsorted(events.time, until, side="right"))
         released = EventTable(events.table.slice(0, seen), events.time[:seen], events.instant[:seen])
-        if self.plans[0].bound.schema.lower is not None:  # in order of time, but released by the lower bound
+        if self.plans[0].bound.schema.is_imprecise:  # in order of time, but released by the lower bound
             inside = pa.array(self.begins(events.table) <= until)
             released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
         of_each = events_of_each([plan.bound for plan in self.plans], released)
@@ -377,7 +377,7 @@ class Step:
             if known.since is not None:
                 own = self.later(own, known.since)
             ended = None
-            if plan.bound.syntax.output.mode is s.OutputMode.NON_OVERLAP:
+            if plan.bound.output.mode is s.OutputMode.NON_OVERLAP:
                 ended = read_ended(store.ended(known.place))
             elif plan.bound.summary is not None:
                 totals.carry(store, known.place, plan, find_parts(plan, own, after, until))
@@ -399,11 +399,9 @@ class Step:
             return True
         if not len(own) or own.time[-1] <= after:
             return False
-        if plan.bound.pattern is not None:
-            return True
-        found = candidates(plan, own)
-        ends = found.mask >> (len(plan.bound.positives) - 1) & 1
-        return bool(ends[found.time > after].any())
+        found, place_of = candidates(plan, own), plan.bound.place_of
+        lasts = sum(1 << place_of[component.variable] for component in plan.bound.lasts)
+        return bool((found.mask[found.time > after] & lasts).any())
 
     def searched(self, plan: Plan, own: EventTable, after: int | None, until: int, ended: Ended | None) -> Matches:
         """The matches of one query; a small search is not worth a thread of its own, nor statistics."""
@@ -411,7 +409,7 @@ class Step:
             return find(plan, own, after, until, ended)
         place = next(number for number, each in enumerate(self.plans) if each is plan)
         plan, brief = self.decided[place], False
-        if plan.bound.pattern is None and not plan.bound.has_kleene and plan.bound.schema.lower is None:
+        if plan.bound.is_linear_of_singles and not plan.bound.schema.is_imprecise:
             sizes = np.diff(candidates(plan, own).starts).astype(np.float64)
             brief = float((sizes ** len(plan.bound.positives)).sum()) <= BRIEF
         with briefly(brief):

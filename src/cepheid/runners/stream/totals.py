@@ -15,9 +15,9 @@ from cepheid.language.zone_labels import labelled_table
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.checksums import decoded_state
-from cepheid.runners.spark.shipment import Shipment, as_batches
 from cepheid.runners.stream.carried import Carried
 from cepheid.runners.total_parts import added_up, closed_by, finished, parts_schema
+from cepheid.runners.worker_plans import Shipment, as_batches
 
 
 def carry(store: Carried, place: int, plan: Plan, fresh: pa.Table) -> None:

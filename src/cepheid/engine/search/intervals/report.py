@@ -57,7 +57,7 @@ def matches_of(plan: Plan, prepared: Prepared, results: Results, counters: Any, 
             column = np.full(size, MISSING, np.int64)
             column[sizes[:, place] > 0] = here
             chosen.append(Chosen(column))
-    scored = plan.model is not None or plan.bound.syntax.threshold is not None
+    scored = plan.is_lossy
     return Matches(
         tuple(chosen),
         results.completion[:size],
@@ -84,14 +84,14 @@ def _truncated(plan: Plan, counters: Any) -> bool:
 
 def searched(plan: Plan, after: int, until: int) -> tuple[int, int]:
     """The interval in which matches must complete before OUTPUT picks among them: TOP is known at the end only."""
-    if plan.bound.syntax.output.mode is not s.OutputMode.TOP:
+    if plan.bound.output.mode is not s.OutputMode.TOP:
         return after, until
     return BEGINNING, NEVER if until == NEVER else BEGINNING
 
 
 def picked(plan: Plan, events: EventTable, matches: Matches, until: int) -> Matches:
     """What OUTPUT picks among the matches."""
-    output = plan.bound.syntax.output
+    output = plan.bound.output
     if output.mode is s.OutputMode.TOP:
         if until < NEVER:
             return matches.take(np.arange(0))

@@ -79,6 +79,17 @@ def start_labels(clause: BoundClause) -> frozenset[str]:
     return frozenset(label for label in path_labels(clause) if _sees_start(clause.conditions[label], label, first))
 
 
+def number_labels(clause: BoundClause) -> frozenset[str]:
+    """Those of them whose condition looks at the row and the number of the match alone."""
+    return frozenset(label for label in path_labels(clause) if _sees_number(clause.conditions[label], label))
+
+
+def _sees_number(expression: Bound, label: str) -> bool:
+    if isinstance(expression, MatchNumber) or concerns_rows_alone(expression, label):
+        return True
+    return isinstance(expression, Apply) and all(_sees_number(each, label) for each in expression.arguments)
+
+
 def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
     """Does a condition depend on the row, the first row of the match and its number alone?
 

@@ -11,10 +11,22 @@ from numba import types
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.preferred.judge import JUDGE, Judge, extend, holds_here
+from cepheid.engine.search.preferred.memory import (
+    FULL,
+    LASTING,
+    MEMORY,
+    MOST,
+    USED,
+    Memory,
+    forget,
+    new_entry,
+    with_more_entries,
+)
 from cepheid.engine.search.preferred.program import (
     AT_START,
     DONE,
     JUMP,
+    KEYED,
     LOOP,
     REMEMBER,
     SPLIT,
@@ -36,7 +48,8 @@ SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
 OUT_OF_ROOM = -2  # the attempt needs larger arrays
 UNSETTLED = -3  # rows that are still to come may decide
 NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
-TRAIL, MARKS, CUT = range(3)  # in Scratch.state
+NEEDS_MEMORY = 3  # the search failed so often that it had better begin again with a memory under keys
+TRAIL, MARKS, CUT, FAILURES = range(4)  # in Scratch.state
 ROOM = 1024  # choices and marks to begin with
 
 
@@ -70,6 +83,7 @@ class Mode(NamedTuple):
     shown_ahead: int  # how many rows a measure does
     longest: int = 0  # the longest match at a row, the preferred one of equally long ones (BigQuery)
     base: int = 0  # the first row that `dead` knows
+    allowance: int = 0  # failures after which the search stops with NEEDS_MEMORY; 0: it never does
 
 
 class Scratch(NamedTuple):
@@ -81,14 +95,14 @@ class Scratch(NamedTuple):
     marks: Int64s  # all marks of this attempt
     undo: Int64s  # registers and what they held
     registers: Int64s
-    state: Int64s  # the lengths of trail and marks, and whether the window cut something off
+    state: Int64s  # the lengths of trail and marks, whether the window cut something off, and failures in all
     best: Int32s  # the longest path so far, if that is what is wanted
     dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
 
 
 BYTES = types.uint8[::1]
 ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S), Rows)
-MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 7), Mode)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 8), Mode)
 SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
 RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
 INT = types.int64
@@ -127,8 +141,32 @@ def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
     return True
 
 
-@borrowing(types.void(PROGRAM, SCRATCH, INT, INT))
-def settle(program: Program, scratch: Scratch, length: int, longest: int) -> None:
+@borrowing(types.boolean(SCRATCH, JUDGE, MEMORY, INT, INT, INT, INT))
+def first_time_so(
+    scratch: Scratch, judge: Judge, memory: Memory, split: int, start: int, row: int, number: int
+) -> bool:
+    """Is a split that has keys reached at a row for the first time after such a path? If so, it is remembered."""
+    entry = new_entry(judge, memory, split, start, row, number)
+    if entry >= 0:
+        scratch.trail[scratch.state[TRAIL]] = -1 - entry
+        scratch.state[TRAIL] += 1
+        scratch.marks[scratch.state[MARKS]] = -1 - entry
+        scratch.state[MARKS] += 1
+    return entry != -1
+
+
+@borrowing(types.void(PROGRAM, SCRATCH, MEMORY, INT))
+def take_back(program: Program, scratch: Scratch, memory: Memory, entry: int) -> None:
+    """A mark is no failure: it is taken back."""
+    if entry < 0:
+        memory.alive[-1 - entry] = 0
+    else:
+        bit = entry % program.bits
+        scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+
+
+@borrowing(types.void(PROGRAM, SCRATCH, MEMORY, INT, INT))
+def settle(program: Program, scratch: Scratch, memory: Memory, length: int, longest: int) -> None:
     """Takes back marks that are no failures, or none from another start.
 
     Those of the way that succeeded; all of them if the window cut a way off, or if all ways were tried for the longest;
@@ -138,14 +176,13 @@ def settle(program: Program, scratch: Scratch, length: int, longest: int) -> Non
     if everything or program.lasting < program.bits:
         for index in range(scratch.state[MARKS]):
             entry = scratch.marks[index]
-            bit = entry % program.bits
-            if everything or bit >= program.lasting:
-                scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+            if everything or (entry >= 0 and entry % program.bits >= program.lasting):
+                take_back(program, scratch, memory, entry)
     if length >= 0 and not everything:
         for index in range(scratch.state[TRAIL]):
-            entry = scratch.trail[index]
-            bit = entry % program.bits
-            scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+            take_back(program, scratch, memory, scratch.trail[index])
+    if memory.counters[USED] > LASTING:
+        forget(memory)
 
 
 @borrowing(types.boolean(ROWS, MODE, INT))
@@ -189,12 +226,13 @@ def restore(scratch: Scratch, undone: int, until: int) -> int:
     return undone
 
 
-@borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH, INT, INT, INT))
+@borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, MEMORY, SCRATCH, INT, INT, INT))
 def attempt(
     program: Program,
     rows: Rows,
     mode: Mode,
     judge: Judge,
+    memory: Memory,
     scratch: Scratch,
     partition: int,
     start: int,
@@ -235,13 +273,18 @@ def attempt(
             step = program.left[step]
         elif kind in (SPLIT, LOOP):
             bit = program.memory[step]
-            if kind == LOOP and program.label[step] >= 0 and scratch.registers[program.label[step]] == row:
+            left = kind == LOOP and program.label[step] >= 0 and scratch.registers[program.label[step]] == row
+            if left:
                 step = program.exit[step]
             elif depth >= len(scratch.choices) or scratch.state[MARKS] >= len(scratch.marks):
                 return OUT_OF_ROOM
             elif bit >= 0 and not first_time(scratch, row - mode.base + partition, bit, program.bits):
                 failed = True
-            else:
+            elif bit <= KEYED and len(memory.relevant):
+                failed = not first_time_so(scratch, judge, memory, KEYED - bit, start, row, number)
+                if memory.counters[FULL] and len(memory.keys) < MOST:
+                    return OUT_OF_ROOM
+            if not failed and not left:
                 scratch.choices[depth, 0], scratch.choices[depth, 1] = program.right[step], row
                 scratch.choices[depth, 2], scratch.choices[depth, 3] = scratch.state[TRAIL], undone
                 depth += 1
@@ -261,7 +304,8 @@ def attempt(
         if failed:
             if depth == 0:
                 return longest_path(scratch, best)
-            if stop_flag() != 0:
+            scratch.state[FAILURES] += 1
+            if stop_flag() != 0 or (mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance):
                 return UNMATCHED
             depth -= 1
             step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
@@ -314,14 +358,14 @@ def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
     return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
 
 
-@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, SCRATCH))
+@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, MEMORY, SCRATCH))
 def search(
-    program: Program, rows: Rows, mode: Mode, judge: Judge, scratch: Scratch
+    program: Program, rows: Rows, mode: Mode, judge: Judge, memory: Memory, scratch: Scratch
 ) -> tuple[Int64s, Int64s, Int32s, int]:
     """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
 
     A length of 0 is an empty match, UNMATCHED a row that is in no match. The last number says whether AFTER MATCH SKIP
-    failed, and why.
+    failed, and why, or that the search NEEDS_MEMORY.
     """
     starts, lengths = np.empty(64, np.int64), np.empty(64, np.int64)
     taken = np.empty(256, np.int32)
@@ -332,10 +376,15 @@ def search(
         while start < min(high, rows.until[partition]) and stop_flag() == 0:
             length = UNMATCHED
             if not is_hopeless(rows, mode, start, high):
-                length = attempt(program, rows, mode, judge, scratch, partition, start, number)
-                settle(program, scratch, length, mode.longest)
+                length = attempt(program, rows, mode, judge, memory, scratch, partition, start, number)
+                settle(program, scratch, memory, length, mode.longest)
+            if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
+                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), NEEDS_MEMORY
             if length == OUT_OF_ROOM:
-                scratch = with_more_room(scratch)
+                if memory.counters[FULL] and len(memory.keys) < MOST:
+                    memory = with_more_entries(memory)
+                else:
+                    scratch = with_more_room(scratch)
                 continue
             if length == UNSETTLED or (mode.open and length > 0 and start + length + mode.shown_ahead > high):
                 break
@@ -388,7 +437,7 @@ def scratch_for(program: Program, rows: int, partitions: int, longest_path: int,
         np.empty(ROOM, np.int64),
         np.empty(2 * ROOM, np.int64),
         np.full(max(program.registers, 1), -1, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(4, np.int64),
         np.empty(longest_path if longest else 0, np.int32),
         np.zeros((rows + partitions + 1, max((program.bits + 7) // 8, 1)), np.uint8),
     )

@@ -18,6 +18,7 @@ from cepheid.language import pattern as p
 
 MAX_STEPS = 20_000
 TAKE, SPLIT, JUMP, AT_START, AT_END, REMEMBER, LOOP, DONE = range(8)
+KEYED = -2  # Program.memory from here downwards: splits whose failures are remembered under keys (memory.py)
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
@@ -36,7 +37,9 @@ class Program(NamedTuple):
     label: Int32s  # of TAKE; the register of REMEMBER and LOOP, -1 for none
     exit: Int32s  # where LOOP leaves to
     excluded: Int32s  # of TAKE: is the row left out of the output?
-    memory: Int32s  # of SPLIT and LOOP: the number of the bit that says "nothing is found from here", -1 for none
+    memory: (
+        Int32s  # of SPLIT and LOOP: the number of the bit that says "nothing is found from here", or KEYED and below
+    )
     registers: int
     bits: int
     lasting: int  # bits below this one hold for every start, the others only for the one they were set at
@@ -67,10 +70,12 @@ def compile_pattern(
     labels: tuple[str, ...],
     path_labels: frozenset[str],
     start_labels: frozenset[str] = frozenset(),
+    number_labels: frozenset[str] = frozenset(),
 ) -> Program:
     """The program of a pattern; `path_labels` are those whose condition looks at the path that led to a row.
 
-    The conditions of `start_labels`, which are among them, look at nothing of the path but where it began.
+    The conditions of `start_labels`, which are among them, look at nothing of the path but where it began, and at the
+    number of the match; those of `number_labels` at this number alone.
 
     >>> compile_pattern(p.Repeat(p.Single("A"), 1, None), ("A",), frozenset()).kind.tolist()
     [0, 6, 7]
@@ -80,12 +85,15 @@ def compile_pattern(
     steps.add(DONE)
     table = np.array(steps.rows, np.int32).T
     lasting = _forgetful(steps, {steps.labels[label] for label in path_labels})
+    numbered = _forgetful(steps, {steps.labels[label] for label in path_labels - number_labels})
     brief = _forgetful(steps, {steps.labels[label] for label in path_labels - start_labels})
     memory = np.full(len(steps.rows), -1, np.int32)
     memory[lasting] = np.arange(len(lasting))
-    known = set(lasting)
+    known = {*lasting, *numbered}
     others = [number for number in brief if number not in known]
     memory[others] = np.arange(len(lasting), len(lasting) + len(others))
+    keyed = [number for number, row in enumerate(steps.rows) if row[0] in (SPLIT, LOOP) and memory[number] < 0]
+    memory[keyed] = KEYED - np.arange(len(keyed))
     kind, left, right, label, exits, excluded = (np.ascontiguousarray(row) for row in table)
     bits = len(lasting) + len(others)
     return Program(kind, left, right, label, exits, excluded, memory, steps.registers, bits, len(lasting))

@@ -12,14 +12,21 @@ import pyarrow as pa
 
 from cepheid.budget import paced
 from cepheid.engine.search.preferred.arrange import Arranged, Int64s, arrange
-from cepheid.engine.search.preferred.conditions import Conditions, path_labels, prepare, start_labels
+from cepheid.engine.search.preferred.conditions import (
+    Conditions,
+    number_labels,
+    path_labels,
+    prepare,
+    start_labels,
+)
 from cepheid.engine.search.preferred.interpreted import search_interpreted
 from cepheid.engine.search.preferred.judge import Judge, with_own_room
-from cepheid.engine.search.preferred.kernel import NO_SUCH_LABEL, Mode, Rows, scratch_for, search
+from cepheid.engine.search.preferred.kernel import NEEDS_MEMORY, NO_SUCH_LABEL, Mode, Rows, scratch_for, search
+from cepheid.engine.search.preferred.memory import memory_for, no_memory
 from cepheid.engine.search.preferred.needed import upcoming_rare
 from cepheid.engine.search.preferred.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.preferred.points import Paths, Points
-from cepheid.engine.search.preferred.program import Program, compile_pattern
+from cepheid.engine.search.preferred.program import KEYED, Int32s, Program, compile_pattern
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
@@ -28,6 +35,7 @@ from cepheid.language.match_recognize.syntax import SkipTo
 
 Result = TypeVar("Result")
 
+FAILURES, FAILURES_PER_ROW = 10_000, 8  # of a search before it uses a memory under keys
 _SKIPS = {SkipTo.PAST_LAST_ROW: 0, SkipTo.NEXT_ROW: 1, SkipTo.FIRST: 2, SkipTo.LAST: 3}
 
 
@@ -119,7 +127,8 @@ class Openness:
 
 def program_of(clause: BoundClause) -> Program:
     """The program of the clause's pattern."""
-    return compile_pattern(clause.pattern, clause.labels, path_labels(clause), start_labels(clause))
+    labels = path_labels(clause), start_labels(clause), number_labels(clause)
+    return compile_pattern(clause.pattern, clause.labels, *labels)
 
 
 def find_matches(
@@ -150,8 +159,8 @@ def find_matches(
         return _find_in_parts(clause, program, inputs, mode, conditions.judge, threads)
     else:
         longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
-        scratch = scratch_for(program, int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
-        found = search(program, inputs, mode, conditions.judge, scratch)
+        size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
+        found = _searched(program, inputs, mode, conditions.judge, size)
     start, length, step, failure = found
     if failure:
         why = "no row of a match has the label to skip to"
@@ -160,6 +169,20 @@ def find_matches(
         hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
         raise DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
     return Found(start, length, step.astype(np.int64))
+
+
+def _searched(
+    program: Program, rows: Rows, mode: Mode, judge: Judge, size: tuple[int, int, int, bool]
+) -> tuple[Int64s, Int64s, Int32s, int]:
+    """What the search finds; it begins again with a memory under keys if it fails too often without one."""
+    allowance = FAILURES + FAILURES_PER_ROW * size[0] if judge.active and program.memory.min(initial=0) <= KEYED else 0
+    before = [each.copy() for each in (rows.begin, rows.number, rows.matched)]
+    found = search(program, rows, mode._replace(allowance=allowance), judge, no_memory(), scratch_for(program, *size))
+    if found[3] != NEEDS_MEMORY:
+        return found
+    for array, values in zip((rows.begin, rows.number, rows.matched), before, strict=True):
+        array[:] = values
+    return search(program, rows, mode, judge, memory_for(program, judge, rows.bounds), scratch_for(program, *size))
 
 
 def _find_in_parts(
@@ -174,8 +197,9 @@ def _find_in_parts(
         own = inputs._replace(
             begin=np.array([begin]), number=np.array([1]), matched=np.array([low - 1]), until=np.array([until])
         )
-        scratch = scratch_for(program, longest + 1, 1, longest, clause.longest)
-        start, length, step, _ = search(program, own, mode._replace(base=begin), with_own_room(judge, longest), scratch)
+        size = (longest + 1, 1, longest, clause.longest)
+        found = _searched(program, own, mode._replace(base=begin), with_own_room(judge, longest), size)
+        start, length, step, _ = found
         return Part(start, length, step.astype(np.int64), int(own.begin[0]))
 
     places = cuts(low, high, threads)

@@ -146,7 +146,7 @@ def _allowed(bound: BoundQuery, named: set[int], wanted: bool) -> Rows:
 
 def score_of(plan: Plan, bound: BoundQuery, edges: Edges, program: Program, allowed: Rows) -> Score:
     """What the plan asks of a match, and from where on each condition and negated component is known."""
-    threshold = (bound.syntax.threshold or 0.0) - ROUNDING
+    threshold = (bound.threshold or 0.0) - ROUNDING
     known = [_known(program, int(needs)) for needs in program.tests[: program.moments[-1], NEEDS]]
     ready = []
     for index, negation in enumerate(bound.negations):

@@ -89,7 +89,7 @@ def count_up_to_63_bits(plan: Plan, events: EventTable, after: int, until: int) 
 
 def _prepare(plan: Plan, events: EventTable) -> Prepared:
     """For a sequence, or for a pattern that is an expression."""
-    return prepare(plan, events) if plan.bound.pattern is None else prepare_states(plan, events)
+    return prepare(plan, events) if plan.bound.is_linear else prepare_states(plan, events)
 
 
 def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> Matches:

@@ -30,7 +30,7 @@ def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata
     bound = plan.bound
     automaton = compile_states(bound)
     assert isinstance(automaton, States)
-    waiting = frozenset(bound.syntax.output.waiting or ())
+    waiting = frozenset(bound.output.waiting or ())
     names = [component.variable for component in bound.positives]
     found = beginnings("beginnings")
     every = beginnings("beginnings, refused or not") if bound.negations else found

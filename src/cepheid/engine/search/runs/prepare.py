@@ -82,7 +82,7 @@ def waits_for_values(prepared: Prepared) -> Waits:
     """Which runs are found by value. Contiguity looks at all of them, and so do windows over several partitions."""
     plan, compiled = prepared.plan, prepared.compiled
     bound = plan.bound
-    if bound.pattern is not None and prepared.events.ordered and not bound.contiguous and plan.push_predicates:
+    if not bound.is_linear and prepared.events.ordered and not bound.contiguous and plan.push_predicates:
         automaton = compile_states(bound)
         assert isinstance(automaton, States)
         return make_state_waits(bound, automaton, compiled, prepared.columns, prepared.candidates.mask)

@@ -1,0 +1,54 @@
+"""What led to nothing is remembered under what the conditions ahead read: the same answers, in polynomial time."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from cepheid.engine.search.preferred import run
+from rows.row_cases import by_the_book, by_the_engine, values
+from rows.test_agreement import ON_PATHS, ON_ROWS, clauses, outcome, tables
+
+# Without a memory the first six take 2 to the number of rows, the others its third or fourth power.
+SHAPES = (
+    "PATTERN ((A+)+ B) DEFINE B AS FIRST(A.value) < 0",
+    "PATTERN ((A*)* B) DEFINE B AS FIRST(A.value) < 0",
+    "PATTERN ((A | B)+ C) DEFINE C AS count(A.value) < 0",
+    "PATTERN ((A | B)+ C) DEFINE C AS PREV(CLASSIFIER()) = 'Z'",
+    "PATTERN ((A | B)+ C) DEFINE C AS max(A.value) < 0",
+    "PATTERN ((A | B | (A B))+ C) DEFINE C AS LAST(A.value, 1) < 0",
+    "PATTERN (A+ C+ B) DEFINE B AS LAST(A.value, 1) < 0",
+    "PATTERN (A* C* D* B) DEFINE B AS count(A.value) < 0",
+    "PATTERN (A+ B) DEFINE B AS MATCH_NUMBER() < 0",
+)
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory is used from the second failure on."""
+    monkeypatch.setattr(run, "FAILURES", 1)
+    monkeypatch.setattr(run, "FAILURES_PER_ROW", 0)
+
+
+@pytest.mark.usefixtures("always")
+@given(
+    clauses((*ON_ROWS[:3], *ON_PATHS, "LAST(A.value, 2) < value", "sum(B.value) < 5", "avg(value) <= 2")), tables(12)
+)
+def test_answers_with_a_memory(clause: str, table: pa.Table) -> None:
+    assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_shapes_with_a_memory(shape: str) -> None:
+    table = values(*(number * 7 % 5 for number in range(9)))
+    for clause in (shape, shape.replace("< 0", "< 2").replace("'Z'", "'B'")):
+        clause = f"ORDER BY id MEASURES count(*) AS n AFTER MATCH SKIP TO NEXT ROW {clause}"
+        assert by_the_engine(clause, table) == by_the_book(clause, table)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_searches_end(shape: str) -> None:
+    table = values(*(number * 7 % 5 for number in range(120)))
+    assert by_the_engine(f"ORDER BY id MEASURES count(*) AS n {shape}", table) == []
