@@ -55,7 +55,7 @@ class Contents(NamedTuple):
     """What a kernel is made of: the files of all functions in it, and the constants that they see."""
 
     files: Set[str]
-    constants: Set[str]
+    constants: Set[str] = frozenset()
 
 
 def cached(function: Callable[..., Any], signature: Any, options: dict[str, Any], contents: Contents) -> Any:
@@ -92,7 +92,9 @@ class _Files(NullCache):
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Writes it, without the annotation, which is for readers and holds paths."""
-        if cres.library.has_dynamic_globals or not (folder := _writable()):
+        if cres.library.has_dynamic_globals or not all(each.can_cache for each in cres.lifted):
+            return
+        if (folder := _writable()) is None:
             return
         parts = list(cres._reduce())
         parts[6] = ""
