@@ -25,8 +25,8 @@ from cepheid.language.partial import partial_queries, with_length
 from cepheid.language.sase.parse import parse
 from cepheid.pattern_query import FlinkQuery, PatternQuery, RowQuery, row_query
 from cepheid.plan.options import bounded
-from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords, signature_with
-from cepheid.runners.options import BatchOptions, Options, StreamOptions
+from cepheid.runners.keywords import Length, MatchKeywords, PlanKeywords
+from cepheid.runners.options import BatchOptions, Options, StreamOptions, signature_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cepheid.model import Model
     from cepheid.model.check import Check
     from cepheid.runners.compressed import CompressedResult
-    from cepheid.runners.flink import FlinkKeywords
+    from cepheid.runners.keywords import FlinkKeywords
     from cepheid.runners.live_face import LiveFace as Live
 
 _log = logging.getLogger("cepheid")

@@ -14,6 +14,7 @@ from cepheid.budget import within_budget
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.match_recognize.parse import parse_clause
 from cepheid.language.match_recognize.syntax import Clause
+from cepheid.runners.options import FlinkOptions, RowOptions
 
 if TYPE_CHECKING:
     from cepheid.diagnose.diagnosis import Diagnosis
@@ -58,9 +59,7 @@ class RowQuery(PatternQuery):
 
     def takes(self, name: str, value: Any) -> bool:
         """Is there such an option, with such a value, for a clause?"""
-        from cepheid.runners.rows import ENGINES, OPTIONS
-
-        return name in OPTIONS and (name != "engine" or value in ENGINES)
+        return RowOptions.takes(name, value)
 
     def timed(self) -> RowQuery:
         """The clause with the times of a match's first and last row as measures."""
@@ -76,20 +75,19 @@ class RowQuery(PatternQuery):
 
     def explain(self, events: Any = None, **options: Any) -> str:
         """How the clause is run: which conditions are evaluated over whole columns, and which during the search."""
-        from cepheid.runners.rows import check_clause_options, explain_clause
+        from cepheid.runners.rows import explain_clause
 
-        check_clause_options(options)
+        RowOptions.from_keywords(options)
         return explain_clause(self.clause, events)
 
     def why(self, events: Any, *, most_events: int | None = None, **options: Any) -> Diagnosis:
         """How many rows pass each definition, how far the pattern gets, and where it stops."""
         from cepheid.diagnose.patterns import diagnose_pattern
         from cepheid.diagnose.row_patterns import RowSubject
-        from cepheid.runners.rows import bound_to, check_clause_options, limits_of
+        from cepheid.runners.rows import bound_to
         from cepheid.runners.tables import in_memory
 
-        check_clause_options(options)
-        table, limits = in_memory(events), limits_of(options)
+        table, limits = in_memory(events), RowOptions.from_keywords(options).limits
         with within_budget(limits.timeout, limits.max_bytes):
             bound = bound_to(self.clause, table.schema)
             return diagnose_pattern(RowSubject(self.clause, bound, table, limits, most_events))
@@ -115,9 +113,7 @@ class FlinkQuery(PatternQuery):
 
     def takes(self, name: str, value: Any) -> bool:
         """Is there such an option, with such a value, for a Flink pattern?"""
-        from cepheid.runners.flink import ENGINES, FlinkKeywords
-
-        return name in FlinkKeywords.__annotations__ and (name != "engine" or value in ENGINES)
+        return FlinkOptions.takes(name, value)
 
     def timed(self) -> FlinkQuery:
         """The pattern itself: its matches have times."""
@@ -141,12 +137,10 @@ class FlinkQuery(PatternQuery):
         """How many events pass each condition, how far the pattern gets, and where it stops."""
         from cepheid.diagnose.flink_patterns import FlinkSubject
         from cepheid.diagnose.patterns import diagnose_pattern
-        from cepheid.runners.flink import SPARK_ONLY, FlinkOptions
         from cepheid.runners.tables import in_memory
 
         table = in_memory(events)
-        asked = FlinkOptions.from_keywords(self._given(options)).as_they_come(table.schema)
-        asked.refuse(SPARK_ONLY, "is for Spark")
+        asked = FlinkOptions.from_keywords(self._given(options)).as_they_come(table.schema).check_place()
         with within_budget(asked.limits.timeout, asked.limits.max_bytes):
             return diagnose_pattern(FlinkSubject(self.pattern, table, asked, most_events))
 

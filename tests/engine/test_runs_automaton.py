@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import cepheid
-from cepheid.engine.search.runs import Automaton, compile_automaton
+from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType, Schema
+from cepheid.plan.automaton import Automaton, QueryAutomaton
+from cepheid.plan.automaton_text import describe, edge_word, formula_of
+from cepheid.plan.lowering import automaton_of
 
 SCHEMA = Schema(
     (
@@ -19,23 +22,29 @@ SCHEMA = Schema(
 )
 
 
-def automaton(text: str) -> Automaton:
-    """The automaton of a query over a small schema."""
-    return compile_automaton(cepheid.query(text).bind(SCHEMA))
+def automaton(text: str) -> tuple[BoundQuery, QueryAutomaton]:
+    """A query over a small schema, and its automaton."""
+    bound = cepheid.query(text).bind(SCHEMA)
+    found = automaton_of(bound)
+    assert isinstance(found, Automaton)
+    return bound, found
 
 
-def edges(found: Automaton) -> dict[str, dict[str, tuple[str, str]]]:
+def edges(bound: BoundQuery, found: QueryAutomaton) -> dict[str, dict[str, tuple[str, str]]]:
     """For each state its edges: where they lead, and their formula."""
     return {
-        state.name: {edge.kind: (edge.target, " AND ".join(edge.formula)) for edge in state.edges}
-        for state in found.states
+        state.name: {
+            edge_word(edge): (found.states[edge.target].name, " AND ".join(formula_of(bound, found, number, edge)))
+            for edge in state.edges
+        }
+        for number, state in enumerate(found.states)
     }
 
 
 def test_states_are_one_for_a_single_event_and_two_for_a_group() -> None:
-    found = automaton("PATTERN SEQ(A a, B+ b[], !(C c), A+ d[])")
+    bound, found = automaton("PATTERN SEQ(A a, B+ b[], !(C c), A+ d[])")
     assert [state.name for state in found.states] == ["a", "b[1]", "b[i]", "d[1]", "d[i]", "F"]
-    assert {name: list(each) for name, each in edges(found).items()} == {
+    assert {name: list(each) for name, each in edges(bound, found).items()} == {
         "a": ["begin"],  # no edges lead to the start state
         "b[1]": ["begin", "ignore"],
         "b[i]": ["take", "ignore", "proceed"],
@@ -47,7 +56,7 @@ def test_states_are_one_for_a_single_event_and_two_for_a_group() -> None:
 
 def test_conditions_stand_where_all_they_mention_is_known() -> None:
     found = edges(
-        automaton(
+        *automaton(
             "PATTERN SEQ(A+ a[], B b) WHERE a[1].x > 1 AND a[i].x > a[i-1].x AND a.y > 0.5 "
             "AND avg(a[].x) < 9 AND b.x = a[a.LEN].x WITHIN 9"
         )
@@ -67,7 +76,7 @@ def test_the_strategy_says_what_is_ignored() -> None:
         "skip_till_next_match",
         "skip_till_any_match",
     ):
-        found = edges(automaton(text.format(strategy)))
+        found = edges(*automaton(text.format(strategy)))
         ignored[strategy] = (found["a[i]"].get("ignore"), found["b"].get("ignore"))
     assert ignored == {
         "strict_contiguity": (None, None),
@@ -79,7 +88,7 @@ def test_the_strategy_says_what_is_ignored() -> None:
 
 def kept(text: str) -> dict[str, set[str]]:
     """What each state keeps, as explain shows it."""
-    lines = automaton(text).describe().splitlines()
+    lines = describe(*automaton(text)).splitlines()
     found: dict[str, set[str]] = {}
     state = ""
     for line in lines:
@@ -107,8 +116,8 @@ def test_a_condition_on_every_element_needs_the_whole_group() -> None:
 
 
 def test_negation_needs_the_instants_around_it_until_it_is_judged() -> None:
-    found = automaton("PATTERN SEQ(A a, !(C c), B b, B d) WHERE c.x > d.x WITHIN 9")
-    assert "unless  C c between a and b with c.x > d.x" in found.describe()
+    found = describe(*automaton("PATTERN SEQ(A a, !(C c), B b, B d) WHERE c.x > d.x WITHIN 9"))
+    assert "unless  C c between a and b with c.x > d.x" in found
     assert kept("PATTERN SEQ(A a, !(C c), B b, B d) WHERE c.x > d.x WITHIN 9") == {
         "b": {"the instant of a"},
         "d": {"the instant of a", "the instant of b"},

@@ -17,7 +17,8 @@ from cepheid.engine.search.flink.run import result_schema as flink_result
 from cepheid.engine.search.preferred.run import match_table, result_schema
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause
-from cepheid.runners.flink import FlinkOptions, automaton_for
+from cepheid.runners.flink import automaton_for
+from cepheid.runners.options import FlinkOptions
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.flink import FlinkStream
 from cepheid.runners.stream.identity import Fingerprint

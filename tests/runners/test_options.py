@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import cepheid
+from cepheid.flink import Pattern
+from cepheid.plan.options import declared, options_from_text
+from cepheid.runners.options import BatchOptions, FlinkOptions, Options, RowOptions, StreamOptions
+from runners.option_pages import COMMAND, DOCS, TABLES, every_option, own_options, page
 
 EVENTS = pa.table({"ts": [1, 2, 3], "type": ["A", "B", "C"], "id": [1, 1, 1]})
 QUERY = "PATTERN SEQ(A a, C c) WHERE [id] WITHIN 9"
@@ -74,3 +79,73 @@ def test_confidence_needs_imprecise_times() -> None:
 def test_defaults_may_be_passed_where_they_say_nothing() -> None:
     options = {"scoring": "exact", "merge": True, "model": None, "confidence": None, "method": None, "order": None}
     assert cepheid.match(EVENTS, QUERY, **options).num_rows == 1
+
+
+OPTIONS = {name: (declared, said) for name, declared, said in every_option().values()}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_pages_show_the_options_as_they_are_declared(name: str) -> None:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    assert page(name, text) == text, f"run {COMMAND}"
+
+
+def test_every_option_is_in_one_table() -> None:
+    every = {
+        name for kind in (Options, BatchOptions, StreamOptions, RowOptions, FlinkOptions) for name in declared(kind)
+    }
+    assert every == set(OPTIONS)
+    kinds = [kind for tables in TABLES.values() for shown in tables.values() for kind in shown]
+    shown = [name for kind in kinds for name, _, _ in own_options(kind)]
+    twice = {name for name in shown if shown.count(name) > 1}
+    assert twice == {"max_partial_matches"}  # which Flink patterns declare with another default
+
+
+@pytest.mark.parametrize("name", [name for name, (_, said) in OPTIONS.items() if said.example is not None])
+def test_examples_of_options(name: str) -> None:
+    field, said = OPTIONS[name]
+    value = ast.literal_eval(said.example or "")
+    assert said.kind(value) is None
+    assert value != field.default
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_sentences_of_options(name: str) -> None:
+    field, said = OPTIONS[name]
+    assert not said.help.endswith(".")
+    assert said.languages
+    assert "\n" not in said.help
+    assert field.default is None or said.kind(field.default) is None, "the default is a value that it takes"
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "told"),
+    [
+        ("rows", {"partitions": 2}, "partitions is an option of Spark batches; leave it out here"),
+        ("rows", {"delay": 2}, "delay is an option of streams; leave it out here"),
+        ("rows", {"max_rows": 2}, "max_rows is an option of streams; leave it out here"),
+        ("rows", {"slices": 2}, "no option 'slices' for a MATCH_RECOGNIZE clause"),
+        ("rows", {"tiemout": 2}, "no option 'tiemout' for a MATCH_RECOGNIZE clause; did you mean timeout?"),
+        ("rows", {"timeout": "soon"}, "timeout='soon' is not a number of at least 0"),
+        ("rows", {"max_partial_matches": 9}, "max_partial_matches: a row pattern follows one partial match at a time"),
+        ("flink", {"partitions": 2}, "partitions is an option of Spark batches; leave it out here"),
+        ("flink", {"idle": "1 s"}, "idle is an option of streams; leave it out here"),
+        ("flink", {"time": 3}, "time=3 is not a name in quotes"),
+        ("flink", {"partial": 1}, "partial=1 is not True or False"),
+        ("flink", {"lower": "ts"}, "no option 'lower' for a Flink pattern"),
+        ("flink", {"engine": "runs"}, "engine 'runs' cannot run a Flink pattern; use auto or automaton or reference"),
+        ("flink", {"output": "compressed"}, "output='compressed' is not for a Flink pattern; use rows or count"),
+    ],
+)
+def test_options_of_other_languages_that_cannot_be(query: str, options: dict[str, Any], told: str) -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE A AS type = 'A')"
+    queries: dict[str, Any] = {"rows": clause, "flink": Pattern.begin("a")}
+    with pytest.raises(cepheid.CepheidError) as error:
+        cepheid.match(EVENTS, queries[query], **options)
+    assert told in str(error.value)
+
+
+def test_options_written_as_text() -> None:
+    given = {"tiebreak": "a, b", "dedupe": "id", "time": "a,b", "max_matches": 5}
+    read = {"tiebreak": ("a", "b"), "dedupe": ("id",), "time": "a,b", "max_matches": 5}
+    assert options_from_text(given, Options) == read

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import cepheid
-from cepheid.engine.engines import ENGINES
-from cepheid.plan.options import METHODS, SCORINGS, options_of
-from cepheid.runners.keywords import EngineName, MatchKeywords, Method, Scoring
+from cepheid.plan.options import options_of
+from cepheid.runners.keywords import MatchKeywords
 from cepheid.runners.options import BatchOptions, Options, StreamOptions
+from runners.option_pages import COMMAND, SOURCE, keywords
 
 SCRIPT = """
 import pandas as pd
@@ -55,16 +55,11 @@ def test_a_script_with_mistakes(tmp_path: Path) -> None:
 
 
 def test_keywords_and_options_are_the_same() -> None:
+    assert SOURCE.read_text(encoding="utf-8") == keywords(), f"run {COMMAND}"
     declared = {*options_of(Options), *options_of(BatchOptions), *options_of(StreamOptions)}
     typed = {name for kind in MatchKeywords.__mro__ for name in getattr(kind, "__annotations__", {})}
-    assert set(MatchKeywords.__optional_keys__) | typed == declared - {"output"} | {
-        "parameters",
-        "dialect",
-        "unsafe_functions",
-    }
-    assert set(EngineName.__args__) == {"auto", *ENGINES}
-    assert set(Scoring.__args__) == set(SCORINGS)
-    assert set(Method.__args__) == set(METHODS)
+    others = {"parameters", "dialect", "unsafe_functions", "max_rows"}
+    assert set(MatchKeywords.__optional_keys__) | typed == declared - {"output"} | others
 
 
 def test_notebooks_show_the_options() -> None:

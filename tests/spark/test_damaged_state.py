@@ -12,7 +12,8 @@ import pytest
 
 import cepheid
 from cepheid.errors import DataError
-from cepheid.runners.flink import FlinkOptions, automaton_for
+from cepheid.runners.flink import automaton_for
+from cepheid.runners.options import FlinkOptions
 from cepheid.runners.stream.changing import Asked, Registered
 from cepheid.runners.stream.clock import Clock, signed
 from cepheid.runners.stream.flink import FlinkStream

@@ -10,11 +10,11 @@ import typer
 import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.messages import explaining_delay
-from cepheid.cli.query_argument import arguments_of, load_functions, parse_parameters, read_any_query, time_column
+from cepheid.cli.query_argument import arguments_of, load_functions, parse_options, read_any_query, time_column
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
-from cepheid.runners.rows import check_clause_options
+from cepheid.runners.options import RowOptions
 
 _Analyze = Annotated[bool, typer.Option("--analyze", help="Also run the query, and count the events at each step.")]
 
@@ -60,11 +60,11 @@ def explain(
     events = read_events(find_files(input, format, null or ()), time=clock, time_format=time_format) if input else None
     with explaining_delay():
         loaded = cepheid.load_model(model) if model is not None else None
-        given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_parameters(option or ())}
+        given = {"model": loaded, "scoring": scoring, "engine": engine, **parse_options(option or ())}
         if isinstance(parsed, cepheid.RowQuery):
             if analyze:
                 raise CepheidError("--analyze counts the steps of a query with PATTERN", hint="leave it out")
-            check_clause_options(arguments_of(parsed, roles, given))
+            RowOptions.from_keywords(arguments_of(parsed, roles, given))
             text = parsed.explain(events)
         else:
             text = parsed.explain(events, **arguments_of(parsed, roles, given), analyze=analyze)

@@ -14,6 +14,15 @@ from cepheid.errors import CepheidError
 from cepheid.files.event_files import UNIX
 from cepheid.files.input_files import FORMATS, keep_piped
 from cepheid.files.roles import Roles
+from cepheid.plan.options import SCORINGS
+from cepheid.runners.options import BAD_RECORDS, help_of
+
+REPEATED = "May be repeated."
+
+
+def declared(name: str, more: str = "", **settings: Any) -> Any:
+    """An option of a command that is one of `match`; its declaration gives the help."""
+    return typer.Option(help=" ".join(filter(None, [help_of(name), more])), **settings)
 
 
 def _with_standard_input(context: typer.Context, given: list[str] | None) -> list[str] | None:
@@ -68,55 +77,30 @@ InputFormat: TypeAlias = Annotated[
     ),
 ]
 TimeFormat: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FORMAT", help="The format of times, such as '%d/%m/%Y %H:%M', or unix for seconds since 1970."
-    ),
+    str | None, declared("time_format", "For example %d/%m/%Y, or unix: seconds since 1970.", metavar="FORMAT")
 ]
-Time: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the time.")]
-Type: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column that holds the event type.")]
+Time: TypeAlias = Annotated[str, declared("time", metavar="COLUMN")]
+Type: TypeAlias = Annotated[str, typer.Option(metavar="COLUMN", help="The column of event types.")]
 Untyped: TypeAlias = Annotated[bool, typer.Option("--untyped", help="The events have no type column.")]
 IgnoreCase: TypeAlias = Annotated[
     bool, typer.Option("--ignore-case", help="Compare event types without regard to case.")
 ]
-TimeUnit: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="UNIT", help="The unit of whole-number times: us, ms, s, minutes, ...")
-]
-Tiebreak: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN", help="Orders events with the same time; row: the order of rows in the files. May be repeated."
-    ),
-]
-Lower: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Imprecise time: the earliest instant of each event.")
-]
-Upper: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Imprecise time: the latest instant of each event.")
-]
-Existence: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="The probability that each event happened at all.")
-]
+TimeUnit: TypeAlias = Annotated[str | None, declared("time_unit", metavar="UNIT")]
+Tiebreak: TypeAlias = Annotated[list[str] | None, declared("tiebreak", REPEATED, metavar="COLUMN")]
+Lower: TypeAlias = Annotated[str | None, declared("lower", metavar="COLUMN")]
+Upper: TypeAlias = Annotated[str | None, declared("upper", metavar="COLUMN")]
+Existence: TypeAlias = Annotated[str | None, declared("existence", metavar="COLUMN")]
 Parameters: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE", help="A value for a bare word of the query. May be repeated."
     ),
 ]
-EngineName: TypeAlias = Annotated[
-    str, typer.Option(metavar="ENGINE", help="The engine; the choice never changes the result.")
-]
+EngineName: TypeAlias = Annotated[str, declared("engine", metavar="ENGINE")]
 ModelPath: TypeAlias = Annotated[
     Path | None, typer.Option("--model", metavar="PATH", help="A loss and gap model, as `cepheid fit` writes it.")
 ]
-Scoring: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="How missing events are scored: exact, posterior or paper.",
-        autocompletion=lambda: ["exact", "posterior", "paper"],
-    ),
-]
+Scoring: TypeAlias = Annotated[str, declared("scoring", metavar="NAME", autocompletion=lambda: list(SCORINGS))]
 MatchOptions: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="Any other option of cepheid.match. May be repeated."),
@@ -124,12 +108,7 @@ MatchOptions: TypeAlias = Annotated[
 _RECORDS = "Records"
 BadRecords: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="POLICY",
-        help="How to handle invalid records: fail, drop, or 'set aside' (with --aside).",
-        rich_help_panel=_RECORDS,
-        autocompletion=lambda: ["fail", "drop", "set aside"],
-    ),
+    declared("bad_records", metavar="POLICY", rich_help_panel=_RECORDS, autocompletion=lambda: list(BAD_RECORDS)),
 ]
 Aside: TypeAlias = Annotated[
     Path | None,
@@ -138,15 +117,10 @@ Aside: TypeAlias = Annotated[
     ),
 ]
 Dedupe: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Columns that identify duplicates. May be repeated.", rich_help_panel=_RECORDS),
+    list[str] | None, declared("dedupe", REPEATED, metavar="COLUMN", rich_help_panel=_RECORDS)
 ]
-Decimal: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="MARK", help="The decimal separator of numbers.", rich_help_panel=_RECORDS)
-]
-Thousands: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="MARK", help="The thousands separator of numbers.", rich_help_panel=_RECORDS)
-]
+Decimal: TypeAlias = Annotated[str | None, declared("decimal", metavar="MARK", rich_help_panel=_RECORDS)]
+Thousands: TypeAlias = Annotated[str | None, declared("thousands", metavar="MARK", rich_help_panel=_RECORDS)]
 OutputPath: TypeAlias = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="PATH", help="Output path: .parquet, .csv, .jsonl, .arrow, or a directory."),

@@ -17,6 +17,8 @@ from cepheid.api import sase_query
 from cepheid.errors import CepheidError, QueryError, closest
 from cepheid.files.input_files import SUFFIXES
 from cepheid.files.roles import Roles
+from cepheid.plan.options import options_from_text
+from cepheid.runners.options import Options
 
 OneQuery: TypeAlias = cepheid.Query | cepheid.RowQuery
 AnyQueries: TypeAlias = OneQuery | Mapping[str, OneQuery]
@@ -202,6 +204,15 @@ def _contents(path: Path) -> str:
         raise CepheidError(f"the query file {path} is not text in UTF-8", hint="pass data with --input") from None
     except OSError as error:
         raise CepheidError(f"cannot read the query file {path}: {error.strerror}") from None
+
+
+def parse_options(given: Iterable[str]) -> dict[str, Any]:
+    """Values of options: as those of parameters, and a list of columns may be written with commas.
+
+    >>> parse_options(["slices=3", "order=b, a"])
+    {'slices': 3, 'order': ('b', 'a')}
+    """
+    return options_from_text(parse_parameters(given), Options)
 
 
 def parse_parameters(given: Iterable[str]) -> dict[str, Any]:

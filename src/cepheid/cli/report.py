@@ -17,7 +17,7 @@ from cepheid.cli.outputs import ASIDE, check_outputs, replacing
 from cepheid.cli.query_argument import (
     arguments_of,
     load_functions,
-    parse_parameters,
+    parse_options,
     query_files,
     read_any_query,
     time_column,
@@ -105,7 +105,7 @@ def report(
         parse = o.parses_times(records)
         events = read_events(files, time=time_column(parsed, roles), time_format=time_format, parse_times=parse)
     loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, "engine": engine, **records, **parse_parameters(option or ())}
+    given = {"model": loaded, "scoring": scoring, "engine": engine, **records, **parse_options(option or ())}
     known = None
     if truth is not None and truth_key is not None and truth_column is not None:
         known = read_truth(truth, truth_key, truth_column)

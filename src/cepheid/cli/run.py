@@ -18,7 +18,7 @@ from cepheid.cli import options as o
 from cepheid.cli.match_table import match_table
 from cepheid.cli.messages import explaining_delay, in_words_of_the_command_line, note, out
 from cepheid.cli.outputs import check_outputs
-from cepheid.cli.query_argument import load_functions, parse_parameters, query_files, read_queries
+from cepheid.cli.query_argument import load_functions, parse_options, query_files, read_queries
 from cepheid.cli.result_files import check_output, flat, is_folder, without_formulas, write_json_lines, write_table
 from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
@@ -50,10 +50,8 @@ _IN_A_TABLE = 20  # matches that a terminal shows
 _Shown = Annotated[
     Shown | None, typer.Option(help="Output format without --output: table on a terminal, jsonl when piped.")
 ]
-_MaxMatches = Annotated[int | None, typer.Option(metavar="N", help="Stop with an error if more match.", min=1)]
-_Timeout = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Stop with an error if a search takes longer.", min=0)
-]
+_MaxMatches = Annotated[int | None, o.declared("max_matches", metavar="N", min=1)]
+_Timeout = Annotated[float | None, o.declared("timeout", metavar="SECONDS", min=0)]
 _Truncate = Annotated[bool, typer.Option("--truncate", help="At a limit, return the matches so far, no error.")]
 _Quiet = Annotated[bool, typer.Option("--quiet", help="Print no summary.")]
 _Query = Annotated[
@@ -99,10 +97,7 @@ _Trigger = Annotated[
     ),
 ]
 _Delay = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LENGTH", help="How late events of a stream may arrive, such as '10 seconds'.", rich_help_panel=_SPARK
-    ),
+    str | None, o.declared("delay", "For example '10 seconds'.", metavar="LENGTH", rich_help_panel=_SPARK)
 ]
 _FilesPerBatch = Annotated[
     int | None,
@@ -235,7 +230,7 @@ def _options_of_match(
     truncate: bool,
 ) -> dict[str, Any]:
     """What was given, as `match` takes it."""
-    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_parameters(option or ())}
+    given: dict[str, Any] = {"engine": engine, "scoring": scoring, **parse_options(option or ())}
     loaded = None if model is None else cepheid.load_model(model)
     for each in loaded.notes if loaded is not None else ():
         if each.startswith("the model does not fit"):

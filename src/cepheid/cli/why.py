@@ -18,7 +18,7 @@ from cepheid.cli.outputs import ASIDE, check_outputs
 from cepheid.cli.query_argument import (
     arguments_of,
     load_functions,
-    parse_parameters,
+    parse_options,
     query_files,
     read_any_query,
     time_column,
@@ -85,7 +85,7 @@ def why(
     from cepheid.api import why as find_why
 
     loaded = cepheid.load_model(model) if model is not None else None
-    given = {"model": loaded, "scoring": scoring, **records, **parse_parameters(option or ())}
+    given = {"model": loaded, "scoring": scoring, **records, **parse_options(option or ())}
     with explaining_delay():
         diagnosis = find_why(events, parsed, most_events=most_events, **arguments_of(parsed, roles, given))
     if as_json:

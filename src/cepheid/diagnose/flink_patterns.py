@@ -12,7 +12,8 @@ from cepheid.diagnose.patterns import MOST_EVENTS, MOST_MATCHES, Variant
 from cepheid.diagnose.relax import thinned
 from cepheid.errors import QueryError
 from cepheid.language.flink.pattern import NEGATIVE, NO_SKIP, Contiguity, Pattern, condition_text, part_text
-from cepheid.runners.flink import FlinkOptions, automaton_for, count_pattern
+from cepheid.runners.flink import automaton_for, count_pattern
+from cepheid.runners.options import FlinkOptions
 
 
 class FlinkSubject:
@@ -92,8 +93,7 @@ class FlinkSubject:
 
     def _variant(self, kind: str, text: str, pattern: Pattern, options: FlinkOptions | None = None) -> Variant:
         asked = options or self.options
-        limits = replace(asked.limits, max_matches=MOST_MATCHES)
-        return Variant(kind, text, lambda: self._count(pattern, replace(asked, limits=limits)))
+        return Variant(kind, text, lambda: self._count(pattern, replace(asked, max_matches=MOST_MATCHES)))
 
     def _count(self, pattern: Pattern, options: FlinkOptions | None = None) -> int:
         asked = options or self.options

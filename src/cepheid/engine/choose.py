@@ -15,7 +15,8 @@ from cepheid.language.linear import FEWER, TOO_LONG, TOO_MANY
 from cepheid.plan.checks import check_meaning, check_options
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.operators import AUTO
-from cepheid.plan.options import EngineOptions, Limits, PlanOptions, either, given_options, options_of
+from cepheid.plan.option_kinds import either
+from cepheid.plan.options import EngineOptions, Limits, PlanOptions, given_options, options_of
 from cepheid.plan.physical import Plan, basic_plan
 from cepheid.plan.rules import BASIC, CONSTRUCTION, RULES, optimise
 from cepheid.plan.statistics import Statistics

@@ -16,6 +16,7 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import refusal
 from cepheid.language.printing import expression_text
 from cepheid.plan.cost import cheapest_order, considered, eager_order
+from cepheid.plan.lowering import automaton_of
 from cepheid.plan.options import (
     ChainOptions,
     ForecastOptions,
@@ -28,7 +29,6 @@ from cepheid.plan.options import (
     TreeOptions,
 )
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import compile_states
 from cepheid.plan.statistics import Statistics
 
 Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events be missing, are times imprecise
@@ -96,7 +96,7 @@ def states(bound: BoundQuery, lossy: bool, imprecise: bool) -> str | None:
         return "it is for patterns that are more than a sequence"
     if imprecise or lossy:
         return "it assumes that every event was seen, at a known time"
-    found = compile_states(bound)
+    found = automaton_of(bound)
     return found if isinstance(found, str) else None
 
 
@@ -275,7 +275,7 @@ ENGINES: Mapping[str, Engine] = {
         Engine("lazy-tree", TreeOptions, sequences, BestOrder(LAZY_GAIN), "search.lazy:run_tree", "tree_text"),
         Engine("lazy-chain", ChainOptions, sequences, BestOrder(2 * LAZY_GAIN), "search.lazy:run_chain", "chain_text"),
         Engine("expansion", ImpreciseOptions, expressions, Fixed(1.0), "expansion:run"),
-        Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run_states", "states_text"),
+        Engine("states", NoOptions, states, Fixed(0.5), "search.runs:run", "automaton_text"),
         Engine("queues", MissingOptions, missing, Fixed(1.0), "search.queues:run", "describe_edges"),
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
         Engine("forecast", ForecastOptions, forecasts, Fixed(1.0), "forecasting:run", forecasts=True),

@@ -1,4 +1,5 @@
-"""Aggregates over Kleene groups, one entry each: what they mean, what kernels keep for them, how columns compute them.
+"""Aggregates over groups of events, one entry each for all languages: what they mean, what kernels keep for them, how
+columns compute them.
 
 A kernel keeps primitive registers for each argument, over the values that are not NULL unless said otherwise: `count`,
 `sum`, `least`, `greatest`, `spread` (the sum of squared distances from the mean, kept by Welford's recurrence), and
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from cepheid.language.schema import DataType
 from cepheid.language.whole import within_64_bits
@@ -32,6 +33,7 @@ class Aggregate:
     skips_null: bool = True
     counts: bool = False  # does it count events, too, and is it zero where there are none?
     column: str | None = None  # Arrow's name for it, where Arrow knows it
+    aliases: tuple[str, ...] = ()
 
     def source(self, registers: Mapping[str, str]) -> tuple[str, str]:
         """Its value and whether that is NULL, as source over the registers.
@@ -62,18 +64,44 @@ def _average(values: Sequence[Any]) -> float | None:
     return None if total is None else float(total) / len(values)
 
 
-def _deviation(values: Sequence[float]) -> float | None:
-    """The sample's standard deviation, in the steps in which kernels take it, so that both say the same."""
+def _variance(values: Sequence[Any], less: int) -> float | None:
+    """The variance of a sample (`less` 1) or of all (0), in the steps in which kernels take it."""
     mean, spread = float(values[0]), 0.0
-    for index, value in enumerate(values[1:], 2):
+    for index, value in enumerate(map(float, values[1:]), 2):
         distance = value - mean
         mean += distance / index
         spread += distance * (value - mean)
-    return (spread / (len(values) - 1)) ** 0.5 if len(values) > 1 else None
+    return spread / (len(values) - less) if len(values) > less else None
+
+
+def _deviation(values: Sequence[Any], less: int) -> float | None:
+    found = _variance(values, less)
+    return None if found is None else found**0.5
+
+
+_Spread: TypeAlias = Callable[[Sequence[Any], int], float | None]
+
+
+def _spread(
+    names: tuple[str, ...], of: Callable[[Sequence[Any], int], float | None], less: int, value: str
+) -> Aggregate:
+    """An aggregate of how far values lie apart; `value` is its formula over the variance."""
+    name, *aliases = names
+    variance = f"({{spread}} / ({{count}} - {less}))"
+    return Aggregate(
+        name,
+        lambda values: of(values, less),
+        ("spread", "count"),
+        f"({value.format(variance)} if {{count}} > {less} else nan)",
+        f"{{count}} <= {less}",
+        result=DataType.FLOAT,
+        numbers=True,
+        aliases=tuple(aliases),
+    )
 
 
 AGGREGATES: dict[str, Aggregate] = {
-    each.name: each
+    name: each
     for each in (
         Aggregate("count", len, ("count",), "{count}", "False", DataType.INT, counts=True, column="count"),
         Aggregate("sum", _sum, ("sum",), "{sum}", numbers=True, column="sum"),
@@ -85,19 +113,16 @@ AGGREGATES: dict[str, Aggregate] = {
             result=DataType.FLOAT,
             numbers=True,
             column="mean",
+            aliases=("mean",),
         ),
         Aggregate("min", min, ("least",), "{least}", column="min"),
         Aggregate("max", max, ("greatest",), "{greatest}", column="max"),
         Aggregate("first", lambda values: values[0], ("first",), "{first}", skips_null=False),
         Aggregate("last", lambda values: values[-1], ("last",), "{last}", skips_null=False),
-        Aggregate(
-            "stddev",
-            _deviation,
-            ("spread", "count"),
-            "(({spread} / ({count} - 1)) ** 0.5 if {count} > 1 else nan)",
-            "{count} < 2",
-            result=DataType.FLOAT,
-            numbers=True,
-        ),
+        _spread(("stddev", "stddev_samp"), _deviation, 1, "{} ** 0.5"),
+        _spread(("stddev_pop",), _deviation, 0, "{} ** 0.5"),
+        _spread(("variance", "var_samp"), _variance, 1, "{}"),
+        _spread(("var_pop",), _variance, 0, "{}"),
     )
+    for name in (each.name, *each.aliases)
 }

@@ -237,8 +237,9 @@ class Coercion:
         if self.kind(argument) is not DataType.DECIMAL or name == "count":
             return node
         precision, scale = precision_of(argument, self.schema)
-        if name == "stddev" or precision > NARROW:
-            if name not in ("avg", "stddev"):
+        of_doubles = AGGREGATES[name].result is DataType.FLOAT
+        if (of_doubles and AGGREGATES[name].name != "avg") or precision > NARROW:
+            if not of_doubles:
                 hint = "write CAST(... AS double) around it, which keeps 15 digits"
                 self.fail(f"{name}() of decimals of more than {NARROW} digits", node, "type-mismatch", hint)
             return replace(node, arguments=(self.as_double(argument),))

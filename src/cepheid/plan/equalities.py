@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct, Phase
 from cepheid.language.schema import DataType
+from cepheid.plan.automaton import QueryEdge
 from cepheid.plan.placement import begin_conjuncts, take_conjuncts
-from cepheid.plan.states import Edge
 
 # Values that have one representation each, so that equal ones have equal codes.
 _EVERY_ELEMENT = (s.Element.SINGLE, s.Element.CURRENT)
@@ -75,13 +75,13 @@ def take_links(bound: BoundQuery, place: int) -> list[Link]:
     return [link for c in take_conjuncts(bound, place) if (link := _link(bound, c, variable, True)) is not None]
 
 
-def edge_links(bound: BoundQuery, edge: Edge) -> list[tuple[str, s.Reference, str]]:
+def edge_links(bound: BoundQuery, edge: QueryEdge) -> list[tuple[str, s.Reference, str]]:
     """The equalities that tell by value which event can take an edge of an expression's automaton.
 
     Each is the attribute of that event, the known event, and the attribute of this.
     """
     found: list[tuple[str, s.Reference, str]] = []
-    for test in edge.tests:
+    for test in edge.guard:
         match test.expression:
             case s.Comparison(operator="=", left=s.Attribute(default=None) as left, right=s.Attribute() as right):
                 kinds = {bound.schema.type_of(side.name) for side in (left, right)}

@@ -6,7 +6,6 @@ from cepheid.errors import LimitError
 from cepheid.plan.options import Limits
 
 MOST_STATES = 20_000  # of a pattern: each round that is counted is one
-NAMES = ("max_matches", "max_partial_matches", "timeout", "max_bytes")  # the options that a pattern takes
 LIMITS = Limits(max_partial_matches=10_000_000)  # a run takes some hundred bytes
 
 

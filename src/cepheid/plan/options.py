@@ -1,125 +1,82 @@
 """Options as types: which there are, what values each takes, and errors that name the right ones.
 
-An option is a field of a frozen dataclass, made by `option(default, kind)`; its kind says of a value what it should
-have been, or None if it will do. One option is declared in one place, whoever passes it: a call, Spark SQL or the
-command line.
+An option is a field of a frozen dataclass, made by `option(default, kind, help, ...)`, here or in runners/options.py.
+That is its only declaration. From it come the checks of keywords, the typed signatures (runners/keywords.py), the
+arguments of the SQL functions, the help of the command line and the tables of docs/api.md and docs/spark.md.
+`python -m runners.option_pages`, with `src` and `tests` on the path, writes what is generated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import Field, dataclass, field, fields
 from functools import wraps
-from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
 from cepheid.budget import within_budget
 from cepheid.errors import CepheidError, closest
+from cepheid.plan.option_kinds import (
+    Kind,
+    engine_name,
+    flag,
+    length,
+    model_or_path,
+    number,
+    one_of,
+    text,
+    variables,
+    whole,
+)
 
-Kind = Callable[[object], str | None]
 T = TypeVar("T")
 Call = TypeVar("Call", bound=Callable[..., Any])
 
-
-# --- kinds of values ------------------------------------------------------------------------------------------------
-
-
-def one_of(*values: str) -> Kind:
-    """One of some words.
-
-    >>> one_of("scan", "construction")("scann")
-    "'scan' or 'construction'; did you mean 'scan'?"
-    """
-
-    def wrong(value: object) -> str | None:
-        if value in values:
-            return None
-        guess = closest(value, values) if isinstance(value, str) else None
-        return either(map(repr, values)) + (f"; did you mean '{guess}'?" if guess else "")
-
-    return wrong
-
-
-def whole(least: int) -> Kind:
-    """A whole number that is large enough, and fits 64 bits."""
-
-    def wrong(value: object) -> str | None:
-        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-            return f"a whole number of at least {least}"
-        return None if int(value) < 2**63 else "a whole number below 2^63"
-
-    return wrong
-
-
-def number(least: float, most: float | None = None) -> Kind:
-    """A number in a range."""
-
-    def wrong(value: object) -> str | None:
-        fits = isinstance(value, Real) and not isinstance(value, bool)
-        if fits and least <= float(value) and (most is None or float(value) <= most):  # type: ignore[arg-type]
-            return None
-        return f"a number {f'of at least {least:g}' if most is None else f'from {least:g} to {most:g}'}"
-
-    return wrong
-
-
-def flag(value: object) -> str | None:
-    """True or False."""
-    return None if isinstance(value, bool) else "True or False"
-
-
-def text(value: object) -> str | None:
-    """A name, of a column for example."""
-    return None if isinstance(value, str) else "a name in quotes"
-
-
-def names(value: object) -> str | None:
-    """A name or several."""
-    several = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-    return None if isinstance(value, str) or several else "a name in quotes, or a list of them"
-
-
-def anything(value: object) -> str | None:
-    """What is checked where it is used: lengths of time, models, keys."""
-    return None
-
-
-def either(words: Iterator[str] | Sequence[str]) -> str:
-    """Words as a choice.
-
-    >>> either(["a", "b", "c"])
-    'a, b or c'
-    """
-    *some, last = words
-    return f"{', '.join(some)} or {last}" if some else last
+QUERY_TEXT, MATCH_RECOGNIZE, FLINK = "query text", "MATCH_RECOGNIZE", "Flink patterns"
+TEXT_ALONE = (QUERY_TEXT,)
+TEXT_AND_FLINK = (QUERY_TEXT, FLINK)
+EVERY_LANGUAGE = (QUERY_TEXT, MATCH_RECOGNIZE, FLINK)
 
 
 # --- declaring and reading ------------------------------------------------------------------------------------------
 
 
-def takes(kind: Kind) -> dict[str, Kind]:
-    """What makes a field of a dataclass an option: the kind of its values."""
-    return {"kind": kind}
+@dataclass(frozen=True)
+class Declared:
+    """What is said of an option besides its name, its default and where it applies, which its class says."""
+
+    kind: Kind
+    help: str  # one sentence in Markdown, without its capital letter and its full stop
+    languages: tuple[str, ...] = TEXT_ALONE
+    example: str | None = None  # a value, as Python code
+    shown: str | None = None  # the default as the documentation shows it, where it is not the value
+    live: bool = False  # of an option of streams: has `cepheid.live` it, too?
 
 
-def option(default: Any, kind: Kind) -> Any:
-    """A field of a class of options. `None` always stands for "not given"."""
-    return field(default=default, metadata=takes(kind))
+def option(default: Any, kind: Kind, help: str, **more: Any) -> Any:
+    """A field of a class of options. `None` always stands for "not given", unless the kind says otherwise."""
+    return field(default=default, metadata={"declared": Declared(kind, help, **more)})
 
 
-def options_of(kind: type) -> tuple[str, ...]:
-    """The names of the options that a class declares, those that it inherits included.
+def declared(kind: type) -> dict[str, tuple[Field[Any], Declared]]:
+    """The options that a class declares or inherits, by name."""
+    return {each.name: (each, each.metadata["declared"]) for each in fields(kind) if "declared" in each.metadata}
+
+
+def options_of(kind: type, language: str | None = None) -> tuple[str, ...]:
+    """The names of the options that a class declares, those that it inherits included; those of a language, if given.
 
     >>> options_of(RunsOptions)
     ('merge',)
+    >>> options_of(RunsOptions, FLINK)
+    ()
     """
-    return tuple(each.name for each in _declared(kind))
+    return tuple(name for name, (_, said) in declared(kind).items() if language is None or language in said.languages)
 
 
 def given_options(options: object) -> tuple[str, ...]:
     """The names of the options whose values are not the default."""
-    return tuple(each.name for each in _declared(type(options)) if getattr(options, each.name) != each.default)
+    return tuple(name for name, (each, _) in declared(type(options)).items() if getattr(options, name) != each.default)
 
 
 def read_options(kind: type[T], keywords: Mapping[str, Any], elsewhere: Mapping[str, type] | None = None) -> T:
@@ -136,22 +93,34 @@ def read_options(kind: type[T], keywords: Mapping[str, Any], elsewhere: Mapping[
     Traceback (most recent call last):
     cepheid.errors.CepheidError: no option 'murge'; did you mean merge?
     """
-    known = {each.name: each for each in _declared(kind)}
+    known = declared(kind)
+    read: dict[str, Any] = {}
     for name, value in keywords.items():
         if name not in known:
             raise CepheidError(*_unknown(name, known, elsewhere or {}))
-        _check(known[name], value)
-    return kind(**{name: value for name, value in keywords.items() if value is not None or known[name].default is None})
+        each, said = known[name]
+        if value is None and not said.kind.none:
+            if each.default is None:
+                read[name] = None
+            continue
+        wrong = said.kind(value)
+        if wrong is not None:
+            raise CepheidError(f"{name}={value!r} is not {wrong}")
+        read[name] = said.kind.made(value)
+    return kind(**read)
 
 
-def _declared(kind: type) -> tuple[Field[Any], ...]:
-    return tuple(each for each in fields(kind) if "kind" in each.metadata)
+def options_from_text(keywords: Mapping[str, Any], *kinds: type) -> dict[str, Any]:
+    """Options whose values were written in SQL or on the command line, as `match` takes them.
 
-
-def _check(declared: Field[Any], value: object) -> None:
-    wrong = None if value is None else declared.metadata["kind"](value)
-    if wrong is not None:
-        raise CepheidError(f"{declared.name}={value!r} is not {wrong}")
+    >>> options_from_text({"order": "a, b", "merge": False}, ChainOptions, RunsOptions)
+    {'order': ('a', 'b'), 'merge': False}
+    """
+    known = {name: said.kind for kind in kinds for name, (_, said) in declared(kind).items()}
+    return {
+        name: known[name].worded(value) if name in known and isinstance(value, str) else value
+        for name, value in keywords.items()
+    }
 
 
 def _unknown(name: str, known: Mapping[str, object], elsewhere: Mapping[str, type]) -> tuple[str]:
@@ -182,42 +151,56 @@ class NoOptions:
 class SequenceOptions:
     """Of the sequence engine."""
 
-    pushdown: bool = option(True, flag)  # False: SASE's basic plan, which tests everything at the end
+    pushdown: bool = option(True, flag, "`False`: SASE's basic plan, which tests all conditions at the end")
 
 
 @dataclass(frozen=True)
 class RunsOptions:
     """Of the engine that keeps runs."""
 
-    merge: bool = option(True, flag)  # merge runs that are equivalent from here on
+    merge: bool = option(True, flag, "merge runs that are equivalent from now on (`runs`)")
 
 
 @dataclass(frozen=True)
 class ChainOptions:
     """Of the lazy chain."""
 
-    order: Sequence[str] | None = option(None, names)  # the variables in the order in which they are looked for
+    order: Sequence[str] | None = option(
+        None,
+        variables,
+        "the variables in the order in which `lazy-chain` searches for them",
+        example='["c", "a"]',
+    )
 
 
 @dataclass(frozen=True)
 class TreeOptions:
     """Of the lazy tree."""
 
-    learn: bool = option(True, flag)  # choose orders by what conditions let through, not by counts alone
+    learn: bool = option(
+        True, flag, "choose evaluation orders by the selectivity of conditions, not by counts alone (`lazy-tree`)"
+    )
 
 
 @dataclass(frozen=True)
 class MissingOptions:
     """Where events may be missing."""
 
-    missing_last: bool = option(False, flag)  # may the last event be missing, too?
+    missing_last: bool = option(
+        False, flag, "`True`: the last event may be missing, too; such matches are reported when the window closes"
+    )
 
 
 @dataclass(frozen=True)
 class ForecastOptions:
     """Of the engine that forecasts."""
 
-    forecast_at: int | None = option(None, number(-(2.0**62), 2.0**62))  # all that is open at this instant, in steps
+    forecast_at: int | None = option(
+        None,
+        number(-(2.0**62), 2.0**62, "int"),
+        "for FORECAST: all partial matches that are open at this instant, in steps of the time column",
+        example="1200",
+    )
 
 
 TOLERANCE = 1e-9  # by how much a confidence may be off that bounds give instead of a sum
@@ -227,19 +210,54 @@ TOLERANCE = 1e-9  # by how much a confidence may be off that bounds give instead
 class ImpreciseOptions:
     """Where times are intervals."""
 
-    confidence: float | None = option(None, number(0, 1))  # the least of a match, as CONFIDENCE in the query
-    probabilities: str | None = option(None, text)  # a column that lists the probability of each instant
-    unit: Any = field(default=None, metadata=takes(anything))  # the length of one instant
-    max_width: int | None = option(None, number(1))  # instants of an interval
-    max_cost: float | None = option(None, number(1))  # steps for the confidence of one match
-    tolerance: float | None = option(None, number(0, 1))  # by how much a confidence may be off
+    confidence: float | None = option(
+        None,
+        number(0, 1),
+        "the minimum confidence of a match under imprecise times, like CONFIDENCE in the query",
+        example="0.9",
+    )
+    probabilities: str | None = option(
+        None,
+        text,
+        "a column that lists the probability of each instant of an imprecise time, see "
+        "[imprecise-time.md](imprecise-time.md)",
+        example='"odds"',
+    )
+    unit: Any = option(
+        None,
+        length,
+        "the length of one instant of an imprecise time, see [imprecise-time.md](imprecise-time.md)",
+        example='"10 ms"',
+    )
+    max_width: int | None = option(
+        None, number(1, typed="int"), "the maximum number of instants of an imprecise time", example="1000"
+    )
+    max_cost: float | None = option(
+        None, number(1), "the maximum number of steps for the confidence of one match", example="1e7"
+    )
+    tolerance: float | None = option(
+        None,
+        number(0, 1),
+        "the largest error of a confidence that is computed by bounds; `0`: always exact, see "
+        "[imprecise-time.md](imprecise-time.md#how-it-is-computed)",
+        shown="1e-9",
+    )
 
 
 @dataclass(frozen=True)
-class IntervalOptions(MissingOptions, ImpreciseOptions):
-    """Of the engine that judges intervals."""
+class MethodOptions:
+    """How the engine that judges intervals searches."""
 
-    method: str = option("auto", one_of(*METHODS))  # the order in which candidates are looked for (TIME section 4)
+    method: str = option(
+        "auto",
+        one_of(*METHODS, typed="Method"),
+        "search order at imprecise times (`intervals`): `query-order`, `any-state`, `sorted` or `selectivity`",
+    )  # TIME section 4
+
+
+@dataclass(frozen=True)
+class IntervalOptions(MissingOptions, ImpreciseOptions, MethodOptions):
+    """Of the engine that judges intervals."""
 
 
 @dataclass(frozen=True)
@@ -255,10 +273,6 @@ class EngineOptions(SequenceOptions, RunsOptions, ChainOptions, TreeOptions, For
         value = getattr(self, name, None)
         return default if value is None else value
 
-    def keys(self) -> list[str]:
-        """The names, so that options can be copied as a mapping is."""
-        return [each.name for each in fields(self)]
-
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
 
@@ -267,11 +281,29 @@ class EngineOptions(SequenceOptions, RunsOptions, ChainOptions, TreeOptions, For
 class Limits:
     """How much a query may produce before it is stopped: skip_till_any with Kleene plus can be exponential."""
 
-    max_matches: int = option(50_000_000, whole(1))
-    max_partial_matches: int = option(50_000_000, whole(1))
-    timeout: float | None = option(None, number(0))  # seconds that a call may take; on Spark, those of each task
-    max_bytes: int | None = option(None, whole(1))  # memory that it may take
-    truncate: bool = option(False, flag)  # True: return what was found so far and say so; False: an error
+    max_matches: int = option(
+        50_000_000, whole(1), "more matches raise a `LimitError`; see below", languages=EVERY_LANGUAGE
+    )
+    max_partial_matches: int = option(
+        50_000_000, whole(1), "more partial matches at a time raise a `LimitError`; see below", languages=TEXT_AND_FLINK
+    )
+    timeout: float | None = option(
+        None,
+        number(0),
+        "maximum seconds of the call; a longer one raises `TimeoutReached`; see below",
+        languages=EVERY_LANGUAGE,
+        example="30",
+    )  # on Spark, those of each task
+    max_bytes: int | None = option(
+        None,
+        whole(1),
+        "maximum growth of the process's memory, as reported by the system; more raises a `LimitError`",
+        languages=EVERY_LANGUAGE,
+        example="2_000_000_000",
+    )
+    truncate: bool = option(
+        False, flag, "`True`: at the limit of matches, return those found so far instead of an error; see below"
+    )
 
 
 def within_limits(keywords: Mapping[str, Any]) -> AbstractContextManager[None]:
@@ -293,13 +325,38 @@ def bounded(call: Call) -> Call:
 
 
 @dataclass(frozen=True)
-class PlanOptions(EngineOptions, Limits):
-    """What a caller may say about the plan. Options that are not given leave the choice to the planner."""
+class ModelOptions:
+    """What is known of events that are missing."""
 
-    model: Any = field(default=None, metadata=takes(anything))  # loss and gap model (AYAC)
-    scoring: str = option("exact", one_of(*SCORINGS))
-    engine: str = option("auto", text)
-    equivalence: str = option("scan", one_of("scan", "construction"))  # where equivalence tests are made
+    model: Any = option(None, model_or_path, "a `cepheid.Model`, fitted by `cepheid.fit` or built by hand")  # AYAC
+    scoring: str = option(
+        "exact",
+        one_of(*SCORINGS, typed="Scoring"),
+        "how missing events are scored: `exact`, `posterior` (the probability given what was seen) or `paper`, see "
+        "[missing-events.md](missing-events.md)",
+    )
+
+
+@dataclass(frozen=True)
+class ChoiceOptions:
+    """Which way of several a plan takes."""
+
+    engine: str = option(
+        "auto",
+        engine_name,
+        "the engine; an engine that cannot run the query is an error; see below",
+        languages=EVERY_LANGUAGE,
+    )
+    equivalence: str = option(
+        "scan",
+        one_of("scan", "construction"),
+        "`construction`: compare all keys except the one with most values while building matches",
+    )
+
+
+@dataclass(frozen=True)
+class PlanOptions(EngineOptions, Limits, ModelOptions, ChoiceOptions):
+    """What a caller may say about the plan. Options that are not given leave the choice to the planner."""
 
     def part(self, kind: type[T]) -> T:
         """The options of one of the classes that this one is made of."""

@@ -8,20 +8,31 @@ filled, no match is found twice. Rounds that are counted are states of their own
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from cepheid.budget import checkpoint
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
-from cepheid.language.printing import expression_text
 from cepheid.language.unchosen import TRUE, without_unchosen
 from cepheid.language.ways import Rest, Way, vanishes, ways
-from cepheid.plan.ends import about_end, end_of, is_end, with_ends
+from cepheid.plan.automaton import (
+    Action,
+    Automaton,
+    Edge,
+    Kind,
+    QueryAutomaton,
+    QueryEdge,
+    QueryState,
+    State,
+    Test,
+    Tests,
+    ends_match,
+    ignores,
+)
+from cepheid.plan.ends import about_end, end_of, is_end
 from cepheid.plan.placement import decisive_branches, judged_by_branch, linked_negations
 
 MOST_STATES = 2000
@@ -51,97 +62,31 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Test:
-    """A condition on an edge or at the end, and the lists each of whose events it must hold for."""
-
-    expression: s.Expression
-    walked: tuple[str, ...] = ()
-
-
-Tests: TypeAlias = tuple[Test, ...]
-
-
-@dataclass(frozen=True)
-class Edge:
-    """An event for a variable: from one state to another."""
+class _Step:
+    """An edge before its conditions are known: an event for a variable."""
 
     variable: str
     target: int
-    first: bool  # is it a single event, or the first of a list whose first event matters?
-    further: bool  # does it begin a further round of a part that is open?
+    first: bool
+    further: bool
     passed: tuple[str, ...]  # negated components between the event before and this one
     here: frozenset[str]  # the variables of its rounds that were taken before it
-    reached_by: s.Strategy = s.Strategy.SKIP_TILL_ANY
-    tests: Tests = ()
-    negated: tuple[tuple[str, Tests], ...] = ()  # what an event of a negated component must pass to kill
+    reached_by: s.Strategy
 
 
 @dataclass(frozen=True)
-class State:
-    """A state, its edges, and what must hold for a match to end here."""
+class _Draft:
+    """A state before the conditions of its edges are known; can a match end here?"""
 
     key: Key
-    edges: tuple[Edge, ...] = ()
+    steps: tuple[_Step, ...] = ()
     final: bool = False
-    tests: Tests = ()
 
 
-@dataclass(frozen=True)
-class States:
-    """The automaton of an expression. The last state is the one before the first event."""
+def lower_expression(bound: BoundQuery) -> QueryAutomaton:
+    """The automaton of a query's pattern: the states that are reached by an event, the start, and the final state.
 
-    states: tuple[State, ...]
-    outside: tuple[tuple[str, Tests], ...] = ()  # negated components before or behind all else, and what passes to kill
-
-    @property
-    def start(self) -> State:
-        """Where runs begin."""
-        return self.states[-1]
-
-    def describe(self) -> str:
-        """The automaton as text: a line for each edge."""
-        names = [f"{state.key.last or 'start'}{number if state.key.last else ''}" for number, state in self._numbered()]
-        lines = []
-        for state, name in zip((self.start, *self.states[:-1]), (names[-1], *names[:-1]), strict=True):
-            label = name
-            for edge in state.edges:
-                parts = ["not ended" if is_end(variable) else f"no {variable} since" for variable in edge.passed]
-                parts += [expression_text(test.expression) for test in edge.tests]
-                kind = "again" if edge.further else "take"
-                lines.append(f"{label:<8}{kind:<8} -> {names[edge.target]:<8}{' AND '.join(parts) or 'TRUE'}")
-                label = ""
-            if state.final:
-                parts = [expression_text(test.expression) for test in state.tests]
-                lines.append(f"{label:<8}{'end':<8} -> {'F':<8}{' AND '.join(parts) or 'TRUE'}")
-        return "\n".join(lines)
-
-    def _numbered(self) -> Iterator[tuple[int, State]]:
-        return enumerate(self.states, 1)
-
-
-def every_beginning(automaton: States, *, refused: bool) -> States:
-    """The same states, each of which a run may end in: what runs have taken on the way, whatever comes of it.
-
-    `refused`: also those that meet what must not happen, since negation takes no part in what a run takes.
-    """
-    ends = tuple(replace(state, final=True, tests=()) for state in automaton.states[:-1])
-    states = (*ends, automaton.start)
-    if refused:
-        free = (tuple(_without_negated(edge) for edge in state.edges) for state in states)
-        states = tuple(replace(state, edges=edges) for state, edges in zip(states, free, strict=True))
-    return States(states)
-
-
-def _without_negated(edge: Edge) -> Edge:
-    ends = tuple((name, tests) for name, tests in edge.negated if is_end(name))
-    return replace(edge, passed=tuple(name for name in edge.passed if is_end(name)), negated=ends)
-
-
-_kept: dict[int, tuple[weakref.ref[BoundQuery], States | str]] = {}  # by the identity of the bound query
-
-
-def compile_states(bound: BoundQuery) -> States | str:
-    """The states of a query's pattern, kept as long as the query is; or why it has none.
+    Raises `UnsuitableError` for what states cannot say.
 
     >>> from cepheid.language.bind import bind
     >>> from cepheid.language.check import check
@@ -149,26 +94,11 @@ def compile_states(bound: BoundQuery) -> States | str:
     >>> from cepheid.language.schema import DataType, Schema
     >>> columns = (("ts", DataType.INT), ("type", DataType.STRING), ("x", DataType.INT))
     >>> text = "PATTERN SEQ((A a, B b)+, (C c | !(E e), D d)) WHERE a.x < b.x WITHIN 60"
-    >>> print(compile_states(bind(check(parse(text)), Schema(columns, "ts", "type"))).describe())
-    start   take     -> a1      TRUE
-    a1      take     -> b2      a[a.LEN].x < b.x
-    b2      again    -> a3      TRUE
-            take     -> c4      TRUE
-            take     -> d5      no e since
-    a3      take     -> b2      a[a.LEN].x < b.x
-    c4      end      -> F       TRUE
-    d5      end      -> F       TRUE
+    >>> found = lower_expression(bind(check(parse(text)), Schema(columns, "ts", "type")))
+    >>> [[(edge.variable, found.states[edge.target].name) for edge in state.takes] for state in found.states[:3]]
+    [[('b', 'b2')], [('a', 'a3'), ('c', 'c4'), ('d', 'd5')], [('b', 'b2')]]
     """
-    kept = _kept.get(id(bound))
-    if kept is None or kept[0]() is not bound:
-        number = id(bound)
-        try:
-            found: States | str = _Builder(with_ends(bound)).build()
-        except UnsuitableError as error:
-            found = str(error)
-        kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), found
-        _kept[number] = kept
-    return kept[1]
+    return _Builder(bound).build()
 
 
 def _surely(pattern: Pattern, negative: frozenset[str]) -> frozenset[str]:
@@ -232,7 +162,7 @@ class _Builder:
                 found.add(name)
         return frozenset(found) - self.negative
 
-    def build(self) -> States:
+    def build(self) -> QueryAutomaton:
         self.check_query()
         self.check_unchosen()
         return self.with_conditions(self.skeleton())
@@ -270,15 +200,15 @@ class _Builder:
 
     # states and edges
 
-    def skeleton(self) -> list[State]:
+    def skeleton(self) -> list[_Draft]:
         start = Key(None, frozenset({Configuration((self.pattern,))}))
         numbers: dict[Key, int] = {}
-        pending, found = [start], [State(start)]
+        pending, found = [start], [_Draft(start)]
         numbers[start] = 0
         while pending:
             checkpoint()
             key = pending.pop()
-            edges: list[Edge] = []
+            steps: list[_Step] = []
             final = False
             by_variable: dict[str, list[tuple[Configuration, Way]]] = {}
             for configuration in key.configurations:
@@ -288,18 +218,18 @@ class _Builder:
                     else:
                         by_variable.setdefault(way.variable, []).append((configuration, way))
             for variable in (name for name in self.components if name in by_variable):
-                edge, target = self.edge(key, variable, by_variable[variable])
+                step, target = self.step(key, variable, by_variable[variable])
                 if target not in numbers:
                     numbers[target] = len(found)
-                    found.append(State(target))
+                    found.append(_Draft(target))
                     pending.append(target)
                     if len(found) > MOST_STATES:
                         raise UnsuitableError(f"the pattern has more than {MOST_STATES} states")
-                edges.append(replace(edge, target=numbers[target]))
-            found[numbers[key]] = State(key, tuple(edges), final)
+                steps.append(replace(step, target=numbers[target]))
+            found[numbers[key]] = _Draft(key, tuple(steps), final)
         return found
 
-    def edge(self, key: Key, variable: str, fitting: list[tuple[Configuration, Way]]) -> tuple[Edge, Key]:
+    def step(self, key: Key, variable: str, fitting: list[tuple[Configuration, Way]]) -> tuple[_Step, Key]:
         """The edge on which an event fills a variable, and the state that it leads to."""
         reached: set[Configuration] = set()
         seen: set[tuple[tuple[str, ...], frozenset[str]]] = set()
@@ -319,33 +249,37 @@ class _Builder:
         asked = variable in self.noted or not self.components[variable].kleene
         first = asked and variable not in key.taken
         by = self.bound.reached_by(variable, asked and not first)
-        edge = Edge(variable, -1, first, any(way.further for _, way in fitting), passed, before, by)
-        return edge, Key(variable, frozenset(reached), key.taken | ({variable} & self.noted))
+        step = _Step(variable, -1, first, any(way.further for _, way in fitting), passed, before, by)
+        return step, Key(variable, frozenset(reached), key.taken | ({variable} & self.noted))
 
-    def with_conditions(self, skeleton: list[State]) -> States:
-        """The states with their conditions; the one before the first event moves to the end."""
-        future = [frozenset(edge.variable for edge in state.edges) for state in skeleton]
+    def with_conditions(self, drafts: list[_Draft]) -> QueryAutomaton:
+        """The states with their conditions; the one before the first event moves behind the others."""
+        future = [frozenset(step.variable for step in draft.steps) for draft in drafts]
         changed = True
         while changed:
             changed = False
-            for number in range(len(skeleton) - 1, -1, -1):
-                more = future[number].union(*(future[edge.target] for edge in skeleton[number].edges))
+            for number in range(len(drafts) - 1, -1, -1):
+                more = future[number].union(*(future[step.target] for step in drafts[number].steps))
                 changed = changed or more != future[number]
                 future[number] = more
-        found: list[State] = []
-        for state in skeleton:
-            edges = []
-            for edge in state.edges:
-                tests = self.edge_tests(state.key, edge)
-                negated = tuple(
-                    (name, tests)
-                    for name in edge.passed
-                    for tests in [self.killing(state.key, edge, name, future[edge.target])]
-                    if tests is not None
-                )
-                edges.append(replace(edge, target=edge.target - 1, tests=tests, negated=negated))
-            found.append(State(state.key, tuple(edges), state.final, self.closing_tests(state.key)))
-        return States((*found[1:], found[0]), self.killing_outside())
+        states: list[QueryState] = []
+        for number, draft in enumerate(drafts):
+            edges = [self.edge(draft.key, step, future[step.target]) for step in draft.steps]
+            if number > 0:
+                for by in dict.fromkeys(step.reached_by for step in draft.steps):
+                    edges += ignores(number - 1, by, bool(self.bound.equivalence))
+            closing = self.closing_tests(draft.key)
+            edges += [ends_match(len(drafts), closing)] if draft.final else []
+            states.append(State(f"{draft.key.last}{number}" if number > 0 else "start", tuple(edges)))
+        final: QueryState = State("F", kind=Kind.FINAL)
+        return Automaton((*states[1:], states[0], final), len(drafts) - 1, self.killing_outside())
+
+    def edge(self, key: Key, step: _Step, future: frozenset[str]) -> QueryEdge:
+        tests = self.edge_tests(key, step)
+        killing = ((name, self.killing(key, step, name, future)) for name in step.passed)
+        forbids = tuple((name, tests) for name, tests in killing if tests is not None)
+        edge: QueryEdge = Edge(Action.TAKE, step.target - 1, tests, step.variable, forbids)
+        return replace(edge, first=step.first, further=step.further, reached_by=step.reached_by)
 
     def killing_outside(self) -> tuple[tuple[str, Tests], ...]:
         """What an event before or behind all others must pass to kill a match: it is judged when that is complete."""
@@ -360,7 +294,7 @@ class _Builder:
 
     # conditions
 
-    def edge_tests(self, key: Key, edge: Edge) -> Tests:
+    def edge_tests(self, key: Key, edge: _Step) -> Tests:
         """What an event must pass: the conditions of which everything is known with it."""
         found: list[Test] = []
         for conjunct in self.conjuncts:
@@ -381,7 +315,7 @@ class _Builder:
     def element(self, variable: str, wanted: s.Element) -> s.Element:
         return wanted if self.components[variable].kleene else s.Element.SINGLE
 
-    def test_at(self, key: Key, edge: Edge, expression: s.Expression) -> Test | None:
+    def test_at(self, key: Key, edge: _Step, expression: s.Expression) -> Test | None:
         """A condition that mentions the event at hand; None if it is tested elsewhere, or says nothing here."""
         variable = edge.variable
         mentions = _elements(expression, self.lists())
@@ -450,7 +384,7 @@ class _Builder:
             found.append(Test(conjunct.expression, tuple(walked)))
         return tuple(found)
 
-    def ending(self, key: Key, edge: Edge) -> Tests | None:
+    def ending(self, key: Key, edge: _Step) -> Tests | None:
         """What an event must pass to end a group before an edge takes a further one; None: nothing ends it."""
         condition = self.ends[edge.variable]
         walked: list[str] = []
@@ -473,7 +407,7 @@ class _Builder:
             last.append(other)
         return (Test(_at_last(condition, frozenset(last)), tuple(walked)),)
 
-    def killing(self, key: Key, edge: Edge, negated: str, future: frozenset[str]) -> Tests | None:
+    def killing(self, key: Key, edge: _Step, negated: str, future: frozenset[str]) -> Tests | None:
         """What an event of a negated component must pass to kill a run that takes an edge past it."""
         if is_end(negated):
             return self.ending(key, edge)

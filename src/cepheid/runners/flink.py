@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, TypedDict
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,155 +20,60 @@ from cepheid.engine.values import columnwise
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.flink.pattern import Pattern
-from cepheid.language.schema import ROW, DataType, Schema
+from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
-from cepheid.plan.flink_limits import LIMITS, NAMES, limit_reached
-from cepheid.plan.options import Limits, read_options
+from cepheid.plan.flink_limits import LIMITS, limit_reached
+from cepheid.plan.options import Limits
 from cepheid.runners.dispatch import is_spark
-from cepheid.runners.options import StreamOptions
-from cepheid.runners.rows import wants_count
+from cepheid.runners.options import FlinkOptions
 from cepheid.runners.tables import as_local
 
 KERNEL = "search.flink.kernel"  # what is compiled
-ENGINES = ("auto", "automaton", "reference")
-STREAMS_ONLY = ("delay", "shards", "late_events", "metrics", "idle", "heartbeat")
-SPARK_ONLY = ("partitions", *STREAMS_ONLY)
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
 
 
-class FlinkKeywords(TypedDict, total=False):
-    """The options of a Flink pattern, for type checkers; `FlinkOptions` says what they mean."""
-
-    time: str
-    type: str | None
-    time_unit: str | None
-    tiebreak: str | Sequence[str]
-    partition_by: str | Sequence[str]
-    partial: bool
-    tz: str | None
-    engine: Literal["auto", "automaton", "reference"]
-    output: Literal["rows", "count"]
-    parameters: Mapping[str, Any] | None
-    partitions: int
-    delay: Any
-    shards: int
-    late_events: bool
-    metrics: str
-    idle: Any
-    heartbeat: bool
-    max_matches: int
-    max_partial_matches: int
-    timeout: float | None
-    max_bytes: int | None
-
-
-@dataclass(frozen=True)
-class FlinkOptions:
-    """What a call can say about the events of a Flink pattern, and what it wants of them."""
-
-    time: str = "ts"
-    type: str | None = "type"
-    time_unit: str | None = None
-    tiebreak: tuple[str, ...] = ()
-    partition_by: tuple[str, ...] = ()  # Flink's keyBy
-    partial: bool = False  # also runs that were given up: Flink's side output of timed-out matches
-    tz: str | None = None  # the query's time zone; None: the session's on Spark, else that of the time column
-    engine: str = "auto"
-    output: str = "rows"
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    partitions: int | None = None  # Spark: into how many partitions a table is spread
-    delay: Any = None  # streams: how much older than the newest event others may be
-    shards: int | None = None
-    late_events: bool | None = None
-    metrics: str | None = None
-    idle: Any = None
-    heartbeat: bool | None = None
-    limits: Limits = LIMITS
-
-    def as_they_come(self, columns: pa.Schema) -> FlinkOptions:
-        """In memory, events of one time are taken in row order anyway: tiebreak="row" asks for nothing more."""
-        if ROW in columns.names:
-            return self
-        return replace(self, tiebreak=tuple(name for name in self.tiebreak if name != ROW))
-
-    @classmethod
-    def from_keywords(cls, keywords: Mapping[str, Any]) -> FlinkOptions:
-        """Checks names and the simplest mistakes."""
-        known = [*(each.name for each in fields(cls) if each.name != "limits"), *NAMES]
-        for name in keywords:
-            if name not in known:
-                guess = closest(name, known)
-                hint = f"did you mean {guess}?" if guess else f"there are {', '.join(known)}"
-                raise CepheidError(f"no option '{name}' for a Flink pattern", hint=hint)
-        given = {name: value for name, value in keywords.items() if name not in NAMES}
-        limits = read_options(Limits, {name: value for name, value in keywords.items() if name in NAMES})
-        if keywords.get("max_partial_matches") is None:
-            limits = replace(limits, max_partial_matches=LIMITS.max_partial_matches)
-        for name in ("tiebreak", "partition_by"):
-            if isinstance(given.get(name), str):
-                given[name] = (given[name],)
-            given[name] = tuple(given.get(name) or ())
-        options = cls(**{**given, "parameters": given.get("parameters") or {}, "limits": limits})
-        if options.engine not in ENGINES:
-            raise EngineError(
-                f"engine '{options.engine}' cannot run a Flink pattern", hint=f"use {' or '.join(ENGINES)}"
-            )
-        return options
-
-    def of_stream(self) -> StreamOptions:
-        """Those that say how a stream is run."""
-        given = {name: getattr(self, name) for name in STREAMS_ONLY if getattr(self, name) is not None}
-        return read_options(StreamOptions, given)
-
-    def refuse(self, names: Sequence[str], why: str) -> None:
-        """An error if any of some options was given."""
-        for name in names:
-            if getattr(self, name) is not None:
-                raise CepheidError(f"{name} {why}", hint="leave it out")
-
-    def schema(self, columns: pa.Schema) -> Schema:
-        """The events as conditions see them. A column for types is needed only where a step asks for one."""
-        type = self.type if self.type in columns.names or self.type != "type" else None
-        for name in self.partition_by:
-            if name not in columns.names:
-                guess = closest(name, columns.names)
-                hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(columns.names)}"
-                raise DataError(f"no column '{name}' to partition by", hint=hint)
-        roles = {"time": self.time, "type": type, "time_unit": self.time_unit, "tiebreak": self.tiebreak}
-        found = Schema.from_arrow(columns, **roles, tz=self.tz)  # type: ignore[arg-type]
-        # A column of nothing but NULL, as empty pandas frames have them, can be compared with anything.
-        empty = {field.name for field in columns if pa.types.is_null(field.type)}
-        kinds = tuple((name, DataType.NULL if name in empty else kind) for name, kind in found.columns)
-        return replace(found, columns=kinds)
+def events_schema(options: FlinkOptions, columns: pa.Schema) -> Schema:
+    """The events as conditions see them. A column for types is needed only where a step asks for one."""
+    type = options.type if options.type in columns.names or options.type != "type" else None
+    for name in options.partition_by:
+        if name not in columns.names:
+            guess = closest(name, columns.names)
+            hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(columns.names)}"
+            raise DataError(f"no column '{name}' to partition by", hint=hint)
+    roles = {"time": options.time, "type": type, "time_unit": options.time_unit, "tiebreak": options.tiebreak}
+    found = Schema.from_arrow(columns, **roles, tz=options.tz)  # type: ignore[arg-type]
+    # A column of nothing but NULL, as empty pandas frames have them, can be compared with anything.
+    empty = {field.name for field in columns if pa.types.is_null(field.type)}
+    kinds = tuple((name, DataType.NULL if name in empty else kind) for name, kind in found.columns)
+    return replace(found, columns=kinds)
 
 
 def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) -> Any:
     """The matches of a Flink pattern, as a table of the kind that came."""
     options = FlinkOptions.from_keywords(keywords)
-    counts = wants_count(keywords, "a Flink pattern")
     if is_spark(events):
         from cepheid.runners.spark.flink import match_spark_flink
 
         with unbounded():
-            found = match_spark_flink(events, pattern, replace(options, partial=options.partial and not counts))
-            if counts and events.isStreaming:
+            found = match_spark_flink(events, pattern, replace(options, partial=options.partial and not options.counts))
+            if options.counts and events.isStreaming:
                 raise CepheidError("output='count' is for tables, and a stream returns rows", hint="leave it out")
-            return found.count() if counts else found
-    options.refuse(SPARK_ONLY, "is for Spark")
+            return found.count() if options.counts else found
+    options.check_place()
     local = as_local(events)
     if local is None:
         raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
     options = options.as_they_come(local.arrow.schema)
     automaton = automaton_for(pattern, local.arrow.schema, options)
-    if counts:
+    if options.counts:
         return count_pattern(automaton, local.arrow, options)
     return local.back(run_pattern(automaton, local.arrow, options))
 
 
 def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:
     """The automaton of a pattern over the columns of a table."""
-    automaton = compile_pattern(pattern, options.schema(columns), options.parameters)
+    automaton = compile_pattern(pattern, events_schema(options, columns), options.parameters or {})
     taken = (*_OWN_COLUMNS, *(_PARTIAL_COLUMNS if options.partial else ()))
     for step in automaton.lists:
         if step in taken:

@@ -14,10 +14,11 @@ from cepheid.language.durations import whole_steps
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.schema import Schema
-from cepheid.runners.flink import SPARK_ONLY, FlinkOptions, automaton_for
+from cepheid.runners.flink import automaton_for
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
 from cepheid.runners.live_face import Found, LiveFace, Numbers
-from cepheid.runners.rows import STREAMS_ONLY, bound_to, check_clause_options, limits_of
+from cepheid.runners.options import FlinkOptions, RowOptions
+from cepheid.runners.rows import bound_to
 from cepheid.runners.stream.flink import FlinkStream, check_compiled
 from cepheid.runners.stream.rows import RowStream
 from cepheid.runners.stream.searches import SearchStream
@@ -88,8 +89,7 @@ def live_pattern(
 ) -> SearchLive:
     """A Flink pattern over events of a schema, as they come."""
     columns = as_schema(given)
-    options = FlinkOptions.from_keywords(keywords).as_they_come(columns)
-    options.refuse(SPARK_ONLY, "is for Spark")
+    options = FlinkOptions.from_keywords(keywords).as_they_come(columns).check_place(live=True)
     _refuse_count(options.output)
     schema = with_times(given, columns, (options.time,), None, options.tz)
     automaton = automaton_for(pattern, schema, options)
@@ -106,17 +106,13 @@ def live_clause(
     clause: Clause, given: Any, delay: Any, state: bytes | None, max_ahead: Any, keywords: Mapping[str, Any]
 ) -> SearchLive:
     """A MATCH_RECOGNIZE clause over rows of a schema, as they come."""
-    check_clause_options(keywords)
-    for name in ("partitions", *STREAMS_ONLY):
-        if name in keywords and name != "max_rows":
-            raise CepheidError(f"{name} is for Spark", hint="leave it out")
-    _refuse_count(keywords.get("output", "rows"))
+    options = RowOptions.from_keywords(keywords).check_place(live=True)
+    _refuse_count(options.output)
     columns = as_schema(given)
     clock = tuple(key.column.name for key in clause.order_by[:1])
-    tz = keywords.get("tz")
-    schema = with_times(given, columns, clock, None, tz)
-    bound = bound_to(clause, schema, tz)
-    stream = RowStream(bound, schema, 0, keywords.get("max_rows"), limits_of(keywords))
+    schema = with_times(given, columns, clock, None, options.tz)
+    bound = bound_to(clause, schema, options.tz)
+    stream = RowStream(bound, schema, 0, options.max_rows, options.limits)
     timed = Schema.from_arrow(pa.schema([schema.field(stream.time)]), time=stream.time, type=None)
     stream.delay = whole_steps(delay, timed, "delay")
     if state is not None:

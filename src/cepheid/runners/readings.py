@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.language import syntax as s
+from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.library.conversions import instant_of_text, moment_of_text
 from cepheid.language.schema import DataType, data_type
 from cepheid.language.zones import IN_UTC, instants_of, zone_called
@@ -159,9 +160,14 @@ def numeric_attributes(query: s.QuerySyntax) -> frozenset[str]:
                     found |= _names(left) | _names(right)
             case s.Between(operand=operand, low=low) if not _is_text(low):
                 found |= _names(operand)
-            case s.Call(function=function, arguments=arguments) if function.lower() in ("sum", "avg", "stddev"):
+            case s.Call(function=function, arguments=arguments) if _takes_numbers(function):
                 found |= {name for argument in arguments for name in _names(argument)}
     return frozenset(found)
+
+
+def _takes_numbers(function: str) -> bool:
+    aggregate = AGGREGATES.get(function.lower())
+    return aggregate is not None and aggregate.numbers
 
 
 def ordered_texts(query: s.QuerySyntax) -> frozenset[str]:

@@ -198,7 +198,7 @@ def _aggregate(
         edges = chosen.offsets[:-1] if function == "first" else chosen.offsets[1:] - 1
         return flattened.take(pa.array(edges, mask=missing))
     aggregate = AGGREGATES[function]
-    if function == "avg" or aggregate.column is None or (function == "sum" and _may_overflow(flattened, sizes)):
+    if aggregate.name == "avg" or aggregate.column is None or (function == "sum" and _may_overflow(flattened, sizes)):
         listed = _listed(chosen.offsets, _whole(flattened), bound).to_pylist()
         kind = pa.float64() if aggregate.result is DataType.FLOAT else flattened.type
         return pa.array([aggregate.over(values) for values in listed], kind)

@@ -15,64 +15,43 @@ from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, count_matches, match_table, needed_columns, result_schema
 from cepheid.engine.search.preferred.typed import typed
-from cepheid.errors import CepheidError, DataError, EngineError, LimitError, QueryError, closest
+from cepheid.errors import CepheidError, DataError, LimitError, QueryError
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import Aggregated, BoundClause
 from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Measure, Mode, Reference, Rows, Star
 from cepheid.language.zone_labels import labelled_table
 from cepheid.language.zones import zone_called
-from cepheid.plan.options import Limits, options_of, read_options
+from cepheid.plan.options import Limits
 from cepheid.runners.dispatch import is_spark
-from cepheid.runners.options import Options
+from cepheid.runners.options import RowOptions
 from cepheid.runners.tables import as_local
 
 FEWER_ROWS = "use engine='auto', or fewer rows"
-ENGINES = ("auto", "preferred", "reference")
-STREAMS_ONLY = ("delay", "shards", "max_rows", "late_events", "metrics", "idle", "heartbeat")
-LIMITS = ("max_matches", "timeout", "max_bytes")
-OPTIONS = ("engine", "output", *LIMITS, "tz", "partitions", "unsafe_functions", *STREAMS_ONLY)
-COUNTS = ("rows", "count")
 KERNEL = "search.preferred.run"  # what is compiled
 SIZE = "rows_of_match"
 
 
-def match_clause(events: Any, clause: Clause, options: Mapping[str, Any]) -> Any:
+def match_clause(events: Any, clause: Clause, keywords: Mapping[str, Any]) -> Any:
     """The rows that a clause makes of a table, as a table of the same kind."""
-    check_clause_options(options)
-    engine = options.get("engine", "auto")
-    if engine not in ENGINES:
-        raise EngineError(f"engine '{engine}' cannot run a MATCH_RECOGNIZE clause", hint=f"use {' or '.join(ENGINES)}")
-    limits = limits_of(options)
-    counts = wants_count(options, "a MATCH_RECOGNIZE clause")
+    options = RowOptions.from_keywords(keywords)
     if is_spark(events):
         from cepheid.runners.spark.rows import match_spark_rows
 
         with unbounded():
-            given = {**{name: value for name, value in options.items() if name != "output"}, "limits": limits}
-            if not counts:
-                return match_spark_rows(events, clause, engine, given)
+            if not options.counts:
+                return match_spark_rows(events, clause, options)
             if events.isStreaming:
                 raise CepheidError("output='count' is for tables, and a stream returns rows", hint="leave it out")
-            sizes = match_spark_rows(events, sizes_alone(clause), engine, given)
+            sizes = match_spark_rows(events, sizes_alone(clause), options)
             return sizes.filter(f"{SIZE} >= {least_rows(clause)}").count()
+    options.check_place()
     local = as_local(events)
     if local is None:
         raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
-    for name in ("partitions", *STREAMS_ONLY):
-        if name in options:
-            raise CepheidError(f"{name} is for Spark", hint="leave it out")
-    bound = bound_to(clause, local.arrow.schema, options.get("tz"))
-    if counts:
-        return count_clause(bound, local.arrow, limits, engine)
-    return local.back(run_clause(bound, local.arrow, engine, available_threads(), limits))
-
-
-def wants_count(options: Mapping[str, Any], who: str) -> bool:
-    """Is the number of matches wanted instead of them?"""
-    output = options.get("output", "rows")
-    if output not in COUNTS:
-        raise CepheidError(f"output={output!r} is not for {who}", hint=f"use {' or '.join(COUNTS)}")
-    return bool(output == "count")
+    bound = bound_to(clause, local.arrow.schema, options.tz)
+    if options.counts:
+        return count_clause(bound, local.arrow, options.limits, options.engine)
+    return local.back(run_clause(bound, local.arrow, options.engine, available_threads(), options.limits))
 
 
 def sizes_alone(clause: Clause) -> Clause:
@@ -84,23 +63,6 @@ def sizes_alone(clause: Clause) -> Clause:
 def least_rows(clause: Clause | BoundClause) -> int:
     """How many rows a match has at least that counts: empty ones do unless they are omitted."""
     return 1 if clause.rows is Rows.ALL_OMIT_EMPTY else 0
-
-
-def limits_of(options: Mapping[str, Any]) -> Limits:
-    """The limits among the options of a clause."""
-    return read_options(Limits, {name: options[name] for name in LIMITS if name in options})
-
-
-def check_clause_options(options: Mapping[str, Any]) -> None:
-    """An error for an option that a clause does not have."""
-    for name in options:
-        if name == "max_partial_matches":
-            hint = "leave it out; timeout bounds the search"
-            raise CepheidError(f"{name}: a row pattern follows one partial match at a time", hint=hint)
-        if name not in OPTIONS:
-            guess = None if name in options_of(Options) else closest(name, OPTIONS)
-            hint = f"did you mean {guess}?" if guess else "PARTITION BY and ORDER BY name the columns"
-            raise CepheidError(f"no option '{name}' for a MATCH_RECOGNIZE clause", hint=hint)
 
 
 def bound_to(clause: Clause, schema: pa.Schema, tz: str | None = None) -> BoundClause:

@@ -62,7 +62,7 @@ def options_of_each(
 
 def options_of_text(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The options that query text has."""
-    known = {*options_of(Options), *options_of(BatchOptions), *options_of(StreamOptions)}
+    known = {name for kind in (Options, BatchOptions, StreamOptions) for name in options_of(kind)}
     return {
         name: value
         for name, value in keywords.items()

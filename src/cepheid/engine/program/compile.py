@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from typing import Literal
@@ -15,7 +15,7 @@ from cepheid.engine.data.columns import ColumnLayout
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.limits import MOST_PLACES
 from cepheid.engine.program.equivalence import Key, equivalence_keys, state_keys
-from cepheid.engine.program.graph import Graph, expression_graph
+from cepheid.engine.program.graph import Graph, graph_of
 from cepheid.engine.program.missing import TRUE, without
 from cepheid.engine.program.placing import Order, Placed, PlacedNegation, Test, place_conditions, place_on_edges
 from cepheid.engine.program.registers import Kept, Registers, Slots
@@ -33,14 +33,14 @@ from cepheid.engine.program.tables import (
     Rows,
 )
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
-from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType
 from cepheid.language.typing import type_of
-from cepheid.plan.states import States
+from cepheid.plan.automaton import Automaton, QueryAutomaton
+from cepheid.plan.lowering import automaton_of, every_beginning
 
 Keys = tuple[list[list[Key] | None], dict[str, DataType]]
 _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SKIP_NEXT}
@@ -49,8 +49,6 @@ _STRATEGIES = {s.Strategy.SKIP_TILL_ANY: SKIP_ANY, s.Strategy.SKIP_TILL_NEXT: SK
 # Which automaton of an expression: its own, or one that ends with every event, with and without negated components.
 Automata = Literal["states", "beginnings", "beginnings, refused or not"]
 _Asked = tuple["Order | Automata", bool, bool, bool, bool]
-_Programs = dict[_Asked, "CompiledProgram"]
-_kept: dict[int, tuple[weakref.ref[BoundQuery], _Programs]] = {}  # by the identity of the bound query
 
 
 @dataclass(frozen=True)
@@ -65,19 +63,40 @@ class CompiledProgram:
     number: int  # ... and of that of fractions
 
 
+@dataclass
+class _Kept:
+    """What was compiled of a query."""
+
+    query: weakref.ref[BoundQuery]
+    programs: dict[tuple[Order | Automata, bool, bool, bool], CompiledProgram] = field(default_factory=dict)
+    graphs: dict[Automata, Graph] = field(default_factory=dict)
+
+
+_kept: dict[int, _Kept] = {}  # by the identity of the bound query
+
+
+def _kept_of(bound: BoundQuery) -> _Kept:
+    """What is kept of a query, as long as it is there: a live query asks for it with every event."""
+    found = _kept.get(id(bound))
+    if found is None or found.query() is not bound:
+        number = id(bound)
+        found = _kept[number] = _Kept(weakref.ref(bound, lambda _: _forget(number)))
+    return found
+
+
+def _forget(number: int) -> None:
+    _kept.pop(number, None)
+
+
 def compile_program(
     bound: BoundQuery, *, order: Order = None, push: bool = True, variants: bool = False
 ) -> CompiledProgram:
-    """The program of a query, kept as long as the bound query is: a live query asks for it with every event."""
-    kept = _kept.get(id(bound))
-    if kept is None or kept[0]() is not bound:
-        number = id(bound)
-        kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
-        _kept[number] = kept
-    asked: _Asked = (order, push, variants, is_interpreted(), is_python_first())  # these run conditions as plain Python
-    if asked not in kept[1] or kept[1][asked].predicate.exhausted:
-        kept[1][asked] = _compile_program(bound, order=order, push=push, variants=variants)
-    return kept[1][asked]
+    """The program of a query, kept as long as the bound query is."""
+    programs = _kept_of(bound).programs
+    asked = (order, push, variants, is_interpreted())  # while kernels are cold, conditions are plain Python, too
+    if asked not in programs:
+        programs[asked] = _compile_program(bound, order=order, push=push, variants=variants)
+    return programs[asked]
 
 
 def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: bool) -> CompiledProgram:
@@ -92,24 +111,25 @@ def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: b
     return _compile_placed(bound, placed, equivalence_keys if keyed else None, variants=variants)
 
 
-def compile_states_program(
-    bound: BoundQuery, automaton: States, which: Automata = "states"
-) -> tuple[CompiledProgram, Graph]:
-    """The program of a pattern that is an expression, and its states; kept like every other."""
-    kept = _kept.get(id(bound))
-    if kept is None or kept[0]() is not bound:
-        number = id(bound)
-        kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), {}
-        _kept[number] = kept
-    asked: _Asked = (which, True, False, is_interpreted(), is_python_first())
-    if asked not in kept[1] or kept[1][asked].predicate.exhausted:
-        mergeable = None if bound.contiguous else partial(_keys_of_states, automaton)
-        kept[1][asked] = _compile_placed(bound, place_on_edges(bound, automaton), mergeable, variants=False)
-    strategies = {strategy: _strategy(strategy) for strategy in s.Strategy}
-    return kept[1][asked], expression_graph(automaton, bound, strategies)
+def compile_runs(bound: BoundQuery, which: Automata = "states") -> tuple[CompiledProgram, Graph]:
+    """The program of a query for the kernels that walk its automaton, and this; kept like every other."""
+    kept = _kept_of(bound)
+    asked: tuple[Automata, bool, bool, bool] = (which, True, False, is_interpreted())
+    if asked not in kept.programs or which not in kept.graphs:
+        automaton = automaton_of(bound)
+        assert isinstance(automaton, Automaton)
+        if which != "states":
+            automaton = every_beginning(automaton, refused=which != "beginnings")
+        kept.graphs[which] = graph_of(automaton, bound, {strategy: _strategy(strategy) for strategy in s.Strategy})
+        if bound.is_linear:
+            kept.programs[asked] = compile_program(bound)
+        else:
+            mergeable = None if bound.contiguous else partial(_keys_of_states, automaton)
+            kept.programs[asked] = _compile_placed(bound, place_on_edges(bound, automaton), mergeable, variants=False)
+    return kept.programs[asked], kept.graphs[which]
 
 
-def _keys_of_states(automaton: States, bound: BoundQuery, slots: Slots, _: Registers) -> Keys:
+def _keys_of_states(automaton: QueryAutomaton, bound: BoundQuery, slots: Slots, _: Registers) -> Keys:
     return state_keys(bound, automaton, slots)
 
 

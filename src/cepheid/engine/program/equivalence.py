@@ -18,9 +18,9 @@ from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import DataType
+from cepheid.plan.automaton import QueryAutomaton, QueryState, Test
 from cepheid.plan.placement import decisive_branches
 from cepheid.plan.reads import Read, Which, pending_reads
-from cepheid.plan.states import State, States, Test
 
 Key = tuple[int, int, str | int]  # kind, slot or register, and the attribute (or nothing)
 
@@ -48,21 +48,21 @@ _Event = tuple[int, bool, str]  # the place, is it the first event of a list (el
 
 
 def state_keys(
-    bound: BoundQuery, automaton: States, slots: Slots
+    bound: BoundQuery, automaton: QueryAutomaton, slots: Slots
 ) -> tuple[list[list[Key] | None], dict[str, DataType]]:
     """The same for the states of an expression; None where more matters than values of single events.
 
     What a state reads is what its edges read, and what the states behind them read of events taken before.
     """
-    start = len(automaton.states) - 1
+    start, states = automaton.start, automaton.states[: automaton.start + 1]
     judged = any(tests for _, tests in automaton.outside)  # by values that are not noted here
-    reads = [None if judged else _state_reads(bound, state) for state in automaton.states]
+    reads = [None if judged else _state_reads(bound, automaton, state) for state in states]
     changed = True
     while changed:
         changed = False
-        for number, state in enumerate(automaton.states):
+        for number, state in enumerate(states):
             found = reads[number]
-            for edge in state.edges:
+            for edge in state.takes:
                 behind = reads[edge.target]
                 if found is None or behind is None:
                     found = None
@@ -89,16 +89,17 @@ def state_keys(
     return keys, attributes
 
 
-def _state_reads(bound: BoundQuery, state: State) -> frozenset[_Event] | None:
+def _state_reads(bound: BoundQuery, automaton: QueryAutomaton, state: QueryState) -> frozenset[_Event] | None:
     """What the edges of a state and its end read of events that were taken before; None: of whole groups, too."""
     found: set[_Event] = set()
-    for edge in state.edges:
-        if edge.negated:  # judged by the event before, which runs that are merged need not share
+    for edge in state.takes:
+        if edge.forbids:  # judged by the event before, which runs that are merged need not share
             return None
-        for test in edge.tests:
+        for test in edge.guard:
             if not _add_reads(bound, test, edge.variable, found):
                 return None
-    for test in state.tests if state.final else ():
+    end = automaton.end(state)
+    for test in end.guard if end is not None else ():
         if not _add_reads(bound, test, None, found):
             return None
     return frozenset(found)

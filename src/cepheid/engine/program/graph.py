@@ -1,4 +1,4 @@
-"""States and edges as the run kernels read them: of a sequence, or of a pattern that is an expression.
+"""The automaton of a query as the run kernels read it: a row for each state that a run can be in, and its edges.
 
 In a sequence the state that is reached by filling a place has that place's number: a Kleene group takes a further event
 or, once it may close, begins the next component. The last row is the state before the first event, which is also -1.
@@ -15,11 +15,11 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import INT64_ROWS
-from cepheid.engine.program.tables import BEGIN, BEGUN_BY, CLOSE, CONTIGUOUS, KLEENE, TAKE, TAKEN_BY, Program
+from cepheid.engine.program.tables import BEGIN, CLOSE, CONTIGUOUS, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.automaton import Kind, QueryAutomaton, QueryState
 from cepheid.plan.ends import is_end
-from cepheid.plan.states import States
 
 Rows = npt.NDArray[np.int64]
 
@@ -49,45 +49,65 @@ FILLED, EDGES_FROM, EDGES_TO, FINAL, CLOSING, LOOPS, BEGINNING, TAKING, HURRIED 
 FILLS, LEADS_TO, FIRST, FURTHER, CLOSED_FIRST, MOMENT, PASSED_FROM, PASSED_TO, REACHED_BY = range(9)
 
 
-def sequence_graph(program: Program) -> Graph:
-    """The states of a plain sequence."""
-    places = program.places
-    edges: list[list[tuple[int, ...]]] = []
-    for place in range(places):
-        kleene = bool(program.place[place, KLEENE])
-        taken, begun = int(program.place[place, TAKEN_BY]), int(program.place[place + 1, BEGUN_BY])
-        own: list[tuple[int, ...]] = [(place, place, 0, 1, 0, 3 * place + TAKE, 0, 0, taken)] if kleene else []
-        if place + 1 < places:
-            own.append((place + 1, place + 1, 1, 0, int(kleene), 3 * (place + 1) + BEGIN, 0, 0, begun))
-        edges.append(own)
-    edges.append([(0, 0, 1, 0, 0, BEGIN, 0, 0, 0)])
-    closing = [3 * place + CLOSE if program.place[place, KLEENE] else -1 for place in range(places)]
-    return make_graph([*range(places), 0], edges, [place == places - 1 for place in range(places)], closing, [])
+def graph_of(automaton: QueryAutomaton, bound: BoundQuery, strategies: Mapping[s.Strategy, int]) -> Graph:
+    """The tables of an automaton: a row for each state that an event leads to, the start in the last one.
 
-
-def expression_graph(automaton: States, bound: BoundQuery, strategies: Mapping[s.Strategy, int]) -> Graph:
-    """The states of an expression; its moments are in the order in which `place_on_edges` puts them in a row."""
+    Kernels do not proceed: the edges of the state that a group proceeds to stand in the group's own row.
+    """
     place_of = bound.place_of
+    filled = {edge.target: place_of[edge.variable] for state in automaton.states for edge in state.takes}
+    numbers = (*sorted(filled), automaton.start)
+    row_of = {number: row for row, number in enumerate(numbers)}
+    moments = moments_of(automaton, bound)
     negated = {negation.component.variable: number for number, negation in enumerate(bound.negations)}
-    moment = 3 * len(bound.positives) + len(negated)
     edges: list[list[tuple[int, ...]]] = []
-    closing: list[int] = []
     passed: list[tuple[int, int, int]] = []
-    for state in automaton.states:
+    for number in numbers:
         own: list[tuple[int, ...]] = []
-        for edge in state.edges:
-            begun = len(passed)
-            passed += [
-                (negated[name], moment + 1 + number, is_end(name)) for number, (name, _) in enumerate(edge.negated)
-            ]
-            fills, by = place_of[edge.variable], strategies[edge.reached_by]
-            own.append((fills, edge.target, edge.first, edge.further, 0, moment, begun, len(passed), by))
-            moment += 1 + len(edge.negated)
+        for source in (number, *(edge.target for edge in automaton.proceeds(automaton.states[number], final=False))):
+            for index, edge in enumerate(automaton.states[source].takes):
+                moment, begun = moments[source][index], len(passed)
+                kills = enumerate(edge.forbids, moment + 1)
+                passed += [(negated[name], at, is_end(name)) for at, (name, _) in kills]
+                fills, by = place_of[edge.variable], strategies[edge.reached_by]
+                closed = source != number
+                row = (fills, row_of[edge.target], edge.first, edge.further, closed, moment, begun, len(passed), by)
+                own.append(row)
         edges.append(own)
-        closing.append(moment if state.final and state.tests else -1)
+    inside = [automaton.states[number] for number in numbers[:-1]]
+    final = [state.kind is Kind.FINAL or automaton.end(state) is not None for state in inside]
+    closing = [moments[number][-1] for number in numbers[:-1]]
+    return make_graph([filled.get(number, 0) for number in numbers], edges, final, closing, passed)
+
+
+def moments_of(automaton: QueryAutomaton, bound: BoundQuery) -> list[list[int]]:
+    """For each state the moments of the edges that take an event, then that of what must hold to proceed (-1: nothing).
+
+    A sequence has its moments by place. In an expression they are in the order in which `place_on_edges` puts them in
+    a row: for each state those of each edge and of what the edge forbids, then that of the end.
+    """
+    if bound.is_linear:
+        return [_moments_of_place(state, bound) for state in automaton.states]
+    found: list[list[int]] = []
+    moment = 3 * len(bound.positives) + len(bound.negations)
+    for state in automaton.states:
+        own: list[int] = []
+        for edge in state.takes:
+            own.append(moment)
+            moment += 1 + len(edge.forbids)
+        end = automaton.end(state)
+        found.append([*own, moment if end is not None and end.guard else -1])
         moment += 1
-    filled = [place_of.get(state.key.last or "", 0) for state in automaton.states]
-    return make_graph(filled, edges, [state.final for state in automaton.states[:-1]], closing[:-1], passed)
+    return found
+
+
+def _moments_of_place(state: QueryState, bound: BoundQuery) -> list[int]:
+    found, closing = [], -1
+    for edge in state.takes:
+        place = 3 * bound.place_of[edge.variable]
+        found.append(place + (BEGIN if edge.first else TAKE))
+        closing = -1 if edge.first else place + CLOSE
+    return [*found, closing]
 
 
 def make_graph(

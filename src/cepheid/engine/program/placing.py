@@ -17,6 +17,8 @@ from cepheid.engine.program.tables import BEGIN, CLOSE, OUTSIDE, TAKE
 from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery, Branch, Conjunct, Negation
+from cepheid.plan.automaton import QueryAutomaton
+from cepheid.plan.automaton import Test as EdgeTest
 from cepheid.plan.placement import (
     begin_conjuncts,
     close_conjuncts,
@@ -26,8 +28,6 @@ from cepheid.plan.placement import (
     linked_negations,
     take_conjuncts,
 )
-from cepheid.plan.states import States
-from cepheid.plan.states import Test as EdgeTest
 
 Order = tuple[int, ...] | Literal["any"] | None
 
@@ -71,17 +71,18 @@ def place_conditions(bound: BoundQuery, order: Order, push: bool, variants: bool
     return _Placing(bound, order, push, variants).place()
 
 
-def place_on_edges(bound: BoundQuery, automaton: States) -> Placed:
+def place_on_edges(bound: BoundQuery, automaton: QueryAutomaton) -> Placed:
     """The conditions of a pattern that is an expression: those of each edge and of what it passes, and of each end."""
     placing = _Placing(bound, None, True, False)
     outside = dict(automaton.outside)
     nothing: list[tuple[Test, ...]] = [()] * (3 * len(bound.positives))
     moments = nothing + [placing.edge_tests(outside.get(name, ())) for name in placing.negated]
     for state in automaton.states:
-        for edge in state.edges:
-            moments = [*moments, placing.edge_tests(edge.tests)]
-            moments += [placing.edge_tests(tests) for _, tests in edge.negated]
-        moments.append(placing.edge_tests(state.tests) if state.final else ())
+        for edge in state.takes:
+            moments = [*moments, placing.edge_tests(edge.guard)]
+            moments += [placing.edge_tests(tests) for _, tests in edge.forbids]
+        end = automaton.end(state)
+        moments.append(placing.edge_tests(end.guard) if end is not None else ())
     # Edges say where negated components are judged, not places; those outside are judged on complete matches.
     negations = [
         replace(placed, judged_at=OUTSIDE if name in outside else -1)

@@ -18,8 +18,8 @@ from cepheid.engine.data.matches import Chosen, Int64s, Matches
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.handing import with_known_addresses
 from cepheid.engine.kernels.stop import briefly
-from cepheid.engine.program.compile import CompiledProgram, compile_program, compile_states_program
-from cepheid.engine.program.graph import FILLED, FINAL, Graph, sequence_graph
+from cepheid.engine.program.compile import CompiledProgram, compile_runs
+from cepheid.engine.program.graph import FILLED, FINAL, Graph
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
 from cepheid.engine.search.kept_events import Growing, GrowingColumns, Reader, can_be_read_once
 from cepheid.engine.search.runs.by_value import Waits
@@ -29,8 +29,8 @@ from cepheid.engine.search.runs.moves import OVERFLOW, SLOTS_USED, Widths
 from cepheid.engine.search.runs.prepare import matches_of
 from cepheid.engine.search.runs.scan import NOTHING_REACHED, RUNS_REACHED, Machine
 from cepheid.language import syntax as s
+from cepheid.plan.lowering import automaton_of
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import States, compile_states
 
 BRIEF = 1_000_000  # runs that could be looked at; fewer take less time than starting a thread that can be stopped
 MANY_WAITING = 1_000  # events that wait for one that can end a match
@@ -48,19 +48,9 @@ def can_keep_runs(plan: Plan, schema: pa.Schema) -> bool:
         return False
     if bound.strategies != {s.Strategy.SKIP_TILL_NEXT}:
         return False
-    if plan.engine == "states" and isinstance(compile_states(bound), str):
+    if plan.engine == "states" and isinstance(automaton_of(bound), str):
         return False
-    return can_be_read_once(plan, schema, compiled_for(plan)[0].layout)
-
-
-def compiled_for(plan: Plan) -> tuple[CompiledProgram, Graph]:
-    """The program of a query for the run kernels, and its states."""
-    if plan.engine == "states":
-        automaton = compile_states(plan.bound)
-        assert isinstance(automaton, States)
-        return compile_states_program(plan.bound, automaton)
-    compiled = compile_program(plan.bound)
-    return compiled, sequence_graph(compiled.program)
+    return can_be_read_once(plan, schema, compile_runs(plan.bound)[0].layout)
 
 
 class TooMany(Exception):
@@ -84,7 +74,7 @@ class KeptRuns:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        compiled, graph = compiled_for(plan)
+        compiled, graph = compile_runs(plan.bound)
         self._reader = Reader(plan, compiled.layout)
         self._facts = Growing(np.empty((KEPT_FACTS, 0), np.int64))
         self._columns = GrowingColumns(compiled.layout)
@@ -205,7 +195,7 @@ class KeptRuns:
     def _predicate(self) -> Any:
         interpreted = is_interpreted()
         if interpreted not in self._predicates:
-            self._predicates[interpreted] = with_known_addresses(compiled_for(self.plan)[0].predicate.call)
+            self._predicates[interpreted] = with_known_addresses(compile_runs(self.plan.bound)[0].predicate.call)
         return self._predicates[interpreted]
 
     def _matches(self, listed: Listed) -> Matches | None:

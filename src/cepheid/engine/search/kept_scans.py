@@ -14,9 +14,10 @@ from cepheid.engine.data.layout import Events
 from cepheid.engine.data.matches import Int64s, Matches
 from cepheid.engine.kernels.handing import with_known_addresses
 from cepheid.engine.limits import check_limit
+from cepheid.engine.program.compile import compile_runs
 from cepheid.engine.program.tables import KEYS_FROM, MERGEABLE
 from cepheid.engine.search.kept_events import can_be_read_once
-from cepheid.engine.search.kept_runs import NO_WAITS, compiled_for
+from cepheid.engine.search.kept_runs import NO_WAITS
 from cepheid.engine.search.kept_stacks import KeptStacks
 from cepheid.engine.search.runs.enumerate import nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW, Widths
@@ -29,7 +30,7 @@ def can_keep_scans(plan: Plan, schema: pa.Schema) -> bool:
     """Is it for the run engine, one key at a time, and of each event all is known when it comes?"""
     if plan.engine != "runs" or not plan.partition or plan.bound.untils or plan.limits.truncate:
         return False
-    return can_be_read_once(plan, schema, compiled_for(plan)[0].layout)
+    return can_be_read_once(plan, schema, compile_runs(plan.bound)[0].layout)
 
 
 class KeptScans(KeptStacks):
@@ -37,12 +38,12 @@ class KeptScans(KeptStacks):
 
     def layout(self) -> ColumnLayout:
         """What conditions read of an event."""
-        return compiled_for(self.plan)[0].layout
+        return compile_runs(self.plan.bound)[0].layout
 
     def search(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Matches:
         """The matches among the events of these rows."""
         plan, limits = self.plan, self.plan.limits
-        compiled, graph = compiled_for(plan)
+        compiled, graph = compile_runs(plan.bound)
         program = compiled.program
         merging = bool(plan.options.get("merge", True)) and bool(program.place[:, MERGEABLE].any())
         keys = int(np.diff(program.place[:, KEYS_FROM]).max(initial=0))

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial, reduce
-from statistics import pstdev, pvariance, stdev, variance
 
+from cepheid.language.aggregates import AGGREGATES as EVERYWHERE
 from cepheid.language.library.decimals import EXACT
 from cepheid.language.library.operators import known, ordered
 from cepheid.language.match_recognize.scalars import Value, text_of
+from cepheid.language.schema import DataType
 
 
 @dataclass(frozen=True)
@@ -168,12 +169,6 @@ _AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate("every", _over(all), 1, 1, "boolean"),
     Aggregate("bool_or", _over(any), 1, 1, "boolean"),
     Aggregate("some", _over(any), 1, 1, "boolean"),
-    Aggregate("stddev", _over(lambda values: float(stdev(values)), 2), 1, 1, "double"),
-    Aggregate("stddev_samp", _over(lambda values: float(stdev(values)), 2), 1, 1, "double"),
-    Aggregate("stddev_pop", _over(lambda values: float(pstdev(values))), 1, 1, "double"),
-    Aggregate("variance", _over(lambda values: float(variance(values)), 2), 1, 1, "double"),
-    Aggregate("var_samp", _over(lambda values: float(variance(values)), 2), 1, 1, "double"),
-    Aggregate("var_pop", _over(lambda values: float(pvariance(values))), 1, 1, "double"),
     Aggregate("string_agg", _joined, 1, 2, "string"),
     Aggregate("listagg", _joined, 1, 2, "string"),
     Aggregate("collect_set", lambda rows: _distinct(_known(rows)), 1, 1, "list"),
@@ -198,4 +193,10 @@ _AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate("try_sum", _over(_sum), 1, 1, "sum"),
     Aggregate("try_avg", _over(_average), 1, 1, "average"),
 )
-AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in _AGGREGATES}
+# What all languages share: aggregates of numbers that are doubles. Others have more types here, or several arguments.
+_SHARED = tuple(
+    Aggregate(name, _over(aggregate.of), 1, 1, "double")
+    for name, aggregate in EVERYWHERE.items()
+    if aggregate.result is DataType.FLOAT
+)
+AGGREGATES: dict[str, Aggregate] = {aggregate.name: aggregate for aggregate in (*_SHARED, *_AGGREGATES)}

@@ -65,7 +65,7 @@ def match_changing(
     df = without_watermark(df)
     schema = without(arrow_schema(df), bad)
     bound = Schema.from_arrow(schema, **options.roles())
-    keys = (running.keys,) if isinstance(running.keys, str) else tuple(running.keys)
+    keys = running.keys
     for key in keys:
         if key not in schema.names:
             raise DataError(f"no column '{key}' to partition the stream by", column=key)

@@ -11,7 +11,8 @@ import pyarrow as pa
 from cepheid.engine.search.flink.run import result_schema
 from cepheid.language.flink.pattern import Pattern
 from cepheid.plan.flink_automaton import FlinkAutomaton
-from cepheid.runners.flink import STREAMS_ONLY, automaton_for, run_pattern
+from cepheid.runners.flink import automaton_for, run_pattern
+from cepheid.runners.options import BATCHES, STREAMS
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, session_zone, spark_schema
 from cepheid.runners.spark.shipment import called, user_functions
@@ -20,7 +21,7 @@ from cepheid.runners.spark.workers import with_workers
 from cepheid.runners.worker_plans import register_functions
 
 if TYPE_CHECKING:
-    from cepheid.runners.flink import FlinkOptions
+    from cepheid.runners.options import FlinkOptions
 
 BATCH = 100_000  # rows of the result that go back to Spark at a time
 
@@ -32,11 +33,11 @@ def match_spark_flink(df: DataFrame, pattern: Pattern, options: FlinkOptions) ->
     options = replace(options, tz=options.tz or session_zone(df.sparkSession))
     automaton = automaton_for(pattern, columns, options)
     functions = tuple(user_functions(called(atom.expression for atom in automaton.atoms)))
+    options.check_place(STREAMS if df.isStreaming else BATCHES)
     if df.isStreaming:
         from cepheid.runners.spark.flink_stream import match_flink_stream
 
         return match_flink_stream(df, pattern, automaton, columns, options, functions)
-    options.refuse(STREAMS_ONLY, "is for streams")
     keys = [quoted(name) for name in options.partition_by]
     if not keys:
         rows = df.coalesce(1)

@@ -16,13 +16,14 @@ from cepheid.language.flink.pattern import Pattern
 from cepheid.language.zones import IN_UTC
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.runners.flink import automaton_for
+from cepheid.runners.options import StreamOptions
 from cepheid.runners.spark.incremental_stream import Sought, match_incremental
 from cepheid.runners.spark.pack import LATE_EVENT
 from cepheid.runners.spark.session import DataFrame
 from cepheid.runners.stream.flink import FlinkStream, check_compiled
 
 if TYPE_CHECKING:
-    from cepheid.runners.flink import FlinkOptions
+    from cepheid.runners.options import FlinkOptions
 
 
 def match_flink_stream(
@@ -38,7 +39,7 @@ def match_flink_stream(
     result = result_schema(automaton, schema, options.partial)
     aspects: dict[str, Any] = {
         "pattern": [str(pattern), str(automaton.skip), automaton.describe()],
-        "parameters": options.parameters,
+        "parameters": options.parameters or {},
         "window": [automaton.window, [state.window for state in automaton.states]],
         "columns": [(field.name, str(field.type)) for field in schema],
         "roles of columns": [automaton.schema.time, automaton.schema.type, options.tiebreak, options.time_unit],
@@ -56,5 +57,5 @@ def match_flink_stream(
         schema.names,
         functions,
     )
-    found = match_incremental(df, sought, options.of_stream())
+    found = match_incremental(df, sought, options.part(StreamOptions))
     return found.toDF(*result.names, *([LATE_EVENT] if options.late_events else []))

@@ -17,8 +17,7 @@ from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.match_recognize.tokens import tokens
 from cepheid.language.match_recognize.zone_use import zone_matters
 from cepheid.language.schema import Schema
-from cepheid.plan.options import Limits
-from cepheid.runners.options import StreamOptions
+from cepheid.runners.options import RowOptions, StreamOptions
 from cepheid.runners.spark.incremental_stream import Sought, match_incremental
 from cepheid.runners.spark.session import DataFrame, arrow_schema
 from cepheid.runners.stream.rows import RowStream
@@ -29,12 +28,10 @@ def match_row_stream(
     clause: BoundClause,
     written: Clause,
     columns: list[str],
-    options: StreamOptions,
-    limit: int | None,
-    limits: Limits | None = None,
+    options: RowOptions,
 ) -> DataFrame:
     """The rows that a clause makes of a stream, under names of the form `_0`; `columns` are those of the source."""
-    check_stream(clause, limit)
+    check_stream(clause, options.max_rows)
     schema = arrow_schema(rows)
     time = clause.order_by[0].column
     aspects: dict[str, Any] = {
@@ -45,11 +42,11 @@ def match_row_stream(
     if zone_matters(clause, [field.name for field in schema if getattr(field.type, "tz", None)]):
         aspects["time zone"] = clause.zone
     sought = Sought(
-        partial(RowStream, clause, schema, 0, limit, limits),
+        partial(RowStream, clause, schema, 0, options.max_rows, options.limits),
         Schema.from_arrow(pa.schema([schema.field(time)]), time=time, type=None),
         clause.partition_by,
         result_schema(clause, schema),
         aspects,
         columns,
     )
-    return match_incremental(rows, sought, options)
+    return match_incremental(rows, sought, options.part(StreamOptions))

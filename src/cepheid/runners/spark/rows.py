@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -14,9 +13,8 @@ from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.zone_labels import labelled_schema
 from cepheid.language.zones import zone_called
-from cepheid.plan.options import Limits, read_options
-from cepheid.runners.options import StreamOptions
-from cepheid.runners.rows import STREAMS_ONLY, bound_to, run_clause
+from cepheid.runners.options import BATCHES, STREAMS, RowOptions
+from cepheid.runners.rows import bound_to, run_clause
 from cepheid.runners.spark.pack import LATE_EVENT
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
@@ -30,50 +28,39 @@ BATCH = 100_000  # rows of the result that go back to Spark at a time
 
 
 @with_workers
-def match_spark_rows(df: DataFrame, clause: Clause, engine: str, options: Mapping[str, Any]) -> DataFrame:
+def match_spark_rows(df: DataFrame, clause: Clause, options: RowOptions) -> DataFrame:
     """The rows that a clause makes of a Spark table."""
-    parts = with_spark_functions(df, clause, unsafe=_is_unsafe(options))
+    options.check_place(STREAMS if df.isStreaming else BATCHES)
+    parts = with_spark_functions(df, clause, unsafe=options.unsafe_functions)
     try:
-        return _match(parts, engine, options, df.columns)
+        return _match(parts, options, df.columns)
     except QueryError as error:
         if error.code != "types" or parts.around:
             raise
-        return _match_with_all_by_spark(df, clause, engine, options, error)
+        return _match_with_all_by_spark(df, clause, options, error)
 
 
-def _match_with_all_by_spark(
-    df: DataFrame, clause: Clause, engine: str, options: Mapping[str, Any], error: QueryError
-) -> DataFrame:
+def _match_with_all_by_spark(df: DataFrame, clause: Clause, options: RowOptions, error: QueryError) -> DataFrame:
     """The same with Spark's own operators in the measures, where ours know no such types."""
     try:
-        parts = with_spark_functions(df, clause, everything=True, unsafe=_is_unsafe(options))
-        return _match(parts, engine, options, df.columns)
+        parts = with_spark_functions(df, clause, everything=True, unsafe=options.unsafe_functions)
+        return _match(parts, options, df.columns)
     except CepheidError:
         raise error from None
 
 
-def _is_unsafe(options: Mapping[str, Any]) -> bool:
-    return bool(options.get("unsafe_functions", False))
-
-
-def _match(parts: SparkParts, engine: str, options: Mapping[str, Any], own: list[str]) -> DataFrame:
+def _match(parts: SparkParts, options: RowOptions, own: list[str]) -> DataFrame:
     """The rows of a clause over a table; `own` are the columns that the table had before Spark computed others."""
     df, clause = with_flags(parts.df, parts.clause)
-    zone = clause_zone(parts, options.get("tz"))
+    zone = clause_zone(parts, options.tz)
     columns = needed_columns(bound_to(clause, arrow_schema(df), zone))
     rows = df.select(*[quoted(name) for name in columns])
     bound = bound_to(clause, arrow_schema(rows), zone)
     if df.isStreaming:
         from cepheid.runners.spark.row_stream import match_row_stream
 
-        given = {name: value for name, value in options.items() if name in STREAMS_ONLY and name != "max_rows"}
-        running = read_options(StreamOptions, given)
-        found = match_row_stream(rows, bound, clause, own, running, options.get("max_rows"), options.get("limits"))
-        return finished(found, parts, bound)
-    for name in STREAMS_ONLY:
-        if name in options:
-            raise CepheidError(f"{name} is for streams", hint="leave it out")
-    partitions = options.get("partitions")
+        return finished(match_row_stream(rows, bound, clause, own, options), parts, bound)
+    partitions = options.partitions
     keys = [quoted(name) for name in bound.partition_by]
     if not keys:
         rows = rows.coalesce(1)
@@ -82,7 +69,7 @@ def _match(parts: SparkParts, engine: str, options: Mapping[str, Any], own: list
     result = labelled_schema(result_schema(bound, arrow_schema(rows)))
     unique = pa.schema([field.with_name(name) for name, field in zip(_numbered(result.names), result, strict=True)])
     rows = rows.toDF(*_numbered(columns))  # names that mapInArrow can resolve
-    work = _worker(bound, columns, unique, engine, options.get("limits"))
+    work = _worker(bound, columns, unique, options)
     matched = rows.mapInArrow(work, spark_schema(unique))
     return finished(matched, parts, bound)
 
@@ -141,7 +128,7 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
 
 
 def _worker(
-    bound: BoundClause, columns: tuple[str, ...], result: pa.Schema, engine: str, limits: Limits | None
+    bound: BoundClause, columns: tuple[str, ...], result: pa.Schema, options: RowOptions
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with its rows."""
 
@@ -151,7 +138,7 @@ def _worker(
         if not held:
             return
         table = pa.Table.from_batches(held).rename_columns(list(columns))
-        found = run_clause(bound, table, engine, limits=limits).rename_columns(result.names)
+        found = run_clause(bound, table, options.engine, limits=options.limits).rename_columns(result.names)
         yield from found.cast(result).to_batches(max_chunksize=BATCH)
 
     return work

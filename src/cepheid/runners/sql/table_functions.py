@@ -20,6 +20,7 @@ from cepheid.engine.data.table import ordered
 from cepheid.errors import DataError, QueryError
 from cepheid.language.checked import checked_query
 from cepheid.language.match_recognize.parse import is_clause
+from cepheid.plan.options import options_from_text
 from cepheid.runners.local import with_intervals
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.pieces import found, pieces
@@ -147,13 +148,7 @@ def analysed(
     if not isinstance(text, str):
         raise DataError("the query must be a text", hint="write TABLE(...) ORDER BY (ts), 'PATTERN ...'")
     keywords = {name: constant(name, value) for name, value in options.items()}
-    if isinstance(keywords.get("tiebreak"), str):
-        keywords["tiebreak"] = tuple(name.strip() for name in keywords["tiebreak"].split(","))
-    if isinstance(keywords.get("model"), str):
-        from cepheid.model import load_model
-
-        keywords["model"] = load_model(keywords["model"])
-    given = Options.from_keywords({"tz": zone, **keywords})
+    given = Options.from_keywords({"tz": zone, **options_from_text(keywords, Options)})
     refuse_output(given, "a table function")
     schema = to_arrow_schema(table.dataType)
     # The bounds that `uncertainty` asks for are made by workers; here only their names and types matter.

@@ -21,50 +21,39 @@ from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.given_up import find_given_up
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
-from cepheid.engine.search.runs.prepare import Prepared, prepare, prepare_states, to_matches, waits_for_values
+from cepheid.engine.search.runs.prepare import Prepared, prepare, to_matches, waits_for_values
 from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, Asked, scan
 from cepheid.errors import LimitError
-from cepheid.plan.automaton import Automaton, compile_automaton
+from cepheid.plan.automaton_text import describe
+from cepheid.plan.lowering import automaton_of
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import compile_states
 
 __all__ = [
-    "Automaton",
     "CompressedMatches",
     "automaton_text",
-    "compile_automaton",
     "count",
     "find_compressed",
     "run",
     "run_backtracking",
-    "run_states",
-    "states_text",
 ]
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
     """All matches with after < completion <= until."""
-    prepared = prepare(plan, events)
-    listed, _, _, state = _scan(prepared, VERBOSE, after, until)
-    return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
-
-
-def run_states(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
-    """The same for a pattern that is an expression: groups, alternatives and optional parts are states and edges."""
     if plan.bound.given_up:
-        return find_given_up(plan, events, lambda which: _run_states(plan, events, after, until, which))
-    return _run_states(plan, events, after, until, "states")
+        return find_given_up(plan, events, lambda which: _run(plan, events, after, until, which))
+    return _run(plan, events, after, until, "states")
 
 
-def _run_states(plan: Plan, events: EventTable, after: int, until: int, which: Automata) -> Matches:
-    prepared = prepare_states(plan, events, which)
+def _run(plan: Plan, events: EventTable, after: int, until: int, which: Automata) -> Matches:
+    prepared = prepare(plan, events, which)
     listed, _, _, state = _scan(prepared, VERBOSE, after, until)
     return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
 
 
 def find_compressed(plan: Plan, events: EventTable, after: int, until: int) -> CompressedMatches:
     """The same matches as one shared structure, with counts; `max_partial_matches` bounds its entries."""
-    prepared = _prepare(plan, events)
+    prepared = prepare(plan, events)
     _, entries, accepted, state = _scan(prepared, COMPRESSED, after, until)
     truncated = _cut_short(plan, state)
     accepted = accepted[: state[ACCEPTED]].copy()
@@ -80,16 +69,11 @@ def count(plan: Plan, events: EventTable, after: int, until: int) -> int:
 
 def count_up_to_63_bits(plan: Plan, events: EventTable, after: int, until: int) -> int | None:
     """The same for what a kernel can count; None: there are more."""
-    prepared = _prepare(plan, events)
+    prepared = prepare(plan, events)
     _, _, _, state = _scan(prepared, COUNTING, after, until)
     whole = replace(plan.match, limits=replace(plan.limits, truncate=False))  # half a number says nothing
     _cut_short(replace(plan, match=whole), state)
     return None if state[TOTAL] == COUNTLESS else int(state[TOTAL])
-
-
-def _prepare(plan: Plan, events: EventTable) -> Prepared:
-    """For a sequence, or for a pattern that is an expression."""
-    return prepare(plan, events) if plan.bound.is_linear else prepare_states(plan, events)
 
 
 def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
@@ -112,13 +96,8 @@ def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> 
 
 def automaton_text(plan: Plan) -> str:
     """The automaton of a plan's query, for explain."""
-    return compile_automaton(plan.bound).describe()
-
-
-def states_text(plan: Plan) -> str:
-    """The states of a plan's pattern, for explain."""
-    found = compile_states(plan.bound)
-    return found if isinstance(found, str) else found.describe()
+    found = automaton_of(plan.bound)
+    return found if isinstance(found, str) else describe(plan.bound, found)
 
 
 def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed, Rows, Rows, Int64s]:

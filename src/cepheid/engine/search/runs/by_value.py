@@ -26,8 +26,8 @@ from cepheid.engine.program.tables import FIRST_AT, LAST_AT
 from cepheid.engine.search.runs.moves import RUNS, Runs
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
+from cepheid.plan.automaton import QueryAutomaton
 from cepheid.plan.equalities import begin_links, edge_links, take_links
-from cepheid.plan.states import States
 
 Rows = npt.NDArray[np.int64]
 
@@ -88,13 +88,13 @@ def make_waits(
 
 
 def make_state_waits(
-    bound: BoundQuery, automaton: States, compiled: CompiledProgram, columns: Columns, mask: Int64s
+    bound: BoundQuery, automaton: QueryAutomaton, compiled: CompiledProgram, columns: Columns, mask: Int64s
 ) -> Waits:
     """The same for the states of an expression: where two edges at most leave a state, each by its equality."""
     moves: list[_Move | None] = []
-    for state in automaton.states[:-1]:
+    for state in automaton.states[: automaton.start]:
         own: list[_Move | None] = []
-        for edge in state.edges:
+        for edge in state.takes:
             place = bound.place_of[edge.variable]
             bits = (0, 1 << place) if edge.first else (1 << place, 0)
             own.append((*bits, place, edge_links(bound, edge)))

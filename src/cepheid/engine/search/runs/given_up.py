@@ -18,8 +18,9 @@ from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import Automata
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.automaton import Automaton
+from cepheid.plan.lowering import automaton_of
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import States, compile_states
 
 Taken = tuple[tuple[int, int], ...]  # events with their places, in the order of time
 Bools = npt.NDArray[np.bool_]
@@ -28,8 +29,8 @@ Bools = npt.NDArray[np.bool_]
 def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata], Matches]) -> Matches:
     """The runs that waited for the variables that are asked for until their window had passed."""
     bound = plan.bound
-    automaton = compile_states(bound)
-    assert isinstance(automaton, States)
+    automaton = automaton_of(bound)
+    assert isinstance(automaton, Automaton)
     waiting = frozenset(bound.output.waiting or ())
     names = [component.variable for component in bound.positives]
     found = beginnings("beginnings")
@@ -39,10 +40,10 @@ def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata
     for row, taken in enumerate(taken_by(found)):
         if taken in went_on:
             continue
-        state = automaton.start
+        state = automaton.states[automaton.start]
         for _, place in taken:
-            state = next(automaton.states[edge.target] for edge in state.edges if edge.variable == names[place])
-        if not state.final and {edge.variable for edge in state.edges} == waiting:
+            state = next(automaton.states[edge.target] for edge in state.takes if edge.variable == names[place])
+        if automaton.end(state) is None and {edge.variable for edge in state.takes} == waiting:
             kept.append(row)
     found = found.take(np.array(kept, np.int64))
     if bound.contiguous:

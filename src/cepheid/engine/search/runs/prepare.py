@@ -12,17 +12,17 @@ from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import Events, lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.program.compile import Automata, CompiledProgram, compile_program, compile_states_program
-from cepheid.engine.program.graph import Graph, sequence_graph
+from cepheid.engine.program.compile import Automata, CompiledProgram, compile_runs
 from cepheid.engine.program.tables import KEYS_FROM
 from cepheid.engine.search.runs.by_value import Waits, make_state_waits, make_waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, split_place
 from cepheid.engine.search.runs.moves import EVALUATED, KILLED, MERGED, PEAK_BUFFERED, PEAK_RUNS, Widths
 from cepheid.engine.search.runs.scan import Machine
 from cepheid.language.bound import BoundQuery
+from cepheid.plan.automaton import Automaton
 from cepheid.plan.ends import with_ends
+from cepheid.plan.lowering import automaton_of
 from cepheid.plan.physical import Plan
-from cepheid.plan.states import States, compile_states, every_beginning
 
 
 @dataclass(frozen=True)
@@ -50,24 +50,13 @@ class Prepared:
         }
 
 
-def prepare(plan: Plan, events: EventTable) -> Prepared:
+def prepare(plan: Plan, events: EventTable, which: Automata = "states") -> Prepared:
     """Compiles the query and lays its candidates out."""
-    plan, events = with_endings(plan, events)
-    compiled = compile_program(plan.bound)
-    return _prepared(plan, events, compiled, sequence_graph(compiled.program))
-
-
-def prepare_states(plan: Plan, events: EventTable, which: Automata = "states") -> Prepared:
-    """The same for a pattern that is an expression, by its states."""
-    plan = replace(plan, match=replace(plan.match, bound=with_ends(plan.bound)))
-    automaton = compile_states(plan.bound)
-    assert isinstance(automaton, States)
-    if which != "states":
-        automaton = every_beginning(automaton, refused=which != "beginnings")
-    return _prepared(plan, events, *compile_states_program(plan.bound, automaton, which))
-
-
-def _prepared(plan: Plan, events: EventTable, compiled: CompiledProgram, graph: Graph) -> Prepared:
+    if plan.bound.is_linear:
+        plan, events = with_endings(plan, events)
+    else:
+        plan = replace(plan, match=replace(plan.match, bound=with_ends(plan.bound)))
+    compiled, graph = compile_runs(plan.bound, which)
     found = candidates(plan, events)
     program = compiled.program
     columns = fill(compiled.layout, events.table, found.rows, plan.bound.schema)
@@ -83,8 +72,8 @@ def waits_for_values(prepared: Prepared) -> Waits:
     plan, compiled = prepared.plan, prepared.compiled
     bound = plan.bound
     if not bound.is_linear and prepared.events.ordered and not bound.contiguous and plan.push_predicates:
-        automaton = compile_states(bound)
-        assert isinstance(automaton, States)
+        automaton = automaton_of(bound)
+        assert isinstance(automaton, Automaton)
         return make_state_waits(bound, automaton, compiled, prepared.columns, prepared.candidates.mask)
     if not prepared.events.ordered:
         return make_waits(plan.bound, (), compiled, prepared.columns, prepared.candidates.mask)
