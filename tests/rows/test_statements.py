@@ -225,7 +225,7 @@ def test_decimals_on_the_way() -> None:
     clause = """ORDER BY id MEASURES min(price) AS low, sum(DOWN.price) AS total PATTERN (A DOWN+ UP)
     DEFINE DOWN AS price < LAST(price, 1) AND price > 10, UP AS price > min(DOWN.price)"""
     assert matched(clause, table) == [(Decimal("10.40"), Decimal("20.89"))]
-    assert not prepare(bound(clause, table), arranged(bound(clause, table), table)).interpreted
+    assert not prepare(bound(clause, table), arranged(bound(clause, table), table)).predicate.as_python
 
 
 def test_a_result_needs_a_column() -> None:

@@ -297,6 +297,8 @@ def _text(node: s.Expression) -> tuple[str, int]:
             suffix = "" if default is None else f"[{expression_text(default)}]"
             quoted = _quoted(name) if name.upper() == "LEN" else path_text(name)
             return f"{_reference_text(of)}.{quoted}{suffix}", _ATOM
+        case s.PathValue(name=name):
+            return name, _ATOM
         case s.Length(variable=variable):
             return f"{name_text(variable)}.LEN", _ATOM
         case s.Duration(length=length, unit=unit):

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from cepheid.budget import checkpoint
 from cepheid.language.pattern import Empty, Pattern, Repeat, Sequence, Single
+from cepheid.language.schema import DataType
 
 Span: TypeAlias = tuple[int, int]  # character offsets into the query text, half open
 NOWHERE: Span = (0, 0)
@@ -102,6 +103,14 @@ class Length(Expression):
     """`a.LEN`: how many events a Kleene group holds."""
 
     variable: str
+
+
+@dataclass(frozen=True)
+class PathValue(Expression):
+    """A number or a string that a search keeps of its path: an aggregate of rows, the label of a row."""
+
+    name: str
+    kind: DataType
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,8 @@ def type_of(node: s.Expression, schema: Schema, fail: Fail | None = None) -> Dat
             return found
         case s.Length():
             return DataType.INT
+        case s.PathValue(kind=kind):
+            return kind
         case s.Reference():
             complain("an event is not a value", node, "event-as-value", f"name an attribute, such as {node.variable}.x")
         case s.Negative(operand=operand):

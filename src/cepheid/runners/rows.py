@@ -148,7 +148,7 @@ def explain_clause(clause: Clause, events: Any = None) -> str:
     bound = bound_to(clause, schema)
     on_paths = path_labels(bound)
     empty = arranged(bound, schema.empty_table())
-    interpreted = prepare(bound, empty).interpreted
+    interpreted = bool(prepare(bound, empty).predicate.as_python)
     for label in bound.labels:
         if label not in bound.conditions:
             how = "every row"

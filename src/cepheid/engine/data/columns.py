@@ -142,8 +142,8 @@ def _whole(kind: DataType, column: pa.Array, dictionary: pa.Array) -> npt.NDArra
     if kind is DataType.STRING:
         ranks = pc.fill_null(pc.index_in(column.cast(pa.string()), value_set=dictionary), 0).to_numpy()
         values = ranks.astype(np.int64)
-    elif kind is DataType.DECIMAL:  # which are equal; what is compared is derived from them
-        values = pc.fill_null(column.dictionary_encode().indices, 0).to_numpy().astype(np.int64)
+    elif kind is DataType.DECIMAL:  # their order; what is compared with others is derived from them
+        values = pc.rank(column, sort_keys="ascending", tiebreaker="dense").to_numpy().astype(np.int64)
     elif kind is DataType.BOOL:
         values = pc.fill_null(column, False).to_numpy(zero_copy_only=False).astype(np.int64)
     elif kind in (

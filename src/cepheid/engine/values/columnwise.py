@@ -36,7 +36,7 @@ from cepheid.language.library.growth import check_column
 from cepheid.language.library.operators import negative
 from cepheid.language.library.value_functions import type_named
 from cepheid.language.schema import DataType, Schema, data_type
-from cepheid.language.whole import within_64_bits
+from cepheid.language.whole import LEAST, within_64_bits
 
 Column: TypeAlias = Any  # a pyarrow Array, ChunkedArray or Scalar; pyarrow carries no types
 Resolve = Callable[[s.Expression], Column]  # an attribute, length or aggregate -> its values, one per row
@@ -258,7 +258,7 @@ def opposite(column: Column) -> Column:
 
 
 def arithmetic(sign: str, left: Column, right: Column) -> Column:
-    """`+ - * / %` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
+    """`+ - * / % div` with SQL's NULL; division and remainder by zero are NULL, % keeps the sign of the left side."""
     if _are_decimals(left, right):
         return decimal_columns.calculated(sign, left, right)
     left, right = _as_numbers(left, right)
@@ -268,6 +268,10 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
     if sign == "/":
         divisor = pc.if_else(zero, pa.scalar(None, pa.float64()), pc.cast(right, pa.float64(), safe=False))
         return without_nan(pc.divide(pc.cast(left, pa.float64(), safe=False), divisor))
+    if sign == "div":
+        divisor = pc.if_else(zero, pa.scalar(None, pa.int64()), right)
+        opposed = pc.and_(pc.equal(left, LEAST), pc.equal(right, -1))
+        return pc.if_else(opposed, pa.scalar(None, pa.int64()), pc.divide(left, divisor))
     whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
     kind = pa.int64() if whole else pa.float64()
     divisor = pc.if_else(zero, pa.scalar(None, kind), pc.cast(right, kind, safe=False))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +21,13 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, Colu
 from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.expression_parts import (
+    attributes_at_hand,
+    is_aggregate,
+    nothing_to_resolve,
+    outside_aggregates,
+    with_reference,
+)
 from cepheid.engine.values.interpreted import CalledAsPython, Interpreted
 from cepheid.engine.values.python_first import MOST_CALLS, PythonForm, called_by_number, is_python_first, new_form
 from cepheid.errors import EngineError
@@ -81,6 +88,7 @@ class Case:
     conditions: tuple[s.Expression, ...]
     slot: Slot
     aggregate: Callable[[s.Expression], Fragment] | None = None  # an aggregate or a length, as source
+    opaque: tuple[Callable[[Any], bool], ...] = ()  # further conditions, as Python functions of `counted`
 
 
 @dataclass(frozen=True)
@@ -101,20 +109,35 @@ class Predicate:
         return self.form is not None and self.form.exhausted
 
 
-def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozenset[str]) -> Predicate:
-    """One function for all cases of a query: `call(case, at, counted, running, columns)`."""
+def compile_cases(
+    cases: Sequence[Case],
+    schema: Schema,
+    any_variables: frozenset[str] = frozenset(),
+    *,
+    literals: Sequence[str] = (),
+    also: Sequence[str] = (),
+    filled: bool = False,
+) -> Predicate:
+    """One function for all cases of a query: `call(case, at, counted, running, columns)`.
+
+    Its columns begin with these literals, and have those attributes that the caller reads `also`. With `filled` they
+    come from `fill` and are not changed, so that a function that cannot be compiled needs no form of its own.
+    """
     writer = _Writer(schema, any_variables)
+    writer.literals += literals
     lines = ["def predicate(case, at, counted, running, columns):"]
     lines.append("    whole, number, null, literal, flat, edge = columns")
     for index, case in enumerate(cases):
-        if case.conditions:
+        if case.conditions or case.opaque:
             lines.append(f"    if case == {index}:")
             lines += [f"        {line}" for line in writer.statements(case)]
     lines.append("    return True")
     source = "\n".join(lines)
     functions = tuple((name, call) for name, call in writer.functions.items())
-    some, names = tuple(bool(case.conditions) for case in cases), tuple(writer.as_python)
-    if is_python_first() and COMPILES and not is_interpreted():
+    some, names = tuple(bool(case.conditions or case.opaque) for case in cases), tuple(writer.as_python)
+    for name in also:
+        writer.attributes.setdefault(name, (writer.schema.type_of(name) or DataType.NULL, None))
+    if (is_python_first() or (filled and names)) and COMPILES and not is_interpreted():
         form = _python_form(source, functions, None if names else MOST_CALLS)
         if not form.exhausted:
             layout = replace(writer.layout(), form=form.number)
@@ -127,6 +150,12 @@ def compile_cases(cases: Sequence[Case], schema: Schema, any_variables: frozense
         call, compiled = _compiled(source, functions)
         _python_form(source, functions, MOST_CALLS).calls = MOST_CALLS
     return Predicate(call, writer.layout(), some, compiled, source, names)
+
+
+def no_predicate() -> Predicate:
+    """What a kernel gets that has no condition to ask for."""
+    call = called_by_number(PREDICATE) if COMPILES and not is_interpreted() else _plain("def predicate(): ...", ())[0]
+    return Predicate(call, ColumnLayout(()), ())
 
 
 @lru_cache(maxsize=256)
@@ -200,6 +229,9 @@ class _Writer:
         for condition in case.conditions:
             test = self.condition(condition, case)
             self.lines.append(f"if not ({test}):\n            return False")
+        for call in case.opaque:
+            self.as_python[f"condition {len(self.as_python)}"] = None
+            self.lines.append(f"if not {self.function_named(call)}(counted):\n            return False")
         return [*self.lines, "return True"]
 
     def once(self, fragment: str) -> str:
@@ -219,7 +251,7 @@ class _Writer:
 
     def condition(self, node: s.Expression, case: Case) -> str:
         if not isinstance(node, s.And | s.Or | s.Not) and self.needs_python(node):
-            absent = [test for inner in _attributes_at_hand(node) for test in self.absent(inner, case)]
+            absent = [test for inner in attributes_at_hand(node) for test in self.absent(inner, case)]
             absent = absent if isinstance(node, s.Comparison | s.Membership | s.Between) else []
             return "(" + " or ".join([*absent, f"{self.interpreted(node, case)} == 1"]) + ")"
         match node:
@@ -231,7 +263,7 @@ class _Writer:
                 value, null = self.value(operand, case)
                 return f"(not ({null}) and not ({value}))"
             case s.Comparison() | s.Membership() | s.Between():
-                absent = [test for inner in _attributes_at_hand(node) for test in self.absent(inner, case)]
+                absent = [test for inner in attributes_at_hand(node) for test in self.absent(inner, case)]
                 return "(" + " or ".join([*absent, self.known(node, case)]) + ")"
             case s.Literal(value=truth):
                 return "True" if truth is True else "False"
@@ -314,6 +346,14 @@ class _Writer:
             self.known_values[text] = self.once(value), self.once(null)
         return self.known_values[text]
 
+    def known_value(self, node: s.Expression, case: Case) -> Fragment:
+        """The same where a NaN that arithmetic made has to count as NULL; comparisons with one are never true."""
+        value, null = self.value(node, case)
+        computed = isinstance(node, s.Arithmetic | s.Negative) or is_aggregate(node)
+        if not computed or self.type_of(node) is not DataType.FLOAT:
+            return value, null
+        return value, f"isnan({value})" if null == "False" else f"({null} or isnan({value}))"
+
     def fresh_value(self, node: s.Expression, case: Case) -> Fragment:
         if self.type_of(node) is DataType.DECIMAL:  # beside a double it is one
             kind = DataType.DECIMAL.name
@@ -334,7 +374,7 @@ class _Writer:
                 return f"({number!r})", "False"
             case s.Attribute(of=of, name=name):
                 return self.attribute(name, self.type_of(node), None, of, case)
-            case s.Length():
+            case s.Length() | s.PathValue():
                 return self.aggregate(node, case)
             case s.Call(function=function) if function.lower() in AGGREGATES:
                 return self.aggregate(node, case)
@@ -346,7 +386,7 @@ class _Writer:
             case s.Arithmetic(operator=operator, left=left, right=right):
                 return self.arithmetic(operator, left, right, case)
             case s.IsNull(operand=operand, negated=negated):
-                _, null = self.value(operand, case)
+                _, null = self.known_value(operand, case)
                 return (f"(not ({null}))" if negated else f"({null})"), "False"
             case s.Comparison() | s.Membership() | s.Between() | s.And() | s.Or() | s.Not():
                 return self.truth(node, case)
@@ -409,6 +449,10 @@ class _Writer:
         # The remainder keeps the sign of the left side, as in SQL; Python's and numba's keep that of the right.
         # By -1 nothing is left, and machines fail at the least number by -1.
         rest = self.once(f"({a} % {b} if {b} != 0 and {b} != -1 else 0)")
+        if operator == "div":
+            least = f"({b} == -1 and {a} == {LEAST})"
+            up = f"({a} // {b} + (1 if {rest} != 0 and ({a} < 0) != ({b} < 0) else 0))"
+            return f"(0 if {b} == 0 else -{a} if {b} == -1 else {up})", f"({null} or {least})"
         return f"({rest} - {b} if {rest} != 0 and ({a} < 0) != ({b} < 0) else {rest})", null
 
     def unless_least(self, node: s.Expression, value: str, null: str) -> str:
@@ -426,7 +470,7 @@ class _Writer:
             return self.derived(node, case)
         parts = [self.value(each, case) for place, each in enumerate(node.arguments) if place not in function.constants]
         if not function.user and name in _CHOOSING:
-            return self.chosen(name, parts)
+            return self.chosen(name, [self.known_value(each, case) for each in node.arguments])
         if name in ("abs", "floor", "ceil") and not function.user and self.type_of(node.arguments[0]) is DataType.INT:
             value, null = parts[0]
             return (f"abs({value})", self.unless_least(node.arguments[0], value, null)) if name == "abs" else parts[0]
@@ -503,7 +547,7 @@ class _Writer:
 
     def is_of_one_event(self, node: s.Expression) -> bool:
         references = {inner for inner in s.walk(node) if isinstance(inner, s.Reference)}
-        return len(references) <= 1 and not any(_is_aggregate(inner) for inner in s.walk(node))
+        return len(references) <= 1 and not any(is_aggregate(inner) for inner in s.walk(node))
 
     def is_formless(self, node: s.Call, function: Function) -> bool:
         if function.columns:
@@ -520,24 +564,24 @@ class _Writer:
         """Does it call something that neither a kernel has nor whole columns give?"""
         if not isinstance(node, s.Reference) and self.type_of(node) is DataType.DECIMAL:
             return not self.is_of_one_event(node)
-        if isinstance(node, s.Call) and not _is_aggregate(node):
+        if isinstance(node, s.Call) and not is_aggregate(node):
             function = find_function(node.function)
             assert function is not None
             if self.is_formless(node, function):
                 return not self.is_derived(node, function)
-        return not _is_aggregate(node) and any(self.needs_python(inner) for inner in s.children(node))
+        return not is_aggregate(node) and any(self.needs_python(inner) for inner in s.children(node))
 
     def interpreted(self, node: s.Expression, case: Case) -> str:
         """A whole condition that runs as Python over the values themselves."""
         self.as_python[expression_text(node)] = None
-        outside = list(_outside_aggregates(node))
+        outside = list(outside_aggregates(node))
         attributes = [inner for inner in outside if isinstance(inner, s.Attribute)]
         self.read |= dict.fromkeys([attribute.name for attribute in attributes] or [self.schema.time])
         references = tuple(dict.fromkeys(attribute.of for attribute in attributes))
-        aggregates = tuple(dict.fromkeys(inner for inner in outside if _is_aggregate(inner)))
+        aggregates = tuple(dict.fromkeys(inner for inner in outside if is_aggregate(inner)))
         given = [case.slot(reference) for reference in references]
         given += [part for aggregate in aggregates for part in self.aggregate(aggregate, case)]
-        made_up = self.function_named(Interpreted(node, references, aggregates))
+        made_up = self.function_named(Interpreted(node, references, aggregates, repr(node)))
         name = f"value_{self.names}"
         self.names += 1
         self.lines.append(f"{name} = {made_up}({', '.join(['literal[-1]', *given])})")
@@ -547,37 +591,7 @@ class _Writer:
         """A function of one event, computed for whole columns beforehand: an attribute, made up."""
         of = next((inner for inner in s.walk(node) if isinstance(inner, s.Reference)), None)
         if of is None:  # of constants
-            found = value(node, _nothing_to_resolve)
+            found = value(node, nothing_to_resolve)
             return self.fresh_value(s.Literal(found.as_py()), case)
-        canonical = _with_reference(node, s.Reference("event"))
+        canonical = with_reference(node, s.Reference("event"))
         return self.attribute(f"={expression_text(canonical)}", self.type_of(node), canonical, of, case)
-
-
-def _is_aggregate(node: s.Expression) -> bool:
-    return isinstance(node, s.Length) or (isinstance(node, s.Call) and node.function.lower() in AGGREGATES)
-
-
-def _outside_aggregates(node: s.Expression) -> Iterator[s.Expression]:
-    yield node
-    if not _is_aggregate(node) and not isinstance(node, s.Attribute):
-        for inner in s.children(node):
-            yield from _outside_aggregates(inner)
-
-
-def _nothing_to_resolve(node: s.Expression) -> Any:
-    raise TypeError(f"{type(node).__name__} among constants")
-
-
-def _attributes_at_hand(node: s.Expression) -> Iterator[s.Attribute]:
-    """The attributes that a condition reads of single events; aggregates pass over NULLs by themselves."""
-    if isinstance(node, s.Attribute):
-        yield node
-    elif not (isinstance(node, s.Call) and node.function.lower() in AGGREGATES):
-        for inner in s.children(node):
-            yield from _attributes_at_hand(inner)
-
-
-def _with_reference(node: s.Expression, reference: s.Reference) -> s.Expression:
-    if isinstance(node, s.Reference):
-        return reference
-    return s.rebuild(node, lambda inner: _with_reference(inner, reference))

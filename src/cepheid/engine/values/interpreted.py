@@ -84,6 +84,7 @@ class Interpreted:
     condition: s.Expression
     references: tuple[s.Reference, ...]  # whose rows come first
     aggregates: tuple[s.Expression, ...]  # whose values come then, each with whether it is NULL
+    text: str = ""  # of the condition: 1, 1.0 and TRUE are equal, and not the same
 
     @cached_property
     def attributes(self) -> tuple[s.Attribute, ...]:

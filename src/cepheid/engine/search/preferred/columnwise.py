@@ -385,7 +385,9 @@ def _arithmetic(node: Apply, arguments: list[Values], length: int) -> Values:
         left, right = left if written[0] else computed(left, right), right if written[1] else computed(right, left)
         whole_numbers = all(pa.types.is_integer(kind) for kind in kinds)
         if name == "div" or (name == "whole /" and whole_numbers):
-            return _one_by_one(node, arguments, length) if not whole_numbers else _quotient(node, arguments, length)
+            if not whole_numbers:
+                return _one_by_one(node, arguments, length)
+            return arithmetic("div", _as_64_bits(left), _as_64_bits(right))
         return arithmetic("/" if name == "whole /" else name, _as_64_bits(left), _as_64_bits(right))
     if name not in ("+", "-") or not all(_is_moment(kind) or pa.types.is_duration(kind) for kind in kinds):
         if any(pa.types.is_duration(kind) for kind in kinds) and name in ("*", "/"):
@@ -398,15 +400,6 @@ def _arithmetic(node: Apply, arguments: list[Values], length: int) -> Values:
     try:
         return {"+": pc.add_checked, "-": pc.subtract_checked}[name](left, right)
     except pa.ArrowInvalid:
-        return _one_by_one(node, arguments, length)
-
-
-def _quotient(node: Apply, arguments: list[Values], length: int) -> Values:
-    left, right = (each.cast(pa.int64()) for each in arguments)
-    safe = pc.if_else(pc.equal(right, 0), pa.scalar(None, pa.int64()), right)
-    try:
-        return pc.divide_checked(left, safe)
-    except pa.ArrowInvalid:  # the least number by -1
         return _one_by_one(node, arguments, length)
 
 

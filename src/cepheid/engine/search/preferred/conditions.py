@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.data.columns import ColumnLayout, fill
 from cepheid.engine.search.preferred.arrange import Arranged
-from cepheid.engine.search.preferred.code import Coder, UnfitError, merged, row_values
+from cepheid.engine.search.preferred.as_python import number_of, path_condition
 from cepheid.engine.search.preferred.columnwise import evaluate, flags, read
 from cepheid.engine.search.preferred.judge import Judge
+from cepheid.engine.search.preferred.lowering import Lowering, Seen, UnfitError, merged
 from cepheid.engine.search.preferred.points import aggregate_type
+from cepheid.engine.values.compiled import Case, Predicate, compile_cases, no_predicate
+from cepheid.engine.values.python_first import FEW_EVENTS, python_first
 from cepheid.errors import QueryError
 from cepheid.language import pattern as p
+from cepheid.language import syntax as s
 from cepheid.language.match_recognize.bound import (
     Aggregated,
     Apply,
@@ -30,7 +36,6 @@ from cepheid.language.match_recognize.bound import (
 )
 
 BY_COLUMN, ALWAYS, BY_PATH = 0, 1, 2
-_NOTHING: npt.NDArray[np.int64] = np.zeros((0, 6), np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,10 @@ class Conditions:
 
     how: npt.NDArray[np.uint8]
     holds: npt.NDArray[np.uint8]
+    on_the_way: dict[str, list[Bound]]  # what is left to judge, for labels BY_PATH
     judge: Judge
-    on_the_way: dict[str, Bound]  # what is left to judge, for labels BY_PATH
-    interpreted: bool  # the compiled machine cannot judge them
+    predicate: Predicate  # which judges that
+    seen: Seen | None  # what it reads of the path; None: nothing, or not known
 
 
 def concerns_rows_alone(expression: Bound, label: str) -> bool:
@@ -108,12 +114,12 @@ def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
     return True
 
 
-def prepare(clause: BoundClause, rows: Arranged) -> Conditions:
-    """The conditions over these rows."""
+def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Conditions:
+    """The conditions over these rows; over few of them, what looks at the path runs as Python first."""
     length = rows.table.num_rows
     holds = np.ones((len(clause.labels), length), np.uint8)
     how = np.full(len(clause.labels), ALWAYS, np.uint8)
-    left: dict[str, Bound] = {}
+    left: dict[str, list[Bound]] = {}
     for number, label in enumerate(clause.labels):
         condition = clause.conditions.get(label)
         if condition is None:
@@ -128,14 +134,10 @@ def prepare(clause: BoundClause, rows: Arranged) -> Conditions:
                 rest.append(merged(conjunct))
         if rest:
             how[number] = BY_PATH
-            left[label] = rest[0] if len(rest) == 1 else _all(rest)
+            left[label] = rest
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
-    if not left:
-        return Conditions(how, holds, idle_judge(), left, False)
-    try:
-        return Conditions(how, holds, make_judge(clause, rows.table, left, longest), left, False)
-    except UnfitError:
-        return Conditions(how, holds, idle_judge(), left, True)
+    with python_first(length <= FEW_EVENTS and not compiled):
+        return Conditions(how, holds, left, *_judged(clause, rows.table, left, longest))
 
 
 def conjuncts(condition: Bound) -> list[Bound]:
@@ -143,13 +145,6 @@ def conjuncts(condition: Bound) -> list[Bound]:
     if isinstance(condition, Apply) and condition.function == "and":
         return [part for argument in condition.arguments for part in conjuncts(argument)]
     return [condition]
-
-
-def _all(parts: list[Bound]) -> Bound:
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = Apply("and", (joined, part))
-    return joined
 
 
 def over_rows(clause: BoundClause, rows: Arranged, condition: Bound, label: str) -> npt.NDArray[np.uint8]:
@@ -221,82 +216,84 @@ def shifted(column: pa.Array, bounds: npt.NDArray[np.int64], shift: int) -> pa.A
     return pa.compute.if_else(mask, pa.scalar(None, column.type), moved) if crossing[:length].any() else moved
 
 
-def idle_judge() -> Judge:
-    """A judge with nothing to judge."""
-    return _judge(0, _NOTHING, np.zeros((1, 2), np.int64), 0, 0, None, 1)
-
-
-def make_judge(clause: BoundClause, table: pa.Table, left: dict[str, Bound], longest: int) -> Judge:
-    """The machine's code for conditions that look at the path; UnfitError if it has none."""
-    coder = Coder(table, clause.labels, clause.text, _ranks(clause, table, left))
+def _judged(
+    clause: BoundClause, table: pa.Table, left: Mapping[str, Sequence[Bound]], longest: int
+) -> tuple[Judge, Predicate, Seen | None]:
+    """What the search keeps and hands over for the conditions on the path of some labels, and their predicate."""
+    if not left:
+        nothing = Lowering(pa.table({}), (), "", sets=[])
+        return _judge(nothing, ColumnLayout(()), np.zeros((1, 2), np.int64), [], 0), no_predicate(), None
+    lowering = Lowering(table, clause.labels, clause.text)
     entry = np.zeros((len(clause.labels), 2), np.int64)
+    asks: list[tuple[int, ...]] = []
+    lowered: list[tuple[s.Expression, ...]] = []
+    opaque: list[list[Bound]] = []  # those that have no compiled form
+    reads: list[frozenset[tuple[int, str]]] = []
+    numbers: list[bool] = []
     for number, label in enumerate(clause.labels):
-        begin = len(coder.code)
-        if label in left and coder.add(left[label]) not in ("truth", "null"):
-            raise UnfitError
-        entry[number] = begin, len(coder.code)
-    code = np.array(coder.code, np.int64).reshape(-1, 6)
-    return _judge(1, code, entry, longest, table.num_rows, coder, len(clause.labels))
-
-
-def _ranks(clause: BoundClause, table: pa.Table, left: dict[str, Bound]) -> dict[str, int]:
-    """The rank of every string that a condition may compare."""
-    seen: set[str] = set(clause.labels)
-    for condition in left.values():
-        for node in walk(condition):
-            inner: tuple[Bound, ...] = ()
-            match node:
-                case Constant(value=str(value)):
-                    seen.add(value)
-                case Navigate() if not isinstance(node.inner, RowLabel):
-                    inner = (node.inner,)
-                case Aggregated(arguments=arguments):
-                    inner = arguments
-            for each in inner:
-                if any(isinstance(part, RowLabel | MatchNumber) for part in walk(each)):
-                    raise UnfitError
-                values = row_values(each, table, clause.text)
-                if pa.types.is_string(values.type):
-                    seen.update(value for value in values.unique().to_pylist() if value is not None)
-    return {value: rank for rank, value in enumerate(sorted(seen))}
+        lowering.asks, lowering.reads, lowering.numbers = [], set(), False
+        fits: list[s.Expression] = []
+        opaque.append([])
+        for condition in left.get(label, ()):
+            try:
+                fits.append(lowering.lowered(condition))
+            except UnfitError:
+                opaque[-1].append(condition)
+        lowered.append(tuple(fits))
+        entry[number] = len(asks), len(asks) + len(lowering.asks)
+        asks += lowering.asks
+        reads.append(frozenset(lowering.reads))
+        numbers.append(lowering.numbers)
+    cases = [
+        Case(
+            conditions,
+            lambda of: f"at[{of.variable}]",
+            lowering.fragments.__getitem__,
+            tuple(path_condition(each, clause.labels, lowering.counted) for each in rest),
+        )
+        for conditions, rest in zip(lowered, opaque, strict=True)
+    ]
+    read = [name for *_, name in lowering.aggregates if name]
+    predicate = compile_cases(cases, lowering.schema, literals=clause.labels, also=read, filled=True)
+    judge = _judge(lowering, predicate.layout, entry, asks, longest)
+    everything = [condition for rest in opaque for condition in rest]
+    if everything:
+        judge.counted[lowering.counted] = number_of(table, everything, judge.sets)
+        return judge, predicate, None
+    return judge, predicate, Seen(tuple(reads), tuple(numbers), lowering.values)
 
 
 def _judge(
-    active: int,
-    code: npt.NDArray[np.int64],
+    lowering: Lowering,
+    layout: ColumnLayout,
     entry: npt.NDArray[np.int64],
+    asks: list[tuple[int, ...]],
     longest: int,
-    rows: int,
-    coder: Coder | None,
-    labels: int,
 ) -> Judge:
-    ints = coder.ints if coder else []
-    floats = coder.floats if coder else []
-    sets = coder.sets if coder else []
-    kept = coder.aggregates if coder else []
-    names = coder.labels if coder else ()
+    rows = np.append(np.arange(lowering.table.num_rows), -1)
+    table = pa.table(lowering.values or {"column": pa.nulls(len(rows) - 1)})
+    sets, names, kept = lowering.sets, lowering.labels, lowering.aggregates
+    aggregates = [
+        (keep, group, real, layout.value_row(name) if name else 0, layout.null_row(name) if name else 0)
+        for keep, group, real, name in kept
+    ]
+    counted = np.zeros(lowering.counted + 1 + longest, np.int64)
     return Judge(
-        active,
-        code,
+        int(bool(lowering.labels)),
+        np.array(asks, np.int64).reshape(len(asks), 6),
         entry,
-        np.array([values for values, _ in ints], np.int64).reshape(len(ints), rows),
-        np.array([values for values, _ in floats], np.float64).reshape(len(floats), rows),
-        np.array([nulls for _, nulls in ints], np.uint8).reshape(len(ints), rows),
-        np.array([nulls for _, nulls in floats], np.uint8).reshape(len(floats), rows),
-        np.array(coder.constants if coder else [], np.int64),
-        np.array(coder.real_constants if coder else [], np.float64),
         np.array([[group is None or name in group for name in names] for group in sets], np.uint8).reshape(
             len(sets), len(names)
         ),
-        np.array([coder.strings[name] for name in names] if coder else [], np.int64),
-        np.array(kept, np.int64).reshape(len(kept), 4),
+        np.array(aggregates, np.int64).reshape(len(kept), 5),
         np.zeros((longest, len(sets)), np.int64),
         np.zeros((len(sets), longest), np.int64),
-        np.zeros(longest, np.int64),
+        counted[lowering.counted + 1 :],
         np.zeros((longest, len(kept)), np.int64),
         np.zeros((longest, len(kept)), np.float64),
         np.zeros((longest, len(kept)), np.int64),
-        np.zeros(max(len(code), 1) + 1, np.int64),
-        np.zeros(max(len(code), 1) + 1, np.float64),
-        np.zeros(max(len(code), 1) + 1, np.uint8),
+        np.zeros(len(lowering.rows), np.int64),
+        counted,
+        np.zeros(len(kept), np.float64),
+        fill(layout, table, rows, lowering.schema),
     )

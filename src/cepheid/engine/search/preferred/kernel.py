@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from numba import types
 
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.search.preferred.judge import JUDGE, Judge, extend, holds_here
+from cepheid.engine.search.preferred.judge import FUNCTION, JUDGE, JUDGING, Judge, Judging, extend, holds_here
 from cepheid.engine.search.preferred.memory import (
     FULL,
     LASTING,
@@ -226,12 +226,12 @@ def restore(scratch: Scratch, undone: int, until: int) -> int:
     return undone
 
 
-@borrowing(INT(PROGRAM, ROWS, MODE, JUDGE, MEMORY, SCRATCH, INT, INT, INT))
+@borrowing(INT(PROGRAM, ROWS, MODE, JUDGING, MEMORY, SCRATCH, INT, INT, INT))
 def attempt(
     program: Program,
     rows: Rows,
     mode: Mode,
-    judge: Judge,
+    judging: Judging,
     memory: Memory,
     scratch: Scratch,
     partition: int,
@@ -239,6 +239,7 @@ def attempt(
     number: int,
 ) -> int:
     """The length of the preferred match at a row; its steps are left in the path."""
+    judge = judging.judge
     low, high = rows.bounds[partition], rows.bounds[partition + 1]
     scratch.state[TRAIL], scratch.state[MARKS], scratch.state[CUT] = 0, 0, 0
     step, row, depth, undone, best = 0, start, 0, 0, UNMATCHED
@@ -263,7 +264,7 @@ def attempt(
                 if how != 1:
                     failed = rows.holds[label, row] == 0
                 if how == 2 and not failed:
-                    failed = not holds_here(judge, label, start, row, low, high, number)
+                    failed = not holds_here(judge, judging.predicate, label, start, row, low, high, number)
                 if not failed:
                     if judge.active and how != 2:
                         extend(judge, label, start, row)
@@ -358,9 +359,9 @@ def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
     return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
 
 
-@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, MEMORY, SCRATCH))
+@search_kernel(RESULT(PROGRAM, ROWS, MODE, JUDGE, FUNCTION, MEMORY, SCRATCH))
 def search(
-    program: Program, rows: Rows, mode: Mode, judge: Judge, memory: Memory, scratch: Scratch
+    program: Program, rows: Rows, mode: Mode, judge: Judge, predicate: Any, memory: Memory, scratch: Scratch
 ) -> tuple[Int64s, Int64s, Int32s, int]:
     """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
 
@@ -370,13 +371,14 @@ def search(
     starts, lengths = np.empty(64, np.int64), np.empty(64, np.int64)
     taken = np.empty(256, np.int32)
     found = used = 0
+    judging = Judging(judge, predicate)
     for partition in range(len(rows.bounds) - 1):
         high = rows.bounds[partition + 1]
         start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
         while start < min(high, rows.until[partition]) and stop_flag() == 0:
             length = UNMATCHED
             if not is_hopeless(rows, mode, start, high):
-                length = attempt(program, rows, mode, judge, memory, scratch, partition, start, number)
+                length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
                 settle(program, scratch, memory, length, mode.longest)
             if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
                 return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), NEEDS_MEMORY

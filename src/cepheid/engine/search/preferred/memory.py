@@ -15,11 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.search.preferred import judge as j
 from cepheid.engine.search.preferred.judge import JUDGE, Judge
+from cepheid.engine.search.preferred.lowering import Seen
 from cepheid.engine.search.preferred.program import JUMP, KEYED, LOOP, SPLIT, TAKE, Program
 
 Ints = npt.NDArray[np.int64]
@@ -27,7 +29,7 @@ Flags = npt.NDArray[np.uint8]
 
 # What a part of a key is. The numbers behind it: a set of labels, an offset and a place; an aggregate; rows back.
 FIRST_VALUES, LAST_VALUES, FIRST_ROW, LAST_ROW, FIRST_LABEL, LAST_LABEL, LABEL_BACK = range(7)
-COUNTED, IS_KNOWN, TOTAL_WHOLE, TOTAL_REAL, MATCH = range(7, 12)
+COUNTED, IS_KNOWN, TOTAL_WHOLE, TOTAL_REAL, BEST_VALUES, MATCH = range(7, 13)
 
 ROOM = 1 << 10  # entries to begin with
 MOST = 1 << 22  # entries of one attempt; what is beyond is tried again
@@ -81,6 +83,9 @@ def part_of_key(judge: Judge, memory: Memory, part: int, start: int, row: int, n
         if kind == TOTAL_WHOLE:
             total: int = judge.kept_i[position, first]
             return total
+        if kind == BEST_VALUES:
+            best: int = memory.codes[third, judge.kept_i[position, first]] if known > 0 else UNREACHED
+            return best
         return int(np.float64(judge.kept_f[position, first]).view(np.int64))
     count = judge.counts[position, first] if position >= 0 else 0
     if second >= count:
@@ -172,23 +177,23 @@ def no_memory() -> Memory:
     return _memory([], np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.int64), 1)
 
 
-def memory_for(program: Program, judge: Judge, bounds: Ints) -> Memory:
+def memory_for(program: Program, judge: Judge, seen: Seen, bounds: Ints) -> Memory:
     """A memory for the splits of a program that have keys, over rows in partitions."""
     rows = int(bounds[-1]) if len(bounds) else 0
-    reads = {label: _reads_of(judge, label) for label in range(len(judge.entry))}
-    places: dict[tuple[int, int], dict[tuple[int, int, int], None]] = {}
+    reads = {label: _reads_of(judge, seen, label) for label in range(len(judge.entry))}
+    places: dict[tuple[int, int], dict[tuple[str, int], None]] = {}
     parts: dict[tuple[int, int, int, int], None] = {}
     of_label: dict[int, list[tuple[int, int, int, int]]] = {}
     for label, found in reads.items():
         of_label[label] = []
         for kind, first, second, read in found:
             third = 0
-            if kind in (FIRST_VALUES, LAST_VALUES):
-                at = (first, int(kind == FIRST_VALUES))
+            if kind in (FIRST_VALUES, LAST_VALUES, BEST_VALUES):
+                at = (first, kind)
                 places.setdefault(at, {})[read] = None
                 third = list(places).index(at)
             elif kind in (FIRST_LABEL, LAST_LABEL):
-                third = read[2]
+                third = read[1]
             part = (kind, first, second, third)
             parts[part] = None
             of_label[label].append(part)
@@ -199,7 +204,7 @@ def memory_for(program: Program, judge: Judge, bounds: Ints) -> Memory:
         for label in labels:
             for part in of_label.get(label, ()):
                 relevant[split, numbered.index(part)] = 1
-    codes = [_codes_of(judge, list(values), bounds, rows) for values in places.values()]
+    codes = [_codes_of(seen, list(values), bounds, rows) for values in places.values()]
     return _memory(numbered, relevant, np.array(codes, np.int64).reshape(len(codes), rows), ROOM)
 
 
@@ -215,50 +220,54 @@ def _memory(parts: list[tuple[int, int, int, int]], relevant: Flags, codes: Ints
     )
 
 
-_Read = tuple[int, int, int, tuple[int, int, int]]
+_Read = tuple[int, int, int, tuple[str, int]]  # a part of a key, and the column that is read so many rows on
 
 
-def _reads_of(judge: Judge, label: int) -> list[_Read]:
+def _reads_of(judge: Judge, seen: Seen, label: int) -> list[_Read]:
     """What the condition of a label reads of the path before its row: parts of keys with the values read there."""
     found: list[_Read] = []
-    nothing = (0, 0, 0)
-    for operation, first, group, from_first, offset, shift in judge.code[slice(*judge.entry[label])].tolist():
-        if operation in (j.NAV_I, j.NAV_F, j.NAV_LABEL):
-            read = (operation, first, shift)
-            kinds = [(FIRST_VALUES, LAST_VALUES)] if operation != j.NAV_LABEL else []
-            kinds = kinds or [(FIRST_ROW, LAST_ROW), (FIRST_LABEL, LAST_LABEL)]
-            back = offset + 1 - int(judge.sets[group, label])
-            for of_first, of_last in kinds:
-                found += [(of_first, group, offset, read)] if from_first else []
-                found += [(of_last, group, place, read) for place in range(0 if from_first else back)]
-            if operation == j.NAV_LABEL:
-                found += [(LABEL_BACK, rows, 0, nothing) for rows in range(1, 1 - shift)]
-        elif operation == j.COUNT:
-            found.append((COUNTED, first, 0, nothing))
-        elif operation in (j.SUM_I, j.SUM_F):
-            found.append((IS_KNOWN, first, 0, nothing))
-            found.append((TOTAL_WHOLE if operation == j.SUM_I else TOTAL_REAL, first, 0, nothing))
-        elif operation in (j.AVERAGE_I, j.AVERAGE_F):
-            found.append((COUNTED, first, 0, nothing))
-            found.append((TOTAL_WHOLE if operation == j.AVERAGE_I else TOTAL_REAL, first, 0, nothing))
-        elif operation == j.NUMBER:
-            found.append((MATCH, 0, 0, nothing))
+    nothing = ("", 0)
+    for what, slot, *place in judge.asks[slice(*judge.entry[label])].tolist():
+        names = sorted(name for at, name in seen.reads[label] if at == slot)
+        if what == j.ASK_BEST:
+            found += [(BEST_VALUES, place[0], 0, (name, 0)) for name in names]
+        elif what == j.ASK_KEPT:
+            index, counts = place[0], place[1]
+            found.append((COUNTED if counts else IS_KNOWN, index, 0, nothing))
+            if judge.aggregates[index, 0] == j.KEEP_SUM:
+                found.append((TOTAL_REAL if judge.aggregates[index, 2] else TOTAL_WHOLE, index, 0, nothing))
+        else:
+            found += _reads_at(judge, label, what, place, names)
+    if seen.numbers[label]:
+        found.append((MATCH, 0, 0, nothing))
     return found
 
 
-def _codes_of(judge: Judge, reads: list[tuple[int, int, int]], bounds: Ints, rows: int) -> Ints:
+def _reads_at(judge: Judge, label: int, what: int, place: list[int], names: list[str]) -> list[_Read]:
+    """The same for a row that FIRST or LAST refers to, or its label."""
+    group, from_first, offset, shift = place
+    back = offset + 1 - int(judge.sets[group, label])
+    found: list[_Read] = []
+    kinds = [(FIRST_VALUES, LAST_VALUES, name) for name in names]
+    if what == j.ASK_LABEL:
+        kinds = [(FIRST_ROW, LAST_ROW, ""), (FIRST_LABEL, LAST_LABEL, "")]
+        found += [(LABEL_BACK, rows, 0, ("", 0)) for rows in range(1, 1 - shift)]
+    for of_first, of_last, name in kinds:
+        found += [(of_first, group, offset, (name, shift))] if from_first else []
+        found += [(of_last, group, each, (name, shift)) for each in range(0 if from_first else back)]
+    return found
+
+
+def _codes_of(seen: Seen, reads: list[tuple[str, int]], bounds: Ints, rows: int) -> Ints:
     """Per row a number: equal where all that is read from the row is equal."""
     low, high = np.repeat(bounds[:-1], np.diff(bounds)), np.repeat(bounds[1:], np.diff(bounds))
     combined = np.zeros(rows, np.int64)
-    for operation, slot, shift in reads:
-        values, nulls = judge.ints[slot], judge.int_nulls[slot]
-        if operation == j.NAV_F:
-            values, nulls = judge.floats[slot], judge.float_nulls[slot]
+    for name, shift in reads:
+        values = seen.values[name].dictionary_encode().indices
         target = np.arange(rows) + shift
         outside = (target < low) | (target >= high)
-        target = np.where(outside, 0, target)
-        known, _ = pd.factorize(values[target])
-        known = np.where(outside | (nulls[target] != 0), -1, known) + 1
+        codes = pc.fill_null(values, -1).to_numpy(zero_copy_only=False)
+        known = np.where(outside, -1, codes[np.where(outside, 0, target)]) + 1
         combined, _ = pd.factorize(combined * (rows + 1) + known)
     return combined.astype(np.int64)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -19,14 +19,14 @@ from cepheid.engine.search.preferred.conditions import (
     prepare,
     start_labels,
 )
-from cepheid.engine.search.preferred.interpreted import search_interpreted
-from cepheid.engine.search.preferred.judge import Judge, with_own_room
+from cepheid.engine.search.preferred.judge import with_own_room
 from cepheid.engine.search.preferred.kernel import NEEDS_MEMORY, NO_SUCH_LABEL, Mode, Rows, scratch_for, search
 from cepheid.engine.search.preferred.memory import memory_for, no_memory
 from cepheid.engine.search.preferred.needed import upcoming_rare
 from cepheid.engine.search.preferred.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
 from cepheid.engine.search.preferred.points import Paths, Points
 from cepheid.engine.search.preferred.program import KEYED, Int32s, Program, compile_pattern
+from cepheid.engine.values.python_first import TooManyCallsError
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
@@ -150,17 +150,21 @@ def find_matches(
         *ending,
         int(clause.longest),
     )
-    where = (positions.begin, positions.number, positions.matched, positions.whole)
+    where = (positions.begin, positions.number, positions.matched)
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
-    inputs = Rows(rows.bounds, rows.time, conditions.how, conditions.holds, *where, rows.bounds[1:], upcoming)
-    if conditions.interpreted:
-        found = search_interpreted(program, inputs, mode, clause, rows.table, conditions)
-    elif threads > 1 and openness is None and can_be_cut(clause, rows):
-        return _find_in_parts(clause, program, inputs, mode, conditions.judge, threads)
-    else:
-        longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
-        size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
-        found = _searched(program, inputs, mode, conditions.judge, size)
+    seen = (rows.bounds, rows.time, conditions.how, conditions.holds)
+    inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming)
+    if threads > 1 and openness is None and can_be_cut(clause, rows):
+        return _find_in_parts(clause, program, inputs, mode, conditions, threads)
+    longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
+    size = (int(rows.bounds[-1]), len(rows.bounds), longest, clause.longest)
+    before = [each.copy() for each in where]
+    try:
+        found = _searched(program, inputs, mode, conditions, size)
+    except TooManyCallsError:
+        for array, values in zip(where, before, strict=True):
+            array[:] = values
+        found = _searched(program, inputs, mode, prepare(clause, rows, compiled=True), size)
     start, length, step, failure = found
     if failure:
         why = "no row of a match has the label to skip to"
@@ -172,21 +176,25 @@ def find_matches(
 
 
 def _searched(
-    program: Program, rows: Rows, mode: Mode, judge: Judge, size: tuple[int, int, int, bool]
+    program: Program, rows: Rows, mode: Mode, conditions: Conditions, size: tuple[int, int, int, bool]
 ) -> tuple[Int64s, Int64s, Int32s, int]:
     """What the search finds; it begins again with a memory under keys if it fails too often without one."""
-    allowance = FAILURES + FAILURES_PER_ROW * size[0] if judge.active and program.memory.min(initial=0) <= KEYED else 0
+    judge, call = conditions.judge, conditions.predicate.call
+    keyed = conditions.seen is not None and program.memory.min(initial=0) <= KEYED
+    allowance = FAILURES + FAILURES_PER_ROW * size[0] if keyed else 0
     before = [each.copy() for each in (rows.begin, rows.number, rows.matched)]
-    found = search(program, rows, mode._replace(allowance=allowance), judge, no_memory(), scratch_for(program, *size))
-    if found[3] != NEEDS_MEMORY:
+    allowed = mode._replace(allowance=allowance)
+    found = search(program, rows, allowed, judge, call, no_memory(), scratch_for(program, *size))
+    if found[3] != NEEDS_MEMORY or conditions.seen is None:
         return found
     for array, values in zip((rows.begin, rows.number, rows.matched), before, strict=True):
         array[:] = values
-    return search(program, rows, mode, judge, memory_for(program, judge, rows.bounds), scratch_for(program, *size))
+    memory = memory_for(program, judge, conditions.seen, rows.bounds)
+    return search(program, rows, mode, judge, call, memory, scratch_for(program, *size))
 
 
 def _find_in_parts(
-    clause: BoundClause, program: Program, inputs: Rows, mode: Mode, judge: Judge, threads: int
+    clause: BoundClause, program: Program, inputs: Rows, mode: Mode, conditions: Conditions, threads: int
 ) -> Found:
     """The matches of one large partition under a window, searched by several threads."""
     low, high = int(inputs.bounds[0]), int(inputs.bounds[1])
@@ -198,8 +206,8 @@ def _find_in_parts(
             begin=np.array([begin]), number=np.array([1]), matched=np.array([low - 1]), until=np.array([until])
         )
         size = (longest + 1, 1, longest, clause.longest)
-        found = _searched(program, own, mode._replace(base=begin), with_own_room(judge, longest), size)
-        start, length, step, _ = found
+        own_room = replace(conditions, judge=with_own_room(conditions.judge, longest))
+        start, length, step, _ = _searched(program, own, mode._replace(base=begin), own_room, size)
         return Part(start, length, step.astype(np.int64), int(own.begin[0]))
 
     places = cuts(low, high, threads)
