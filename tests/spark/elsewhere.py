@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid
-from cepheid.engine.kernels.cache import folders
+from cepheid.disk_cache import folders
 from cepheid.runners.spark.session import SETTINGS, start_session
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND b.x < c.x WITHIN 60"

@@ -12,11 +12,11 @@ import numpy as np
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen, decide, make_plan
-from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, Engine, Run
 from cepheid.engine.explosion import counted_soon, explained, limited, list_or_count
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends
@@ -45,7 +45,9 @@ def find(
     if plan.engine == AUTO:
         plan = decide(plan, events)
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
-        return answer(ENGINES[plan.engine].module, len(events), lambda: _find(plan, events, after, until, ended))
+        once = after is None and until is None
+        module = ENGINES[plan.engine].module
+        return answer(module, len(events), lambda: _find(plan, events, after, until, ended), once=once)
 
 
 def _find(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.budget import unbounded, within_budget
-from cepheid.engine.cold import answer
-from cepheid.engine.reference.flink import Found, match_flink
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
 from cepheid.engine.search.flink.machine import Reported
 from cepheid.engine.search.flink.moves import Moves
@@ -27,6 +26,9 @@ from cepheid.plan.options import Limits
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import FlinkOptions
 from cepheid.runners.tables import as_local
+
+if TYPE_CHECKING:
+    from cepheid.engine.reference.flink import Found
 
 KERNEL = "search.flink.kernel"  # what is compiled
 _OWN_COLUMNS = ("match_start", "match_end")
@@ -107,7 +109,7 @@ def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -
 
     if options.engine != "reference":
         try:
-            return answer(KERNEL, len(events.time), walked)
+            return answer(KERNEL, len(events.time), walked, once=True)
         except NotCompiled:
             if options.engine != "auto":
                 raise EngineError(
@@ -119,6 +121,8 @@ def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -
 
 def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
     """The same by the reference."""
+    from cepheid.engine.reference.flink import match_flink  # it brings the model along
+
     rows, times = _rows(automaton, events.table), events.time.tolist()
     found: list[tuple[int, Found]] = []
     for partition in range(len(events.bounds) - 1):

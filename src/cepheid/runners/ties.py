@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.cold import answer
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.data.ties import count_ties, may_tie, order_matters
+from cepheid.engine.jit_fallback import answer
 from cepheid.errors import TiesWarning, warn
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import ROW
@@ -46,7 +46,7 @@ def ties_of(plan: Plan, events: EventTable) -> Ties | None:
     """The events of a table that are tied, if there are any."""
     if not may_tie(plan.bound, events):
         return None
-    number = answer("data.keys", len(events), lambda: count_ties(plan, events))
+    number = answer("data.keys", len(events), lambda: count_ties(plan, events), once=True)
     return Ties(number, len(events), plan.bound.equivalence) if number else None
 
 

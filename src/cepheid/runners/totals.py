@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen
-from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
 from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING, find
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.program.carry import carrying
 from cepheid.errors import CepheidError, LimitError, TimeoutReached
 from cepheid.language import syntax as s

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
-from cepheid.engine.cold import answer
 from cepheid.engine.data.table import times_of
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.stop import briefly
 from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
 from cepheid.engine.search.flink.machine import LATEST, Reported

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.find import BEGINNING
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.kept_scans import KeptScans
 from cepheid.engine.search.kept_stacks import KeptStacks
 from cepheid.runners.stream.identity import Fingerprint

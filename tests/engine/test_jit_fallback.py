@@ -19,10 +19,11 @@ import pytest
 from numba import types
 
 import cepheid
-from cepheid.engine import cold, warm
+from cepheid import disk_cache
+from cepheid.engine import jit_fallback, precompile
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.engines import ENGINES
-from cepheid.engine.kernels import cache, progress
+from cepheid.engine.kernels import progress
 from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
 from cepheid.engine.kernels.progress import tell_with
 from cepheid.engine.search import stacks
@@ -47,8 +48,7 @@ def test_a_cold_engine_answers_as_plain_python(engine: str, monkeypatch: pytest.
         return compile_cases(*arguments, **options)
 
     monkeypatch.setattr(stacks, "compile_program", noted)
-    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
+    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
     found = cepheid.match(EVENTS, QUERIES[engine], engine=engine)
     assert found.num_rows > 0
     assert sorted(map(str, found.to_pylist())) == sorted(
@@ -63,36 +63,36 @@ def test_a_first_answer_about_missing_events_compiles_nothing(monkeypatch: pytes
         raise AssertionError(f"{kernel.__name__} was compiled")
 
     monkeypatch.setattr(Kernel, "dispatcher", refuse)
-    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
+    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
     model = cepheid.Model(loss=0.1, gaps={name: cepheid.Exponential(mean=3) for name in "bc"})
     found = cepheid.match(EVENTS, "PATTERN SEQ(A a, B b, C c) WITHIN 9 THRESHOLD 0.05", model=model)
     assert found.num_rows > 0
 
 
-def test_paths_that_are_no_strings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whoever puts a pathlib.Path into sys.path gets a first answer all the same."""
-    started: list[dict[str, str]] = []
-    monkeypatch.setattr(cold.subprocess, "Popen", lambda *_, env, **__: started.append(env))
-    monkeypatch.setattr(cold.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.delenv("CEPHEID_COMPILE", raising=False)
-    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path, b"/bytes", None])
-    monkeypatch.setattr(cold, "_started", set())
-    cold.compile_meanwhile("search.stacks")
-    assert started[0]["PYTHONPATH"].split(os.pathsep)[-2:] == [str(tmp_path), "/bytes"]
-
-
 def test_what_takes_long_as_plain_python_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
-    monkeypatch.setattr(cold, "PATIENCE", 0.0)
+    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(jit_fallback, "PATIENCE", 0.0)
+    assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
+
+
+@compiled_only
+def test_a_handful_of_events_loads_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(kernel: Kernel) -> Any:
+        raise AssertionError(f"{kernel.__name__} was loaded")
+
+    monkeypatch.delenv("CEPHEID_COMPILE")
+    monkeypatch.setattr(jit_fallback, "kernels_in_use", lambda: False)
+    monkeypatch.setattr(jit_fallback._Spent, "seconds", 0.0)
+    with monkeypatch.context() as refusing:
+        refusing.setattr(Kernel, "dispatcher", refuse)
+        assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
+    monkeypatch.setattr(jit_fallback, "LOADING", 0.0)  # now it takes too long
     assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
 
 
 @compiled_only
 def test_a_deadline_of_the_caller_holds_for_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
+    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
     many = pa.table({"ts": list(range(301)), "type": ["A"] * 300 + ["B"]})
     with pytest.raises(cepheid.TimeoutReached):
         cepheid.match(many, "PATTERN SEQ(A a, A b, A c, A d, B e) WITHIN 1000", engine="sequence", timeout=0.3)
@@ -102,6 +102,7 @@ FIRST = """
 import sys, time
 import pyarrow as pa
 import cepheid
+from cepheid import disk_cache
 events = pa.table({"ts": list(range(999)), "type": ["A", "B", "C"] * 333, "x": [n * n % 7 for n in range(999)]})
 began = time.perf_counter()
 print(cepheid.match(events, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 9").num_rows > 0)
@@ -110,7 +111,7 @@ print(cepheid.match(events, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 9
 
 @compiled_only
 def test_the_first_answer_of_an_installation_compiles_nothing(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "CEPHEID_COMPILE": "later"}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "CEPHEID_COMPILE": ""}
     done = subprocess.run(
         [sys.executable, "-c", FIRST], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -204,7 +205,7 @@ def test_a_kernel_is_compiled_again_when_what_it_contains_changes_and_only_then(
 
 @compiled_only
 def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "folders", list)
+    monkeypatch.setattr(disk_cache, "folders", list)
 
     @kernel(types.int64(INT64S))
     def longest(values: Any) -> int:
@@ -251,7 +252,8 @@ def test_what_makes_arrays_can_be_compiled_for_what_makes_none(tmp_path: Path) -
 def test_what_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("cepheid.engine.kernels.progress.PATIENCE", -1.0)
     lines: list[str] = []
-    source = tmp_path / "trebling.py"  # a file of its own, which no cache knows
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))  # it is not there yet
+    source = tmp_path / "trebling.py"
     source.write_text("def trebled(value):\n    return 3 * value\n")
     trebled = kernel(types.int64(types.int64))(runpy.run_path(str(source))["trebled"])
     tell_with(lines.append)
@@ -265,7 +267,7 @@ def test_what_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @compiled_only
 def test_kernels_know_what_they_call() -> None:
-    (construct,) = (each for each in cold.search_kernels(stacks) if each.__name__ == "construct")
+    (construct,) = (each for each in jit_fallback.search_kernels(stacks) if each.__name__ == "construct")
     assert isinstance(construct, Kernel)
     names = [each.__name__ for each in called_kernels(construct.py_func)]
     assert {"fill_stacks", "passes", "first_above"} <= set(names)
@@ -281,9 +283,9 @@ def test_every_kernel_that_python_calls_is_compiled_beforehand() -> None:
             if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
                 values = [function.__globals__.get(name) for name in names_in(function.__code__)]
                 kernels = [getattr(value, "__wrapped__", None) if callable(value) else None for value in values]
-                called |= {cold.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
-    every = [*(engine.module for engine in ENGINES.values()), *warm.OTHERS]
-    shares = warm.divided(list(dict.fromkeys(every)))
+                called |= {jit_fallback.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
+    every = [*(engine.module for engine in ENGINES.values()), *precompile.OTHERS]
+    shares = precompile.divided(list(dict.fromkeys(every)))
     compiled = [name for names in shares.values() for name in names]
     assert called <= set(compiled)
     assert len(set(compiled)) == len(compiled)

@@ -1,4 +1,4 @@
-"""Compiles every kernel once, into numba's cache: `cepheid warm`, or `python -m cepheid.engine.warm`.
+"""Compiles every kernel once, into the cache: `cepheid warm`, or `python -m cepheid.engine.precompile`.
 
 Worth doing when a machine is set up, since the first large query would otherwise wait for it; and before several
 processes start at once, since each would compile for itself.
@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from cepheid.engine.cold import full_name, module_kernels
 from cepheid.engine.engines import ENGINES
+from cepheid.engine.jit_fallback import full_name, module_kernels
 from cepheid.engine.kernels.compile import called_kernels
 from cepheid.engine.values.compiled import PREDICATE
 from cepheid.engine.values.python_first import called_by_number
@@ -37,7 +37,7 @@ OTHERS = (
 SLOW_TO_LOAD = {"search.runs": ("search.runs.backtrack",)}  # modules that an engine imports only when it needs them
 
 
-def warm(modules: Sequence[str] = (), processes: int | None = None) -> dict[str, float]:
+def precompile(modules: Sequence[str] = (), processes: int | None = None) -> dict[str, float]:
     """Compiles some modules of the engine, or all, on all cores at once, and says how many seconds each took."""
     if len(modules) == 1:
         return {modules[0]: load(modules[0])}
@@ -81,7 +81,7 @@ def main() -> None:
     """Says what is going on, since the first time takes a minute or two."""
     begun = time.perf_counter()
     print("Compiling kernels (once per installation) ...", file=sys.stderr)
-    warm(sys.argv[1:])
+    precompile(sys.argv[1:])
     print(f"done in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 
