@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from decimal import Decimal
@@ -22,6 +23,7 @@ from cepheid.errors import LimitError
 from cepheid.language import syntax as s
 from cepheid.language.sase.parse import parse
 from cepheid.plan.physical import Plan
+from cepheid.runners import totals as runner
 from cepheid.runners.totals import find_totals, listing_needed, totals_table
 from strategies.agreement import bound_to
 from strategies.queries import queries, streams
@@ -72,6 +74,38 @@ def test_intervals_add_up(data: Any) -> None:
     query = data.draw(summarised(data.draw(queries(strategy=s.Strategy.SKIP_TILL_ANY, returns=False, output=False))))
     after = data.draw(st.integers(-2, 25))
     assert_totals_agree(query, data.draw(streams(max_size=9)), after, after + data.draw(st.integers(1, 10)))
+
+
+@given(data=st.data())
+def test_they_do_where_few_matches_are_listed_first(data: Any) -> None:
+    query = data.draw(
+        summarised(data.draw(queries(strategy=s.Strategy.SKIP_TILL_ANY, kleene=False, returns=False, output=False)))
+    )
+    table = data.draw(streams(max_size=10))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "FEW_STEPS", 0)
+        patch.setattr(runner, "LISTED", data.draw(st.sampled_from([1, 4, 1000])))
+        assert_totals_agree(query, table)
+
+
+TIED = [
+    "PATTERN SEQ(A a, B b) WHERE a.x < b.x - 950 WITHIN 200",
+    "PATTERN SEQ(A a, !(C c), B b) WHERE a.x = b.x WITHIN 200",
+    "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND b.x = c.x WITHIN 200",
+]
+
+
+@pytest.mark.parametrize("text", TIED)
+def test_few_matches_are_counted_with_the_work_of_listing_them(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "FEW_STEPS", 1_000)
+    table = pa.table(
+        {"ts": range(600), "type": list("ABCABD") * 100, "x": [number * 389 % 1_000 for number in range(600)]}
+    )
+    listed = cepheid.match(table, text)
+    counted = cepheid.match(table, text + " SUMMARISE count(*) AS n")
+    assert counted["n"].to_pylist() == [listed.num_rows]
+    work = [json.loads(found.schema.metadata[b"cepheid"])["counters"]["evaluations"] for found in (counted, listed)]
+    assert work[0] <= work[1]
 
 
 RISING = "PATTERN SEQ(A+ a[], B b) WHERE a[i].x > a[i-1].x WITHIN 100000"

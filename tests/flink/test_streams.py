@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.errors import CepheidError, DataError, EngineError, QueryError
+from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.flink import Pattern
 from flink.cases import events
 from strategies.flink import draw_task, to_pattern
@@ -90,13 +90,6 @@ def test_kinds_of_tables() -> None:
     assert cepheid.match(polars.from_arrow(table), pattern, type=None).to_dicts() == expected
 
 
-def test_what_the_kernel_cannot_judge_runs_by_the_reference() -> None:
-    odd = Pattern.begin("a").where("name = 'a'").one_or_more().next("b").where("stddev(a[].price) > 1 AND name = 'b'")
-    table = events("a1 a5 b2")
-    assert cepheid.match(table, odd, type=None).num_rows == 1
-    with pytest.raises(EngineError, match="the compiled automaton"):
-        cepheid.match(table, odd, type=None, engine="automaton")
-    with pytest.raises(EngineError, match="which streams need"):
-        cepheid.live(odd, table.schema, type=None)
+def test_an_event_that_does_not_fit_its_column() -> None:
     with pytest.raises(DataError, match="does not fit"):
         cepheid.live(Pattern.begin("a"), {"ts": int}, type=None).send([{"ts": "noon"}])

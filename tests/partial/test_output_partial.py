@@ -12,6 +12,7 @@ import pytest
 
 import cepheid
 from cepheid.build import event, seq
+from cepheid.engine.data.matches import Matches
 from cepheid.errors import QueryError
 
 ORDERED = "PATTERN SEQ(Ordered a, Paid b, Shipped c) WHERE skip_till_next_match { [id] } WITHIN 10 OUTPUT PARTIAL"
@@ -249,3 +250,15 @@ def test_live() -> None:
 def test_what_it_cannot_mean(query: str, told: str) -> None:
     with pytest.raises(QueryError, match=told):
         cepheid.match(table("A:1:1"), query)
+
+
+def test_optional_and_counted_parts_are_compared_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = pa.table({"ts": range(60), "type": list("ABCCDE") * 10})
+    text = "PATTERN SEQ(A a, B? b, C{2,3} c[], E e) WITHIN 9 OUTPUT PARTIAL"
+    expected = sorted(map(repr, cepheid.match(events, text, engine="reference").to_pylist()))
+
+    def made(matches: Matches) -> None:
+        raise AssertionError(f"{len(matches)} matches as Python tuples")
+
+    monkeypatch.setattr(Matches, "groups", made)
+    assert sorted(map(repr, cepheid.match(events, text).to_pylist())) == expected

@@ -7,46 +7,10 @@ from __future__ import annotations
 from html import escape
 
 from cepheid.language import syntax as s
-from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, may_be_empty, without
+from cepheid.language.pattern import edge, follows, without
 from cepheid.language.printing import component_text, expression_text, pattern_text, window_text
 
 _STEP, _RADIUS, _LEFT = 110, 20, 50
-Edge = tuple[str, str]
-
-
-def follow(pattern: Pattern) -> tuple[list[str], list[Edge], list[str]]:
-    """Which labels can come first, which right after which, and which last (Glushkov's positions).
-
-    >>> follow(Sequence((Single("a"), Repeat(Single("b"), 0, None), Single("c"))))
-    (['a'], [('b', 'b'), ('a', 'b'), ('b', 'c'), ('a', 'c')], ['c'])
-    """
-    match pattern:
-        case Single(label=label):
-            return [label], [], [label]
-        case Sequence(parts=parts):
-            first: list[str] = []
-            last: list[str] = []
-            edges: list[Edge] = []
-            begun = False  # must something have come before?
-            for part in parts:
-                heads, inner, tails = follow(part)
-                edges += inner + [(tail, head) for tail in reversed(last) for head in heads]
-                first += [] if begun else heads
-                begun = begun or not may_be_empty(part)
-                last = [*last, *tails] if may_be_empty(part) else tails
-            return first, edges, last
-        case Choice(parts=parts):
-            found = [follow(part) for part in parts]
-            return [h for f in found for h in f[0]], [e for f in found for e in f[1]], [t for f in found for t in f[2]]
-        case AnyOrder(parts=parts):
-            found = [follow(part) for part in parts]
-            between = [(t, h) for one in found for other in found if one is not other for t in one[2] for h in other[0]]
-            inside = [edge for each in found for edge in each[1]]
-            return [h for f in found for h in f[0]], inside + between, [t for f in found for t in f[2]]
-        case Repeat(part=part, most=most):
-            heads, inner, tails = follow(part)
-            return heads, inner + ([(t, h) for t in tails for h in heads] if most != 1 else []), tails
-    return [], [], []
 
 
 def expression_svg(query: s.QuerySyntax) -> str:
@@ -59,9 +23,10 @@ def expression_svg(query: s.QuerySyntax) -> str:
     """
     negative = [component for component in query.components if component.negative]
     positives = [component for component in query.components if not component.negative]
-    first, edges, last = follow(without(query.pattern, frozenset(component.variable for component in negative)))
+    pattern = without(query.pattern, frozenset(component.variable for component in negative))
     place = {component.variable: number + 1 for number, component in enumerate(positives)}
-    ways = [(0, place[head]) for head in first] + [(place[tail], place[head]) for tail, head in edges]
+    ways = sorted((0, place[first]) for first in edge(pattern))
+    ways += sorted((place[before], place[after]) for before, after in follows(pattern))
     highest = max((target - source for source, target in ways), default=1)
     deepest = max((source - target + 1 for source, target in ways if target <= source), default=0)
     middle, width = 30 + 18 * highest + _RADIUS, 2 * _LEFT + _STEP * len(positives)
@@ -83,9 +48,9 @@ def expression_svg(query: s.QuerySyntax) -> str:
     ]
     for component in positives:
         label = component_text(component, {component.variable}, "")
-        final = component.variable in last
+        final = component.variable in edge(pattern, last=True)
         parts.append(_state(place[component.variable], component.variable, label, middle, final=final))
-    parts += [_way(source, target, middle) for source, target in dict.fromkeys(ways)]
+    parts += [_way(source, target, middle) for source, target in ways]
     for number, note in enumerate(notes):
         style = 'class="negative" font-style="italic"' if number < len(negative) else 'opacity="0.8"'
         y = below - 6 - 15 * (len(notes) - 1 - number)
@@ -111,8 +76,6 @@ def _way(source: int, target: int, middle: int) -> str:
     if target == source + 1:
         return f'<path d="M{left + _RADIUS} {middle}L{right - _RADIUS} {middle}" {style}/>'
     down = target <= source
-    edge = middle + _RADIUS if down else middle - _RADIUS
+    rim = middle + _RADIUS if down else middle - _RADIUS
     lift = (1 if down else -1) * (16 + 22 * (abs(target - source) + (1 if down else 0)))
-    return (
-        f'<path d="M{left + 6} {edge}C{left + 6} {edge + lift} {right - 6} {edge + lift} {right - 6} {edge}" {style}/>'
-    )
+    return f'<path d="M{left + 6} {rim}C{left + 6} {rim + lift} {right - 6} {rim + lift} {right - 6} {rim}" {style}/>'

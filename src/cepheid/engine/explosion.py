@@ -163,7 +163,7 @@ def count(
         return _count_by_runs(bound, events, after, until, "conditions depend on whole groups")
     how, plan = carrying(bound), make_plan(bound)[0]
     if how.refused is None:
-        if _steps(plan, events, how.needs_first) > steps:
+        if steps_of_counting(plan, events, how.needs_first) > steps:
             return LONG
         found = importlib.import_module("cepheid.engine.search.totals").total(plan, COUNT_ALL, events, after, until)
         if found is not None:
@@ -186,7 +186,7 @@ def _count_by_runs(bound: BoundQuery, events: EventTable, after: int, until: int
     return Count(COUNTED_UP_TO, float(COUNTED_UP_TO)) if number is None else Count(number, float(number))
 
 
-def _steps(plan: Plan, events: EventTable, needs_first: bool) -> float:
+def steps_of_counting(plan: Plan, events: EventTable, needs_first: bool) -> float:
     """About how many steps counting takes: one pass, a pass for each first event, or each event with all before it."""
     bound, found, program = plan.bound, candidates(plan, events), compile_program(plan.bound).program
     number, moments = len(found), program.moments

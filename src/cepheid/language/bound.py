@@ -230,6 +230,11 @@ class BoundQuery:
         """Is it a plain sequence of single events, so that every component holds exactly one?"""
         return self.is_linear and not self.has_kleene
 
+    @property
+    def may_grow(self) -> bool:
+        """May a larger match begin with the events of a complete one, since a group or other parts may follow?"""
+        return not self.is_linear or self.positives[-1].kleene
+
     @cached_property
     def lasts(self) -> tuple[s.Component, ...]:
         """The components that may hold the last event of a match."""

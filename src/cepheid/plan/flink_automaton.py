@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, NoReturn, TypeAlias
 
 from cepheid.budget import checkpoint
@@ -31,6 +30,8 @@ from cepheid.language.flink.pattern import (
 )
 from cepheid.language.flink.skip import AfterMatchSkipStrategy
 from cepheid.language.schema import Schema
+from cepheid.plan.automaton import Action as Action
+from cepheid.plan.automaton import Kind as Kind
 from cepheid.plan.flink_limits import MOST_STATES
 
 # --- conditions on edges --------------------------------------------------------------------------------------------
@@ -72,23 +73,6 @@ class Some:
 
 
 Formula: TypeAlias = Always | Judged | Not | All | Some
-
-
-class Action(Enum):
-    """What an edge does with the event at hand."""
-
-    TAKE = 0
-    IGNORE = 1
-    PROCEED = 2  # to another state, for the same event
-
-
-class Kind(Enum):
-    """What a state is."""
-
-    NORMAL = 0
-    FINAL = 1
-    STOP = 2  # the run is given up
-    PENDING = 3  # complete once its window has passed
 
 
 # --- states ---------------------------------------------------------------------------------------------------------

@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from cepheid.budget import unbounded, within_budget
 from cepheid.engine.jit_fallback import answer
-from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
+from cepheid.engine.search.flink.conditions import refusal
 from cepheid.engine.search.flink.machine import Reported
-from cepheid.engine.search.flink.moves import Moves
-from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
+from cepheid.engine.search.flink.run import Arranged, Search, arranged, assemble, find_matches
 from cepheid.engine.values import columnwise
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
 from cepheid.language import syntax as s
@@ -104,18 +103,16 @@ def count_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOpti
 def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Reported:
     partial, limits = options.partial, options.limits
 
-    def walked() -> Reported:
-        return find_matches(Moves(automaton), events, partial, limits=limits)[0]
+    search = Search(automaton)
 
-    if options.engine != "reference":
-        try:
-            return answer(KERNEL, len(events.time), walked, once=True)
-        except NotCompiled:
-            if options.engine != "auto":
-                raise EngineError(
-                    "the compiled automaton does not support a condition",
-                    hint="use engine='auto' or engine='reference'",
-                ) from None
+    def walked() -> Reported:
+        return find_matches(search, events, partial, limits=limits)[0]
+
+    refused = refusal(automaton)
+    if options.engine == "automaton" and refused is not None:
+        raise EngineError(f"the compiled automaton cannot run this pattern: {refused}", hint="use engine='reference'")
+    if options.engine != "reference" and refused is None:
+        return answer(KERNEL, len(events.time), walked, once=True)
     return by_reference(automaton, events, partial, limits)
 
 
@@ -172,13 +169,10 @@ def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) 
         columns = local.arrow.schema
         options = options.as_they_come(columns)
     automaton = automaton_for(pattern, columns, options)
-    try:
-        compile_conditions(automaton, columns.empty_table())
-        engine = "automaton: every run is extended by every event, in a compiled kernel"
-    except NotCompiled:
-        engine = (
-            "reference: the compiled automaton does not support a condition, so runs are extended in Python, slowly"
-        )
+    refused = refusal(automaton)
+    engine = "automaton: every run is extended by every event, in a compiled kernel"
+    if refused is not None:
+        engine = f"reference: {refused}, so runs are extended in Python, slowly"
     judged = [
         f"  {atom.text}: {'over whole columns' if atom.is_simple else 'during matching'}" for atom in automaton.atoms
     ]

@@ -95,7 +95,7 @@ def live_pattern(
     automaton = automaton_for(pattern, schema, options)
     steps = whole_steps(delay, automaton.schema, "delay")
     stream = FlinkStream(automaton, schema, steps, options.partition_by, options.partial, options.limits)
-    check_compiled(automaton, schema)  # an error now, not at the first event
+    check_compiled(automaton)  # an error now, not at the first event
     if state is not None:
         stream.restore(state)
     ahead = most_ahead(max_ahead, automaton.schema)

@@ -116,7 +116,7 @@ def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], 
         _stacked(whole, n, np.int64),
         _stacked(number, n, np.float64),
         null,
-        kept(_ranks_of(layout.literals, dictionary), taken, layout.read),
+        kept(_ranks_of(layout.literals, dictionary), dictionary, taken, layout.read),
         flat,
         edge,
     )

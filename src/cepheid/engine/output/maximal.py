@@ -41,7 +41,7 @@ def find_maximal(
     if precise and window is not None and not window.events and after > BEGINNING + window.length:
         earlier = after - window.length
     matches = maximal(run(plan, events, earlier, until))
-    if plan.bound.positives[-1].kleene or not plan.bound.is_linear:
+    if plan.bound.may_grow:
         first = matches.first_rows(in_order=plan.bound.is_linear)
         matches = replace(matches, completion=deadlines(plan.bound, events, first))
     return matches.take(np.flatnonzero((matches.completion > after) & (matches.completion <= until)))

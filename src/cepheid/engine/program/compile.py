@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -33,11 +34,12 @@ from cepheid.engine.program.tables import (
     Rows,
 )
 from cepheid.engine.values.compiled import Case, Predicate, compile_cases
+from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import expression_text
-from cepheid.language.schema import DataType
+from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
 from cepheid.plan.automaton import Automaton, QueryAutomaton
 from cepheid.plan.lowering import automaton_of, every_beginning
@@ -68,7 +70,7 @@ class _Kept:
     """What was compiled of a query."""
 
     query: weakref.ref[BoundQuery]
-    programs: dict[tuple[Order | Automata, bool, bool, bool], CompiledProgram] = field(default_factory=dict)
+    programs: dict[_Asked, CompiledProgram] = field(default_factory=dict)
     graphs: dict[Automata, Graph] = field(default_factory=dict)
 
 
@@ -93,8 +95,8 @@ def compile_program(
 ) -> CompiledProgram:
     """The program of a query, kept as long as the bound query is."""
     programs = _kept_of(bound).programs
-    asked = (order, push, variants, is_interpreted())  # while kernels are cold, conditions are plain Python, too
-    if asked not in programs:
+    asked: _Asked = (order, push, variants, is_interpreted(), is_python_first())  # these run conditions as plain Python
+    if asked not in programs or programs[asked].predicate.exhausted:
         programs[asked] = _compile_program(bound, order=order, push=push, variants=variants)
     return programs[asked]
 
@@ -114,8 +116,8 @@ def _compile_program(bound: BoundQuery, *, order: Order, push: bool, variants: b
 def compile_runs(bound: BoundQuery, which: Automata = "states") -> tuple[CompiledProgram, Graph]:
     """The program of a query for the kernels that walk its automaton, and this; kept like every other."""
     kept = _kept_of(bound)
-    asked: tuple[Automata, bool, bool, bool] = (which, True, False, is_interpreted())
-    if asked not in kept.programs or which not in kept.graphs:
+    asked: _Asked = (which, True, False, is_interpreted(), is_python_first())
+    if asked not in kept.programs or which not in kept.graphs or kept.programs[asked].predicate.exhausted:
         automaton = automaton_of(bound)
         assert isinstance(automaton, Automaton)
         if which != "states":
@@ -140,8 +142,10 @@ def _compile_placed(
     *,
     variants: bool,
 ) -> CompiledProgram:
-    slots = Slots(bound)
-    registers = Registers(bound, (condition for test in placed.tests() for condition in test.conditions))
+    negated = (negation.component.variable for negation in bound.negations)
+    slots = Slots(bound.place_of, (component.kleene for component in bound.positives), negated)
+    conditions = (condition for test in placed.tests() for condition in test.conditions)
+    registers = Registers(bound.place_of, bound.schema, conditions)
     cases, bases = _cases(bound, placed, slots, registers, variants)
     predicate = compile_cases(cases, bound.schema, any_variables(bound))
     keys: list[list[Key] | None] = [None] * len(bound.positives)
@@ -149,7 +153,7 @@ def _compile_placed(
     if keyed is not None and not bound.mixed:  # a run may have lost a way to go on that an equal one has
         keys, key_attributes = keyed(bound, slots, registers)
     kept = registers.by_place()
-    layout = _layout(bound, predicate.layout, kept, key_attributes)
+    layout = whole_layout(bound.schema, predicate.layout, kept, key_attributes)
     window = bound.window
     tests = list(placed.tests())
     program = Program(
@@ -164,18 +168,18 @@ def _compile_placed(
         registers.whole,
         registers.number,
         _place_table(bound, slots, kept, keys),
-        _kept_table(kept, layout),
-        np.array(_starts(len(moment) for moment in placed.moments), np.int64),
-        _table(
+        kept_table(kept, layout),
+        np.array(starts_of(len(moment) for moment in placed.moments), np.int64),
+        table_of(
             [
-                *zip(bases, _starts(len(test.walks) for test in tests), [t.needs for t in tests], strict=False),
+                *zip(bases, starts_of(len(test.walks) for test in tests), [t.needs for t in tests], strict=False),
                 (0, sum(len(test.walks) for test in tests), 0),
             ],
             3,
         ),
-        _table([walk for test in tests for walk in test.walks], 2),
-        _table([_negation_row(slots, negation) for negation in placed.negations], 8),
-        _table([(kind, of, _key_row(layout, kind, name)) for key in keys for kind, of, name in key or ()], 3),
+        table_of([walk for test in tests for walk in test.walks], 2),
+        table_of([_negation_row(slots, negation) for negation in placed.negations], 8),
+        table_of([(kind, of, _key_row(layout, kind, name)) for key in keys for kind, of, name in key or ()], 3),
     )
     # Twice the aggregates: the second half serves conditions on `a[..i-1]` while a group is walked.
     return CompiledProgram(program, predicate, layout, slots.count, 2 * registers.whole, 2 * registers.number)
@@ -233,8 +237,8 @@ def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Se
     """By place; where runs are merged is by state, and a pattern that is an expression has more states than places."""
     places = range(len(bound.positives))
     keys = [*keys, *[None] * (len(places) - len(keys))]
-    kept_from = _starts(sum(each.place == place for each in kept) for place in places)
-    keys_from = _starts(len(key or ()) for key in keys)
+    kept_from = starts_of(sum(each.place == place for each in kept) for place in places)
+    keys_from = starts_of(len(key or ()) for key in keys)
     rows = [
         (
             bound.positives[place].kleene,
@@ -253,7 +257,7 @@ def _place_table(bound: BoundQuery, slots: Slots, kept: Sequence[Kept], keys: Se
     for state in range(len(places), len(keys) + 1):
         merges = state < len(keys) and keys[state] is not None
         rows.append((False, 0, 0, 0, 0, kept_from[-1], merges, keys_from[state], 0, 0))
-    return _table(rows, 10)
+    return table_of(rows, 10)
 
 
 def _strategy(strategy: s.Strategy) -> int:
@@ -262,8 +266,9 @@ def _strategy(strategy: s.Strategy) -> int:
     return _STRATEGIES.get(strategy, CONTIGUOUS)
 
 
-def _kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Rows:
-    return _table(
+def kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Rows:
+    """The registers of aggregates, as kernels read them."""
+    return table_of(
         [
             (k.kind, k.fraction, layout.value_row(k.column), layout.null_row(k.column), k.known, k.value, k.counts)
             for k in kept
@@ -272,12 +277,14 @@ def _kept_table(kept: Sequence[Kept], layout: ColumnLayout) -> Rows:
     )
 
 
-def _layout(bound: BoundQuery, used: ColumnLayout, kept: Sequence[Kept], extra: dict[str, DataType]) -> ColumnLayout:
+def whole_layout(
+    schema: Schema, used: ColumnLayout, kept: Sequence[Kept], extra: Mapping[str, DataType] = MappingProxyType({})
+) -> ColumnLayout:
     """The conditions' columns with those of aggregates and keys behind them, so that no row changes its place."""
     attributes = {name: (kind, expression) for name, kind, expression in used.attributes}
     for each in kept:
         expression = None if isinstance(each.argument, s.Attribute) else each.argument
-        attributes.setdefault(each.column, (type_of(each.argument, bound.schema), expression))
+        attributes.setdefault(each.column, (type_of(each.argument, schema), expression))
     for name, kind in extra.items():
         attributes.setdefault(name, (kind, None))
     return replace(used, attributes=tuple((name, *rest) for name, rest in attributes.items()))
@@ -289,9 +296,11 @@ def _key_row(layout: ColumnLayout, kind: int, name: str | int) -> int:
     return layout.null_row(name) if kind == KEY_NULL else layout.value_row(name)
 
 
-def _table(rows: Sequence[Sequence[int]], columns: int) -> Rows:
+def table_of(rows: Sequence[Sequence[int]], columns: int) -> Rows:
+    """Rows of numbers, also if there are none."""
     return np.array(rows, np.int64).reshape(len(rows), columns)
 
 
-def _starts(sizes: Iterable[int]) -> list[int]:
+def starts_of(sizes: Iterable[int]) -> list[int]:
+    """Where parts of some sizes begin, and where the last one ends."""
     return [0, *accumulate(sizes)]

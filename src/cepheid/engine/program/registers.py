@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cepheid.engine.data.columns import storage
 from cepheid.engine.program.tables import COUNT, FIRST, GREATEST, LAST, LEAST, SPREAD, SUM
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES, REGISTERS
-from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import expression_text
+from cepheid.language.schema import Schema
 from cepheid.language.typing import type_of
 
 _KINDS = {"count": COUNT, "sum": SUM, "least": LEAST, "greatest": GREATEST, "first": FIRST, "last": LAST}
@@ -20,25 +20,26 @@ _KINDS |= {"spread": SPREAD}
 class Slots:
     """The layout of chosen events: one slot for a single component, four for a Kleene group, then the negated ones."""
 
-    def __init__(self, bound: BoundQuery) -> None:
-        self.place_of = bound.place_of
+    def __init__(self, place_of: Mapping[str, int], groups: Iterable[bool], beside: Iterable[str]) -> None:
+        """By place: is it a group? Variables beside these have no place: negated ones, or the event at hand."""
+        self.place_of = place_of
         self.first: list[int] = []
         self.last: list[int] = []
         self.current: list[int] = []
         self.previous: list[int] = []
         slots = 0
-        for component in bound.positives:
-            own = [slots + step for step in range(4)] if component.kleene else [slots] * 4
+        for group in groups:
+            own = [slots + step for step in range(4)] if group else [slots] * 4
             for places, slot in zip((self.first, self.last, self.current, self.previous), own, strict=True):
                 places.append(slot)
             slots = own[-1] + 1
-        self.negated = {n.component.variable: slots + j for j, n in enumerate(bound.negations)}
-        self.count = slots + len(self.negated)
+        self.beside = {variable: slots + number for number, variable in enumerate(beside)}
+        self.count = slots + len(self.beside)
 
     def of(self, reference: s.Reference) -> str:
         """The source of a reference: an element of `at`."""
-        if reference.variable in self.negated:
-            return f"at[{self.negated[reference.variable]}]"
+        if reference.variable in self.beside:
+            return f"at[{self.beside[reference.variable]}]"
         place = self.place_of[reference.variable]
         match reference.element:
             case s.Element.FIRST:
@@ -87,9 +88,9 @@ class Kept:
 class Registers:
     """Gives every aggregate that conditions read its registers; the first whole numbers are the lengths of groups."""
 
-    def __init__(self, bound: BoundQuery, expressions: Iterable[s.Expression]) -> None:
-        self.bound = bound
-        self.whole = len(bound.positives)
+    def __init__(self, place_of: Mapping[str, int], schema: Schema, expressions: Iterable[s.Expression]) -> None:
+        self.place_of, self.schema = place_of, schema
+        self.whole = len(place_of)
         self.number = 0
         self.kept: dict[tuple[int, str], dict[str, Kept]] = {}
         arguments: dict[tuple[int, str], s.Expression] = {}
@@ -119,14 +120,14 @@ class Registers:
 
         def source(node: s.Expression) -> tuple[str, str]:
             if isinstance(node, s.Length):
-                return f"counted[{self.bound.place_of[node.variable]}]", "False"
+                return f"counted[{self.place_of[node.variable]}]", "False"
             assert isinstance(node, s.Call)
             (argument,) = node.arguments
             (variable,) = s.variables_of(argument)
             before = any(isinstance(n, s.Reference) and n.element is s.Element.BEFORE for n in s.walk(argument))
             whole, number = (self.whole, self.number) if before and variable in walked else (0, 0)
             if isinstance(argument, s.Reference):
-                return f"counted[{whole + self.bound.place_of[variable]}]", "False"
+                return f"counted[{whole + self.place_of[variable]}]", "False"
             aggregate = AGGREGATES[node.function.lower()]
             found: dict[str, str] = {}
             overflows = ""
@@ -145,11 +146,11 @@ class Registers:
     def _key(self, node: s.Call) -> tuple[int, str]:
         (argument,) = node.arguments
         (variable,) = s.variables_of(argument)
-        return self.bound.place_of[variable], expression_text(_single(argument))
+        return self.place_of[variable], expression_text(_single(argument))
 
     def _keep(self, place: int, argument: s.Expression, needed: set[str]) -> dict[str, Kept]:
         """The registers of one argument. The first one that looks at every value counts them, too, if that is asked."""
-        fraction = storage(type_of(argument, self.bound.schema)) == "number"
+        fraction = storage(type_of(argument, self.schema)) == "number"
         found: dict[str, Kept] = {}
         for register in REGISTERS:
             if register not in needed:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cepheid.engine.data.columns import ColumnLayout, Columns
 from cepheid.engine.data.layout import BEGINS, INSTANT, MASK, PRECISE_FACTS, TIME, Events
-from cepheid.engine.data.matches import Chosen, Int64s, Matches
+from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
 from cepheid.engine.data.value_index import no_index
 from cepheid.engine.kernels.handing import with_known_addresses
 from cepheid.engine.kernels.stop import briefly
@@ -160,7 +160,7 @@ class KeptStacks:
             columns,
             with_known_addresses(compiled.predicate.call),
             no_index(places, len(rows)),
-            Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates),
+            Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates, NEVER),
         )
         check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
         return Matches(tuple(Chosen(rows[found[:, place]]) for place in range(places)), completion)

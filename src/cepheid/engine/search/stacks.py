@@ -17,7 +17,7 @@ from numba import types
 from cepheid.engine.data.candidates import candidates
 from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns, fill
 from cepheid.engine.data.layout import DUE, EVENTS, INSTANT, MASK, TIME, Events, Rows, lay_out
-from cepheid.engine.data.matches import Chosen, Int64s, Matches
+from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.value_index import KNOWN, VALUE_INDEX, ValueIndex, agreeing, value_index
 from cepheid.engine.kernels.arrays import equal_codes, grown, grown_rows
@@ -43,13 +43,14 @@ class Asked(NamedTuple):
     limit: int
     push_window: bool
     push_conditions: bool
+    evaluations: int  # events to be tested at most
 
 
-ASKED = types.NamedTuple((types.int64, types.int64, types.int64, types.boolean, types.boolean), Asked)
+ASKED = types.NamedTuple((types.int64, types.int64, types.int64, types.boolean, types.boolean, types.int64), Asked)
 
 
-def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
-    """All matches with after < completion <= until."""
+def run(plan: Plan, events: EventTable, after: int, until: int, evaluations: int = NEVER) -> Matches:
+    """All matches with after < completion <= until; an error if more than so many events have to be tested."""
     prepared = candidates(plan, events)
     places = len(plan.bound.positives)
     # Construction walks backwards.
@@ -64,7 +65,14 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
         compiled.predicate.call,
         index,
         # Positions, which count the events of one key, do not rise along a stack of many keys.
-        Asked(after, until, plan.limits.max_matches, plan.push_window and laid_out.ordered, plan.push_predicates),
+        Asked(
+            after,
+            until,
+            plan.limits.max_matches,
+            plan.push_window and laid_out.ordered,
+            plan.push_predicates,
+            evaluations,
+        ),
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
     rows = prepared.rows
@@ -291,6 +299,9 @@ def construct_partition(
             cursor[place] = walk.floor[place] - 1  # all older ones are outside, too
             continue
         at[place] = event
+        if counters[EVALUATED] == asked.evaluations:
+            counters[OVERFLOW] = 1
+            return True
         counters[EVALUATED] += 1
         dead = counters[KILLED]
         if not passes(query, scratch, place, asked.push_conditions, entries, counters):

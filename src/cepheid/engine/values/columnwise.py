@@ -311,7 +311,7 @@ def without_nan(column: Column) -> Column:
     return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
 
 
-_KINDS = {
+ARROW_KINDS = {  # what values of a type are in columns
     DataType.BOOL: pa.bool_(),
     DataType.INT: pa.int64(),
     DataType.FLOAT: pa.float64(),
@@ -383,7 +383,7 @@ def _result_kind(function: Function, columns: list[Any], constants: list[Any]) -
     if function.name in ("cast", "try_cast"):
         named = type_named(constants[0])
         assert named is not None
-        return _KINDS[named[0]] if named[1] is None else decimal_type(named[1])
+        return ARROW_KINDS[named[0]] if named[1] is None else decimal_type(named[1])
     if function.name == "decimal of":
         return decimal_type((constants[1], constants[0]))
     if function.name == "array":
@@ -391,7 +391,7 @@ def _result_kind(function: Function, columns: list[Any], constants: list[Any]) -
     values = columns[:1] if function.name == "nullif" else columns
     decimals = any(pa.types.is_decimal(each.type) for each in values)
     if function.result is not None and not (decimals and function.precision is not None):
-        return _KINDS[function.result]
+        return ARROW_KINDS[function.result]
     if not decimals or any(pa.types.is_floating(each.type) for each in values):
         return common_kind(values if function.name not in ("case", "if", "iff") else columns[1::2]) or pa.bool_()
     numbers = [precision(each) for each in values if each.type != pa.bool_()]
@@ -402,13 +402,13 @@ def _plain_column(column: Column) -> Column:
     """A result in the types that conditions know: elements of lists and maps come in their own."""
     if isinstance(column, pa.Scalar):
         known = pa.chunked_array([pa.array([column.as_py()], column.type)])
-        return column if column.type in _PLAIN_KINDS else value_column(known)[0]
-    if column.type not in _PLAIN_KINDS and not pa.types.is_nested(column.type):
+        return column if column.type in _PLAINARROW_KINDS else value_column(known)[0]
+    if column.type not in _PLAINARROW_KINDS and not pa.types.is_nested(column.type):
         column = value_column(pa.chunked_array([column]) if isinstance(column, pa.Array) else column)
     return without_nan(column)
 
 
-_PLAIN_KINDS = frozenset({pa.bool_(), pa.int64(), pa.string()})
+_PLAINARROW_KINDS = frozenset({pa.bool_(), pa.int64(), pa.string()})
 
 
 def _repeated(column: Column, length: int) -> list[Any]:

@@ -144,6 +144,8 @@ def compile_cases(
             return Predicate(called_by_number(PREDICATE), layout, some, not names, source, names, form)
     if is_interpreted():
         call, compiled = _plain(source, functions)
+    elif not cases and COMPILES:  # nobody calls it
+        call, compiled = called_by_number(PREDICATE), True
     elif names:
         call, compiled = _kept_plain(source, functions)
     else:
@@ -581,7 +583,8 @@ class _Writer:
         aggregates = tuple(dict.fromkeys(inner for inner in outside if is_aggregate(inner)))
         given = [case.slot(reference) for reference in references]
         given += [part for aggregate in aggregates for part in self.aggregate(aggregate, case)]
-        made_up = self.function_named(Interpreted(node, references, aggregates, repr(node)))
+        kinds = tuple(self.type_of(aggregate) for aggregate in aggregates)
+        made_up = self.function_named(Interpreted(node, references, aggregates, kinds, repr(node)))
         name = f"value_{self.names}"
         self.names += 1
         self.lines.append(f"{name} = {made_up}({', '.join(['literal[-1]', *given])})")

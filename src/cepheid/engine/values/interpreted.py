@@ -18,8 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.values.columnwise import value, value_column
+from cepheid.engine.values.columnwise import ARROW_KINDS, value, value_column
 from cepheid.language import syntax as s
+from cepheid.language.schema import DataType
 
 MOST_ANSWERS = 200_000  # that are kept for one condition over one table
 
@@ -34,6 +35,7 @@ class Kept:
     """
 
     columns: dict[str, Any]
+    texts: pa.Array  # of which arrays hold the ranks
     codes: dict[str, npt.NDArray[np.int64] | None] = field(default_factory=dict)  # None: of a kind without codes
     answers: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
@@ -63,12 +65,12 @@ def _coded(column: Any) -> npt.NDArray[np.int64] | None:
     return found
 
 
-def kept(ranks: npt.NDArray[np.int64], table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """The ranks of literals, with the number behind them under which these columns of the table are kept."""
+def kept(ranks: npt.NDArray[np.int64], texts: pa.Array, table: pa.Table, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The ranks of literals, with the number behind them under which texts and columns of the table are kept."""
     if not names:
         return ranks
     number = next(_numbers)
-    _columns[number] = Kept({name: value_column(table.column(name)) for name in names})
+    _columns[number] = Kept({name: value_column(table.column(name)) for name in names}, texts)
     numbered = np.append(ranks, number)
     weakref.finalize(numbered, _columns.pop, number, None)
     return numbered
@@ -84,6 +86,7 @@ class Interpreted:
     condition: s.Expression
     references: tuple[s.Reference, ...]  # whose rows come first
     aggregates: tuple[s.Expression, ...]  # whose values come then, each with whether it is NULL
+    kinds: tuple[DataType, ...]  # of these values; a text is its rank
     text: str = ""  # of the condition: 1, 1.0 and TRUE are equal, and not the same
 
     @cached_property
@@ -100,28 +103,35 @@ class Interpreted:
         key = None if read is None else (id(self), read, values)
         if key is not None and key in kept.answers:
             return kept.answers[key]
-        answer = self.answer(kept.columns, rows, values)
+        answer = self.answer(kept, rows, values)
         if key is not None and len(kept.answers) < MOST_ANSWERS:
             kept.answers[key] = answer
         return answer
 
-    def answer(self, columns: dict[str, Any], rows: dict[s.Reference, Any], values: Sequence[Any]) -> int:
+    def answer(self, kept: Kept, rows: dict[s.Reference, Any], values: Sequence[Any]) -> int:
         """1, 0 or 2, by Arrow."""
         known = {
-            aggregate: None if values[2 * place + 1] else values[2 * place]
-            for place, aggregate in enumerate(self.aggregates)
+            aggregate: _scalar(kept, kind, None if values[2 * place + 1] else values[2 * place])
+            for place, (aggregate, kind) in enumerate(zip(self.aggregates, self.kinds, strict=True))
         }
-        found = value(self.condition, partial(_resolved, columns, rows, known)).as_py()
+        found = value(self.condition, partial(_resolved, kept.columns, rows, known)).as_py()
         return 2 if found is None else int(found)
 
 
+def _scalar(kept: Kept, kind: DataType, found: Any) -> pa.Scalar:
+    """What an aggregate is worth, as columns have such values; None: NULL."""
+    if found is not None:
+        found = found.item() if hasattr(found, "item") else found
+        found = (
+            kept.texts[found].as_py() if kind is DataType.STRING else bool(found) if kind is DataType.BOOL else found
+        )
+    return pa.scalar(found, ARROW_KINDS.get(kind, pa.null()))
+
+
 def _resolved(
-    columns: dict[str, Any], rows: dict[s.Reference, Any], known: dict[s.Expression, Any], node: s.Expression
+    columns: dict[str, Any], rows: dict[s.Reference, Any], known: dict[s.Expression, pa.Scalar], node: s.Expression
 ) -> Any:
-    if isinstance(node, s.Attribute):
-        return columns[node.name][int(rows[node.of])]
-    found = known[node]
-    return pa.scalar(found.item() if hasattr(found, "item") else found)
+    return columns[node.name][int(rows[node.of])] if isinstance(node, s.Attribute) else known[node]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ Tabulate = Callable[[Sequence[SegmentItem], Ends], ScoreTable]
 
 
 @dataclass(frozen=True)
-class Edge:
+class SkipEdge:
     """From one observed component to the next, with the components between them that were not seen."""
 
     source: int  # index among the positive components; -1: the window's opening
@@ -48,7 +48,7 @@ class Edge:
 class Edges:
     """All edges, as explain shows them and as the kernel looks them up."""
 
-    edges: tuple[Edge, ...]
+    edges: tuple[SkipEdge, ...]
     number: npt.NDArray[np.int64]  # [source + 1, target]: table number, CERTAIN or CLOSED
     highest: npt.NDArray[np.float64]  # [source + 1, target]: log of the best score
     monotone: npt.NDArray[np.int64]  # [source + 1, target]: FALLS, RISES or NEITHER
@@ -103,7 +103,7 @@ def build_edges(plan: Plan, tabulate: Tabulate | None = None) -> Edges:
     return _arrays(tuple(found), count, scale, hours, day)
 
 
-def _all_day(edges: Sequence[Edge], threshold: float) -> Edge:
+def _all_day(edges: Sequence[SkipEdge], threshold: float) -> SkipEdge:
     """One edge for all hours, with a table that no hour's is above.
 
     The greatest of several lines is convex between the knots of all, so that a straight line there lies above it.
@@ -159,16 +159,16 @@ def _edge(
     ends: Ends,
     window: float,
     tabulate: Tabulate,
-) -> Edge:
+) -> SkipEdge:
     if not skipped:
-        return Edge(source, target, skipped, None, kept=True)
+        return SkipEdge(source, target, skipped, None, kept=True)
     threshold = plan.bound.threshold or 0.0
     parts = [items[component.variable] for component in skipped]
     if score_limit(parts, window, plan.scoring) < threshold:  # type: ignore[arg-type]
         # Nothing is computed for an edge that is dropped anyway.
-        return Edge(source, target, skipped, score_table([NEVER_HAPPENS], window), kept=False)
+        return SkipEdge(source, target, skipped, score_table([NEVER_HAPPENS], window), kept=False)
     table = tabulate(parts, ends)
-    return Edge(source, target, skipped, table, kept=table.highest >= threshold)
+    return SkipEdge(source, target, skipped, table, kept=table.highest >= threshold)
 
 
 def _table_of_spans(plan: Plan, window: float, scale: float, parts: Sequence[SegmentItem], ends: Ends) -> ScoreTable:
@@ -185,7 +185,7 @@ def _warn_of_cost(items: dict[str, SegmentItem], threshold: float) -> None:
         )
 
 
-def _arrays(edges: tuple[Edge, ...], count: int, scale: float, hours: npt.NDArray[np.int64], day: int) -> Edges:
+def _arrays(edges: tuple[SkipEdge, ...], count: int, scale: float, hours: npt.NDArray[np.int64], day: int) -> Edges:
     number = np.full((count + 1, count + 1), CLOSED, np.int64)
     highest = np.full((count + 1, count + 1), -np.inf)
     monotone = np.full((count + 1, count + 1), NEITHER, np.int64)

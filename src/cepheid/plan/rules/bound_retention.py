@@ -43,8 +43,7 @@ def bound_retention(plan: Plan) -> Plan:
 
 def _decides_late(plan: Plan) -> bool:
     """Are matches known only when their window has passed?"""
-    open_ended = plan.bound.positives[-1].kleene or not plan.bound.is_linear
-    growing = plan.output.mode is s.OutputMode.MAXIMAL and open_ended
+    growing = plan.output.mode is s.OutputMode.MAXIMAL and plan.bound.may_grow
     return plan.bound.postponed or plan.bound.forecast is not None or growing or plan.options.missing_last
 
 

@@ -35,7 +35,7 @@ def match_flink_stream(
     functions: tuple[bytes, ...],
 ) -> DataFrame:
     """The matches of a pattern in a stream."""
-    check_compiled(automaton, schema)
+    check_compiled(automaton)
     result = result_schema(automaton, schema, options.partial)
     aspects: dict[str, Any] = {
         "pattern": [str(pattern), str(automaton.skip), automaton.describe()],

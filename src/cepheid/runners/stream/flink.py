@@ -12,11 +12,10 @@ from cepheid.budget import within_budget
 from cepheid.engine.data.table import times_of
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.stop import briefly
-from cepheid.engine.search.flink.conditions import NotCompiled, compile_conditions
+from cepheid.engine.search.flink.conditions import refusal
 from cepheid.engine.search.flink.machine import LATEST, Reported
-from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.search.flink.released import Retained, compacted, nothing_retained, step
-from cepheid.engine.search.flink.run import result_schema
+from cepheid.engine.search.flink.run import Search, result_schema
 from cepheid.errors import EngineError
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
@@ -44,7 +43,7 @@ class FlinkStream(SearchStream):
         super().__init__(schema, result_schema(automaton, schema, partial), delay)
         self.automaton = automaton
         self.partition_by, self.partial, self.limits = tuple(partition_by), partial, limits
-        self.moves = Moves(automaton)
+        self.search = Search(automaton)
         self.state: Retained = nothing_retained(schema)
 
     def __len__(self) -> int:
@@ -71,13 +70,10 @@ class FlinkStream(SearchStream):
 
         def known() -> tuple[pa.Table | None, Retained]:
             with briefly(released.num_rows * (1 + len(self.state.runs.partition)) < BRIEF):
-                return step(self.moves, self.state, released, end, self.partition_by, self.partial, self.limits)
+                return step(self.search, self.state, released, end, self.partition_by, self.partial, self.limits)
 
-        try:
-            with within_budget(self.limits.timeout, self.limits.max_bytes):
-                result, self.state = answer("search.flink.kernel", released.num_rows, known)
-        except NotCompiled:
-            raise not_compiled() from None
+        with within_budget(self.limits.timeout, self.limits.max_bytes):
+            result, self.state = answer("search.flink.kernel", released.num_rows, known)
         return self.result.empty_table() if result is None else result
 
     def earliest_decision(self) -> int | None:
@@ -119,15 +115,9 @@ class FlinkStream(SearchStream):
         self.watermark, self.late, self.waiting, self.state = watermark if known else None, late, waiting, state
 
 
-def check_compiled(automaton: FlinkAutomaton, schema: pa.Schema) -> None:
-    """An error if the kernel cannot judge the conditions over events of a schema."""
-    try:
-        compile_conditions(automaton, schema.empty_table())
-    except NotCompiled:
-        raise not_compiled() from None
-
-
-def not_compiled() -> EngineError:
-    """The kernel of streams cannot judge a condition."""
-    hint = "match a table with engine='reference', or write the condition more simply"
-    return EngineError("the compiled automaton, which streams need, does not support a condition", hint=hint)
+def check_compiled(automaton: FlinkAutomaton) -> None:
+    """An error if the kernel, which streams need, cannot judge the conditions."""
+    refused = refusal(automaton)
+    if refused is not None:
+        hint = "match a table with engine='reference', or write the condition more simply"
+        raise EngineError(f"the compiled automaton, which streams need, cannot run this pattern: {refused}", hint=hint)

@@ -10,6 +10,8 @@ Functions that work on the runs make no arrays: where room is short they return 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 
@@ -17,9 +19,10 @@ from cepheid.engine.data.columns import INT64_ROWS, INT64S
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.flink.heaps import drop_earlier, drop_first, push
-from cepheid.engine.search.flink.judge import Nodes, atom_holds
+from cepheid.engine.search.flink.judge import Nodes, atom_holds, remember
 from cepheid.engine.search.flink.machine import (
     AGAIN,
     ARRIVED,
@@ -192,8 +195,13 @@ def collect(room: Room) -> None:
         if place[at] == 0:
             place[at] = kept
             before = nodes[at, BEFORE]
-            nodes[kept, ROW], nodes[kept, STEP], nodes[kept, LENGTH] = nodes[at, 0], nodes[at, 1], nodes[at, 3]
+            nodes[kept, ROW], nodes[kept, STEP], nodes[kept, LENGTH] = (
+                nodes[at, ROW],
+                nodes[at, STEP],
+                nodes[at, LENGTH],
+            )
             nodes[kept, BEFORE] = place[before] if before >= 0 else -1
+            room.at[kept], room.counted[kept], room.running[kept] = room.at[at], room.counted[at], room.running[at]
             kept += 1
     for heap, low, high in ((room.runs, counts[HEAD], counts[TAIL]), (room.complete, 0, counts[COMPLETE])):
         for number in range(low, high):
@@ -207,15 +215,18 @@ def collect(room: Room) -> None:
 def enlarged(room: Room, needed: int) -> Room:
     """The same with more room."""
     runs, behind, arrived, complete, nodes = room.runs, room.behind, room.arrived, room.complete, room.nodes
+    at, counted, running = room.at, room.counted, room.running
     if needed == MORE_RUNS:
         runs, behind = grown_rows(runs), grown_rows(behind)
     elif needed == MORE_NODES:
-        nodes = grown_rows(nodes)
+        nodes, at, counted = grown_rows(nodes), grown_rows(at), grown_rows(counted)
+        running = np.empty((2 * running.shape[0], running.shape[1]), np.float64)
+        running[: room.running.shape[0]] = room.running
     elif needed == MORE_ARRIVED:
         arrived = grown_rows(arrived)
     elif needed == MORE_COMPLETE:
         complete = grown_rows(complete)
-    return Room(runs, behind, arrived, complete, nodes, room.values, room.counts)
+    return Room(runs, behind, arrived, complete, nodes, at, counted, running, room.counts)
 
 
 @borrowing(types.void(INT64_ROWS, INT64S))
@@ -232,12 +243,14 @@ def move_to_front(runs: Nodes, counts: Int64s) -> None:
 # --- an event -------------------------------------------------------------------------------------------------------
 
 
-@borrowing(INT(MACHINE, CONDITIONS, ROOM, INT, INT, INT))
-def outcome_of(machine: Machine, conditions: Conditions, room: Room, decision: int, row: int, node: int) -> int:
+@borrowing(INT(INT64_ROWS, CONDITIONS, FUNCTION, ROOM, INT, INT, INT), inline=True)
+def outcome_of(
+    choice: Nodes, conditions: Conditions, predicate: Any, room: Room, decision: int, row: int, node: int
+) -> int:
     """The outcome of a decision that looks back."""
     while decision >= 0:
-        holds = atom_holds(conditions, room.nodes, room.values, machine.choice[decision, 0], row, node)
-        decision = machine.choice[decision, 1 if holds else 2]
+        holds = atom_holds(conditions, predicate, room, choice[decision, 0], row, node)
+        decision = choice[decision, 1 if holds else 2]
     return -1 - decision
 
 
@@ -255,8 +268,8 @@ def begin_extending(machine: Machine, events: Events, room: Room) -> None:
     counts[WRITTEN] = counts[AT]
 
 
-@borrowing(INT(MACHINE, CONDITIONS, EVENTS, ROOM), inline=True)
-def extend(machine: Machine, conditions: Conditions, events: Events, room: Room) -> int:
+@borrowing(INT(MACHINE, CONDITIONS, FUNCTION, EVENTS, ROOM), inline=True)
+def extend(machine: Machine, conditions: Conditions, predicate: Any, events: Events, room: Room) -> int:
     """Extends the runs that are left by the event at hand; what is needed to go on, or DONE.
 
     What a run becomes takes its place. Where that is more than one, those behind it are put aside.
@@ -266,6 +279,7 @@ def extend(machine: Machine, conditions: Conditions, events: Events, room: Room)
     kind = events.kind[row]
     active, present, nearest, fan = machine.active[kind], counts[NEXT_PRESENT], counts[NEAREST], machine.fan
     end, needed = counts[TAIL] if left < 0 else left, DONE
+    looks_back = conditions.program.places > 0
     while at < end:
         if left < 0:
             state, node, began = runs[at, STATE], runs[at, NODE], runs[at, BEGAN]
@@ -287,7 +301,7 @@ def extend(machine: Machine, conditions: Conditions, events: Events, room: Room)
             break
         outcome = -1 - machine.decision[kind, state]
         if outcome < 0:
-            outcome = outcome_of(machine, conditions, room, -1 - outcome, row, node)
+            outcome = outcome_of(machine.choice, conditions, predicate, room, -1 - outcome, row, node)
         first, last = machine.first_move[outcome], machine.first_move[outcome + 1]
         if left < 0 and written + last - first > at + 1 and at + 1 < end:
             left = end - at - 1
@@ -304,6 +318,8 @@ def extend(machine: Machine, conditions: Conditions, events: Events, room: Room)
                 nodes[taken, ROW], nodes[taken, STEP], nodes[taken, BEFORE] = row, machine.move[move, 1], node
                 nodes[taken, LENGTH] = 1 + (nodes[node, LENGTH] if node >= 0 else 0)
                 counts[NODES] = taken + 1
+                if looks_back:
+                    remember(conditions, room, taken)
             elif how == WAIT:
                 held = node
             elif how == AGAIN:
@@ -436,9 +452,16 @@ def next_active(machine: Machine, events: Events, counts: Int64s, high: int) -> 
     return int(row)
 
 
-@borrowing(INT(MACHINE, CONDITIONS, EVENTS, ROOM, REPORTED, INT, INT))
+@borrowing(INT(MACHINE, CONDITIONS, FUNCTION, EVENTS, ROOM, REPORTED, INT, INT))
 def walk_on(
-    machine: Machine, conditions: Conditions, events: Events, room: Room, out: Reported, partition: int, last: int
+    machine: Machine,
+    conditions: Conditions,
+    predicate: Any,
+    events: Events,
+    room: Room,
+    out: Reported,
+    partition: int,
+    last: int,
 ) -> int:
     """Walks through a partition from where it stopped; what is needed to go on, or DONE."""
     counts, time, seen, needed = room.counts, events.time, 0, DONE
@@ -465,7 +488,7 @@ def walk_on(
                 return int(needed)
             begin_extending(machine, events, room)
         if counts[PHASE] == EXTENDING:
-            needed = extend(machine, conditions, events, room)
+            needed = extend(machine, conditions, predicate, events, room)
             if needed != DONE:
                 return int(needed)
             counts[PHASE] = SETTLING
@@ -493,8 +516,8 @@ def clear(counts: Int64s, row: int) -> None:
     counts[PHASE], counts[AT_ROW] = SEEKING, row
 
 
-@borrowing(INT(ROOM, REPORTED, INT, INT))
-def resume(room: Room, known: Reported, run: int, high: int) -> int:
+@borrowing(INT(CONDITIONS, ROOM, REPORTED, INT, INT))
+def resume(conditions: Conditions, room: Room, known: Reported, run: int, high: int) -> int:
     """Takes up the runs of an earlier call, from one on, in their order; which one does not fit, or the end."""
     counts, nodes = room.counts, room.nodes
     while run < high:
@@ -509,6 +532,8 @@ def resume(room: Room, known: Reported, run: int, high: int) -> int:
             nodes[taken, ROW], nodes[taken, STEP], nodes[taken, BEFORE] = known.row[at], known.step[at], node
             nodes[taken, LENGTH] = at - first + 1
             counts[NODES] = taken + 1
+            if conditions.program.places > 0:
+                remember(conditions, room, taken)
             began = known.row[at] if node < 0 else began
             node = taken
         if known.given_up[run]:
@@ -522,19 +547,21 @@ def resume(room: Room, known: Reported, run: int, high: int) -> int:
     return run
 
 
-@kernel(ROOM(MACHINE, INT64S, ROOM, REPORTED, INT, INT))
-def resumed(machine: Machine, time: Int64s, room: Room, known: Reported, low: int, high: int) -> Room:
+@kernel(ROOM(MACHINE, CONDITIONS, INT64S, ROOM, REPORTED, INT, INT))
+def resumed(
+    machine: Machine, conditions: Conditions, time: Int64s, room: Room, known: Reported, low: int, high: int
+) -> Room:
     """The runs low to high of an earlier call; without any, the one that waits for a first event."""
     counts = room.counts
     if low == high:
         room.runs[0, STATE], room.runs[0, NODE], room.runs[0, BEGAN] = machine.start, -1, NOBODY
         counts[TAIL], counts[PRESENT] = 1, 1 << min(machine.start, BITS)
         return room
-    low = resume(room, known, low, high)
+    low = resume(conditions, room, known, low, high)
     while low < high:
         for needed in (MORE_RUNS, MORE_NODES, MORE_COMPLETE):
             room = enlarged(room, needed)
-        low = resume(room, known, low, high)
+        low = resume(conditions, room, known, low, high)
     look_for_nearest(machine, time, room)
     return room
 
@@ -555,9 +582,9 @@ def suspended(room: Room, kept: Reported, kept_counts: Int64s, partition: int) -
     return kept
 
 
-@search_kernel(types.Tuple((REPORTED, REPORTED, INT))(MACHINE, CONDITIONS, EVENTS, REPORTED, ROOM))
+@search_kernel(types.Tuple((REPORTED, REPORTED, INT))(MACHINE, CONDITIONS, FUNCTION, EVENTS, REPORTED, ROOM))
 def walk(
-    machine: Machine, conditions: Conditions, events: Events, known: Reported, room: Room
+    machine: Machine, conditions: Conditions, predicate: Any, events: Events, known: Reported, room: Room
 ) -> tuple[Reported, Reported, int]:
     """What is reported, the runs that go on, and why it failed (0: it did not).
 
@@ -572,11 +599,12 @@ def walk(
         while high < len(known.partition) and known.partition[high] == partition:
             high += 1
         clear(counts, events.begin[partition])
-        room = resumed(machine, events.time, room, known, low, high)
+        room = resumed(machine, conditions, events.time, room, known, low, high)
         low = high
         needed = A_LOOK
         while needed != DONE:
-            needed = walk_on(machine, conditions, events, room, out, partition, events.bounds[partition + 1])
+            last = events.bounds[partition + 1]
+            needed = walk_on(machine, conditions, predicate, events, room, out, partition, last)
             if counts[FAILURE] or stop_flag():
                 return trimmed(out, counts), trimmed(kept, kept_counts), counts[FAILURE]
             if needed == COLLECTION:

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.conditions import SCRATCH, Scratch
+from cepheid.engine.program.compile import CompiledProgram
+from cepheid.engine.program.tables import PROGRAM, Program
 from cepheid.plan.options import Limits
-
-Floats = npt.NDArray[np.float64]
 
 NORMAL, FINAL, STOP, PENDING = 0, 1, 2, 3
 NO_SKIP, TO_NEXT, PAST_LAST, TO_FIRST, TO_LAST = range(5)
@@ -23,39 +24,6 @@ NOBODY = 2**62  # the first event of the run that waits for one: later than all 
 # What a run does with an event: it waits in a state; it takes the event; what it becomes has taken it, too (another
 # way on of the same run); the run that waits for a first event does so again.
 WAIT, TAKE, ALSO, AGAIN = range(4)
-
-# What atoms that look back are made of, in postfix order. NaN is NULL, and unknown.
-(
-    CONSTANT,
-    AT_HAND,
-    FIRST,
-    LAST,
-    EACH,
-    COUNT,
-    SUM,
-    AVERAGE,
-    LEAST,
-    GREATEST,
-    FIRST_VALUE,
-    LAST_VALUE,
-    ADD,
-    SUBTRACT,
-    MULTIPLY,
-    DIVIDE,
-    REMAINDER,
-    MINUS,
-    EQUAL,
-    UNEQUAL,
-    LESS,
-    AT_MOST,
-    MORE,
-    AT_LEAST,
-    AND,
-    OR,
-    COALESCE,
-    NOT,
-    IS_NULL,
-) = range(29)
 
 
 class Machine(NamedTuple):
@@ -85,14 +53,13 @@ class Machine(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """Atoms that look back, as postfix code."""
+    """What atoms that look back need, besides the function that judges them: its cases are the atoms."""
 
-    first_code: Int64s  # of each atom
-    code: npt.NDArray[np.int64]  # operation, step, column
-    each: Int64s  # per atom: the step for each of whose events it is to hold, or -1
-    own: Int64s  # per atom: the step that must have taken an event before it says anything, or -1
-    constants: Floats
-    values: npt.NDArray[np.float64]  # per column and event
+    program: Program
+    columns: Columns
+    scratch: Scratch
+    at_hand: int  # the slot of the event at hand
+    absent: int  # the row of an event that is absent: all is NULL in it
 
 
 class Events(NamedTuple):
@@ -128,13 +95,15 @@ class Room(NamedTuple):
     behind: npt.NDArray[np.int64]  # runs still to be extended, where those before them have become more
     arrived: npt.NDArray[np.int64]  # complete since the last event
     complete: npt.NDArray[np.int64]  # and waiting to be reported
-    nodes: npt.NDArray[np.int64]  # per node: the event's row, the step, the node before it (-1: none), the length
-    values: Floats
+    nodes: npt.NDArray[np.int64]  # per node: the event's row, the node before it (-1: none), the step, the length
+    at: npt.NDArray[np.int64]  # per node: the events of the run that conditions look back at...
+    counted: npt.NDArray[np.int64]  # ... the lengths of its steps, and aggregates over them
+    running: npt.NDArray[np.float64]
     counts: Int64s
 
 
 STATE, NODE, BEGAN = range(3)
-ROW, STEP, BEFORE, LENGTH = range(4)
+ROW, BEFORE, STEP, LENGTH = range(4)  # the first three as in entries of a match buffer
 (
     HEAD,  # the first run
     TAIL,  # after the last one
@@ -160,22 +129,20 @@ ROW, STEP, BEFORE, LENGTH = range(4)
 ) = range(19)
 
 
-SUMMED = 4096  # events that a sum adds up in their order; of more, backwards
-
-
-def make_room(fan: int, depth: int, limits: Limits) -> Room:
-    """Room to begin with; `depth` is how many values a condition holds at a time."""
+def make_room(fan: int, compiled: CompiledProgram, limits: Limits) -> Room:
+    """Room to begin with."""
     runs, behind, arrived, complete = (np.empty((2 * fan + 64, 3), np.int64) for _ in range(4))
-    nodes = np.empty((1024 + 2 * fan, 4), np.int64)
-    values, counts = np.empty(depth + SUMMED, np.float64), np.zeros(19, np.int64)
+    size = 1024 + 2 * fan
+    program, slots = compiled.program, compiled.slots if compiled.program.places else 0
+    at, counted = np.empty((size, slots), np.int64), np.empty((size, program.walk_whole), np.int64)
+    running, counts = np.empty((size, program.walk_number), np.float64), np.zeros(19, np.int64)
     counts[MOST_RUNS], counts[MOST_REPORTS] = limits.max_partial_matches, limits.max_matches
-    return Room(runs, behind, arrived, complete, nodes, values, counts)
+    return Room(runs, behind, arrived, complete, np.empty((size, 4), np.int64), at, counted, running, counts)
 
 
-FLOAT_ROWS = types.float64[:, ::1]
 INT = types.int64
 MACHINE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS) + (INT64S,) * 3 + (INT,) * 9, Machine)
-CONDITIONS = types.NamedTuple((INT64S, INT64_ROWS, INT64S, INT64S, types.float64[::1], FLOAT_ROWS), Conditions)
+CONDITIONS = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH, INT, INT), Conditions)
 EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT, INT), Events)
 REPORTED = types.NamedUniTuple(INT64S, 6, Reported)
-ROOM = types.NamedTuple((INT64_ROWS,) * 5 + (types.float64[::1], INT64S), Room)
+ROOM = types.NamedTuple((*(INT64_ROWS,) * 7, FLOAT64_ROWS, INT64S), Room)

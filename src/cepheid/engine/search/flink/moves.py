@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cepheid.budget import checkpoint, paced
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.flink import machine as m
+from cepheid.engine.search.flink.conditions import numbered_steps
 from cepheid.errors import LimitError
 from cepheid.plan.flink_automaton import (
     Action,
@@ -60,7 +61,7 @@ class Moves:
 
     def __init__(self, automaton: FlinkAutomaton) -> None:
         self.automaton = automaton
-        self.steps = {name: number for number, name in enumerate(automaton.lists)}
+        self.steps = numbered_steps(automaton)
         self.outcomes: dict[tuple[Move, ...], int] = {}
         self.choices: list[tuple[int, int, int]] = []
         self.decided: dict[tuple[int, bytes], int] = {}

@@ -15,8 +15,7 @@ from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import times_of
 from cepheid.engine.search.flink.machine import LATEST, Reported
-from cepheid.engine.search.flink.moves import Moves
-from cepheid.engine.search.flink.run import Arranged, arranged, assemble, find_matches
+from cepheid.engine.search.flink.run import Arranged, Search, arranged, assemble, find_matches
 from cepheid.language.free_names import free_name
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
@@ -40,7 +39,7 @@ def nothing_retained(schema: pa.Schema) -> Retained:
 
 
 def step(
-    moves: Moves,
+    search: Search,
     state: Retained,
     released: pa.Table,
     end: int | None,
@@ -50,14 +49,14 @@ def step(
 ) -> tuple[pa.Table | None, Retained]:
     """What is known now (None: nothing), and what stays. Time has passed up to the end; None: no more events come."""
     if not keys or end is None or not state.events.num_rows:
-        return _walked(moves, state, released, end, keys, partial, limits)
-    concerned, others = _divided(moves.automaton, state, released, end, keys)
-    result, after = _walked(moves, concerned, released, end, keys, partial, limits)
+        return _walked(search, state, released, end, keys, partial, limits)
+    concerned, others = _divided(search.automaton, state, released, end, keys)
+    result, after = _walked(search, concerned, released, end, keys, partial, limits)
     return result, _joined(others, after)
 
 
 def _walked(
-    moves: Moves,
+    search: Search,
     state: Retained,
     released: pa.Table,
     end: int | None,
@@ -66,7 +65,7 @@ def _walked(
     limits: Limits,
 ) -> tuple[pa.Table | None, Retained]:
     """A step over all keys that are retained."""
-    automaton = moves.automaton
+    automaton = search.automaton
     places = np.concatenate([np.arange(state.events.num_rows), np.full(released.num_rows, -1)])
     table = pa.concat_tables([state.events, released.select(state.events.column_names)])
     place = free_name("__place", table.column_names)  # which row of the retained events it was
@@ -76,7 +75,7 @@ def _walked(
     known = _placed(state.runs, was, events.bounds)
     processed = np.add.reduceat(was >= 0, events.bounds[:-1]) if len(was) else np.zeros(0, np.int64)
     begin = events.bounds[:-1] + processed
-    reported, kept = find_matches(moves, events, partial, known, begin, end, limits)
+    reported, kept = find_matches(search, events, partial, known, begin, end, limits)
     result = assemble(automaton, events, reported, partial) if len(reported.partition) else None
     return result, _retained(automaton, events, kept) if end is not None else nothing_retained(state.events.schema)
 

@@ -11,13 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
+from cepheid.engine.data.columns import fill
 from cepheid.engine.data.keys import codes, combined, grouped
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import ordered
+from cepheid.engine.kernels.compile import is_interpreted
+from cepheid.engine.kernels.conditions import new_scratch
+from cepheid.engine.program.compile import CompiledProgram
 from cepheid.engine.search.flink import machine as m
-from cepheid.engine.search.flink.conditions import compile_conditions, kinds_of_events
+from cepheid.engine.search.flink.conditions import compile_conditions
 from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS, walk
+from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.moves import Moves
+from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton, Kind
@@ -55,39 +61,59 @@ def arranged(automaton: FlinkAutomaton, table: pa.Table, keys: Sequence[str]) ->
     return Arranged(events.table.take(pa.array(order)), bounds, np.ascontiguousarray(events.time[order]))
 
 
-def machine_of(moves: Moves, truths: npt.NDArray[np.uint8], partial: bool) -> m.Machine:
-    """The automaton as arrays, for events of some kinds."""
-    automaton = moves.automaton
-    table = moves.table(truths)
-    gap = np.array([state.window or 0 for state in automaton.states], np.int64)
-    skip = automaton.skip
-    return m.Machine(
-        table.decision,
-        table.choice,
-        table.first_move,
-        table.move,
-        table.active,
-        np.array([state.kind.value for state in automaton.states], np.int64),
-        gap,
-        automaton.start,
-        next(state.number for state in automaton.states if state.kind is Kind.FINAL),
-        automaton.window,
-        int(gap.any()),
-        table.fan,
-        _SKIPS[skip.skip],
-        _step(automaton, skip.step),
-        int(skip.strict),
-        int(partial),
-    )
+class Search:
+    """What the walk needs of a pattern, made once: its moves, and its conditions as kernels call them."""
 
+    def __init__(self, automaton: FlinkAutomaton) -> None:
+        self.automaton = automaton
+        self.moves = Moves(automaton)
+        self.compiled: dict[tuple[bool, bool], CompiledProgram] = {}  # by how conditions run
+        in_result = list(automaton.lists)
+        self.step_of = np.array([*(in_result.index(step) for step in self.moves.steps), -1], np.int64)  # by place
+        self.place_of = np.array([*(self.moves.steps[step] for step in in_result), -1], np.int64)
 
-def _step(automaton: FlinkAutomaton, name: str | None) -> int:
-    """The number of a step; -1 for one that holds no events."""
-    return list(automaton.lists).index(name) if name is not None and name in automaton.lists else -1
+    def conditions(self) -> CompiledProgram:
+        """The conditions that look back."""
+        asked = is_interpreted(), is_python_first()
+        if asked not in self.compiled or self.compiled[asked].predicate.exhausted:
+            self.compiled[asked] = compile_conditions(self.automaton)
+        return self.compiled[asked]
+
+    def over(self, table: pa.Table) -> tuple[m.Conditions, CompiledProgram]:
+        """The same over the events of a table."""
+        compiled = self.conditions()
+        rows = np.append(np.arange(table.num_rows), -1)  # the last one stands for an event that is absent
+        columns = fill(compiled.layout, table, rows, self.automaton.schema)
+        scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, 0)
+        return m.Conditions(compiled.program, columns, scratch, compiled.slots - 1, table.num_rows), compiled
+
+    def machine(self, truths: npt.NDArray[np.uint8], partial: bool) -> m.Machine:
+        """The automaton as arrays, for events of some kinds."""
+        automaton, table = self.automaton, self.moves.table(truths)
+        gap = np.array([state.window or 0 for state in automaton.states], np.int64)
+        skip = automaton.skip
+        return m.Machine(
+            table.decision,
+            table.choice,
+            table.first_move,
+            table.move,
+            table.active,
+            np.array([state.kind.value for state in automaton.states], np.int64),
+            gap,
+            automaton.start,
+            next(state.number for state in automaton.states if state.kind is Kind.FINAL),
+            automaton.window,
+            int(gap.any()),
+            table.fan,
+            _SKIPS[skip.skip],
+            self.moves.steps.get(skip.step or "", -1),
+            int(skip.strict),
+            int(partial),
+        )
 
 
 def find_matches(
-    moves: Moves,
+    search: Search,
     events: Arranged,
     partial: bool,
     known: m.Reported | None = None,
@@ -96,22 +122,24 @@ def find_matches(
     limits: Limits = LIMITS,
 ) -> tuple[m.Reported, m.Reported]:
     """What is reported and, if time has an end, the runs that go on from there."""
-    automaton = moves.automaton
-    conditions = compile_conditions(automaton, events.table)
+    automaton = search.automaton
+    conditions, compiled = search.over(events.table)
     kind, truths = kinds_of_events(automaton, events.table)
-    machine = machine_of(moves, truths, partial)
-    nobody = m.Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))
+    machine = search.machine(truths, partial)
+    known = known or m.Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))
     first = events.bounds[:-1] if begin is None else begin
     end_of_time = m.LATEST if end is None else end
     given = m.Events(events.bounds, np.ascontiguousarray(first), events.time, kind, end_of_time, int(end is not None))
-    room = m.make_room(machine.fan, len(conditions.code) + 1, limits)
-    reported, kept, failure = walk(machine, conditions, given, known or nobody, room)
+    room = m.make_room(machine.fan, compiled, limits)
+    known = known._replace(step=search.place_of[known.step])
+    reported, kept, failure = walk(machine, conditions, compiled.predicate.call, given, known, room)
     if failure in (TOO_MANY_RUNS, TOO_MANY_MATCHES):
         raise limit_reached("max_partial_matches" if failure == TOO_MANY_RUNS else "max_matches", limits)
     if failure:
         step = automaton.skip.step
         told = f"has no event of step '{step}'" if failure == MISSED else f"begins with step '{step}'"
         raise DataError(f"{automaton.skip.skip.value}: a match {told}", hint="leave throw_exception_on_miss() out")
+    reported, kept = (each._replace(step=search.step_of[each.step]) for each in (reported, kept))
     return reported, kept
 
 

@@ -7,12 +7,15 @@ had passed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.budget import checkpoint
 from cepheid.engine.data.candidates import partitions
 from cepheid.engine.data.matches import MISSING, NEVER, Int64s, Matches
 from cepheid.engine.data.table import EventTable
@@ -22,8 +25,16 @@ from cepheid.plan.automaton import Automaton
 from cepheid.plan.lowering import automaton_of
 from cepheid.plan.physical import Plan
 
-Taken = tuple[tuple[int, int], ...]  # events with their places, in the order of time
 Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What runs have taken, in the order of time, which rows are in: run r holds elements starts[r]:starts[r + 1]."""
+
+    starts: Int64s
+    rows: Int64s
+    places: Int64s
 
 
 def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata], Matches]) -> Matches:
@@ -31,37 +42,94 @@ def find_given_up(plan: Plan, events: EventTable, beginnings: Callable[[Automata
     bound = plan.bound
     automaton = automaton_of(bound)
     assert isinstance(automaton, Automaton)
-    waiting = frozenset(bound.output.waiting or ())
-    names = [component.variable for component in bound.positives]
     found = beginnings("beginnings")
-    every = beginnings("beginnings, refused or not") if bound.negations else found
-    went_on = {taken[:-1] for taken in taken_by(every)}
-    kept = []
-    for row, taken in enumerate(taken_by(found)):
-        if taken in went_on:
-            continue
-        state = automaton.states[automaton.start]
-        for _, place in taken:
-            state = next(automaton.states[edge.target] for edge in state.takes if edge.variable == names[place])
-        if automaton.end(state) is None and {edge.variable for edge in state.takes} == waiting:
-            kept.append(row)
-    found = found.take(np.array(kept, np.int64))
+    paths = _paths(found)
+    every = paths
+    if bound.negations:
+        every = _one_after_the_other(_paths(beginnings("beginnings, refused or not")), paths)
+    own, before = _numbered(every, len(bound.positives))
+    judged = slice(len(own) - len(found), None)
+    others = slice(None) if every is paths else slice(judged.start)
+    went_on = np.zeros(int(own.max(initial=0)) + 1, bool)
+    went_on[before[others]] = True
+    kept = ~went_on[own[judged]] & _waits(bound, automaton)[_ends(bound, automaton, paths)]
     if bound.contiguous:
-        found = found.take(np.flatnonzero(_undisturbed(bound, events, found)))
-    return found
+        kept &= _undisturbed(bound, events, found, paths)
+    return found.take(np.flatnonzero(kept))
 
 
-def taken_by(matches: Matches) -> list[Taken]:
-    """The events of each match, and the places that they fill, in the order of time: rows are in that order."""
-    return [
-        tuple(sorted((row, place) for place, rows in enumerate(groups) for row in rows if row != MISSING))
-        for groups in matches.groups()
+def _paths(matches: Matches) -> Paths:
+    """The events of each match, and the places that they fill."""
+    sizes = [
+        np.ones(len(matches), np.int64) if group.offsets is None else np.diff(group.offsets) for group in matches.chosen
     ]
+    match = np.concatenate([np.repeat(np.arange(len(matches)), size) for size in sizes])
+    rows = np.concatenate([group.rows for group in matches.chosen])
+    places = np.repeat(np.arange(len(sizes)), [int(size.sum()) for size in sizes])
+    taken = np.flatnonzero(rows != MISSING)
+    order = taken[np.lexsort((places[taken], rows[taken], match[taken]))]
+    counts = np.bincount(match[order], minlength=len(matches))
+    return Paths(np.concatenate([[0], np.cumsum(counts)]), rows[order], places[order])
 
 
-def _undisturbed(bound: BoundQuery, events: EventTable, found: Matches) -> Bools:
+def _one_after_the_other(first: Paths, second: Paths) -> Paths:
+    starts = np.concatenate([first.starts, second.starts[1:] + len(first.rows)])
+    return Paths(starts, np.concatenate([first.rows, second.rows]), np.concatenate([first.places, second.places]))
+
+
+def _by_depth(paths: Paths) -> Iterator[tuple[Int64s, Int64s]]:
+    """The first elements of all runs that have one, then the second ones, and so on: the runs, and the elements."""
+    lengths, depth = np.diff(paths.starts), 0
+    runs = np.flatnonzero(lengths > 0)
+    while len(runs):
+        checkpoint()
+        yield runs, paths.starts[runs] + depth
+        depth += 1
+        runs = runs[lengths[runs] > depth]
+
+
+def _numbered(paths: Paths, places: int) -> tuple[Int64s, Int64s]:
+    """A number for what each run has taken, and for the same without its last event; equal paths have equal numbers."""
+    own, before = np.zeros((2, len(paths.starts) - 1), np.int64)
+    last = 0
+    for runs, elements in _by_depth(paths):
+        taken = paths.rows[elements] * places + paths.places[elements]
+        order = np.lexsort((taken, own[runs]))
+        ordered = runs[order]
+        new = np.ones(len(runs), bool)
+        new[1:] = (np.diff(taken[order]) != 0) | (np.diff(own[ordered]) != 0)
+        before[ordered] = own[ordered]
+        own[ordered] = last + np.cumsum(new)
+        last += int(np.count_nonzero(new))
+    return own, before
+
+
+def _ends(bound: BoundQuery, automaton: Automaton[Any], paths: Paths) -> Int64s:
+    """The state that each run has come to."""
+    names = {component.variable: place for place, component in enumerate(bound.positives)}
+    targets = np.zeros((len(automaton.states), len(names)), np.int64)
+    for number, state in enumerate(automaton.states):
+        for edge in reversed(list(state.takes)):  # the first edge of a variable counts
+            targets[number, names[edge.variable]] = edge.target
+    ends = np.full(len(paths.starts) - 1, automaton.start, np.int64)
+    for runs, elements in _by_depth(paths):
+        ends[runs] = targets[ends[runs], paths.places[elements]]
+    return ends
+
+
+def _waits(bound: BoundQuery, automaton: Automaton[Any]) -> Bools:
+    """In which states does a run wait for the variables that are asked for?"""
+    waiting = frozenset(bound.output.waiting or ())
+    waits = [
+        automaton.end(state) is None and {edge.variable for edge in state.takes} == waiting
+        for state in automaton.states
+    ]
+    return np.array(waits)
+
+
+def _undisturbed(bound: BoundQuery, events: EventTable, found: Matches, paths: Paths) -> Bools:
     """Is nothing between the last event of a run and the end of its window?"""
-    last = np.array([taken[-1][0] for taken in taken_by(found)], np.int64)
+    last = paths.rows[paths.starts[1:] - 1]
     return np.asarray(_next_times(bound, events)[last] >= found.completion)
 
 

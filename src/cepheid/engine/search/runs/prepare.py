@@ -11,6 +11,7 @@ from cepheid.engine.data.columns import Columns, fill
 from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.layout import Events, lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
+from cepheid.engine.data.running_sums import with_running_sums
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.program.compile import Automata, CompiledProgram, compile_runs
 from cepheid.engine.program.tables import KEYS_FROM
@@ -53,7 +54,7 @@ class Prepared:
 def prepare(plan: Plan, events: EventTable, which: Automata = "states") -> Prepared:
     """Compiles the query and lays its candidates out."""
     if plan.bound.is_linear:
-        plan, events = with_endings(plan, events)
+        plan, events = with_endings(with_running_sums(plan, events), events)
     else:
         plan = replace(plan, match=replace(plan.match, bound=with_ends(plan.bound)))
     compiled, graph = compile_runs(plan.bound, which)
