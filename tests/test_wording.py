@@ -1,15 +1,23 @@
-"""The documentation uses the field's words: no page has a phrase of wording.txt in its own sentences."""
+"""Pages and messages use the field's words: no phrase of wording.txt, and no long table cells."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "llms.txt", *sorted((ROOT / "docs").glob("**/*.md"))]
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+PAGES = [*TOP, ROOT / "docs" / "llms.txt", *sorted((ROOT / "docs").glob("**/*.md"))]
+SOURCES = sorted((ROOT / "src").glob("**/*.py"))
 OUTPUT = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+MOST_WORDS = 25  # of a table cell
+CODE = re.compile(r"``.*?``|`[^`]*`")
+TARGET = re.compile(r"\]\([^)]*\)")
+DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def phrases() -> dict[str, str]:
@@ -26,15 +34,64 @@ def unwanted(text: str) -> list[str]:
     return [f"{old!r}: write {new!r}" for old, new in found]
 
 
+def long_cells(text: str) -> list[str]:
+    """Cells of tables with too many words; code is one word, and targets of links are none."""
+    rows = [line for line in OUTPUT.sub(" ", text).splitlines() if line.startswith("|")]
+    cells = [cell for row in rows for cell in re.split(r"(?<!\\)\|", TARGET.sub("]", CODE.sub("code", row)))]
+    return [cell.strip() for cell in cells if len(cell.split()) > MOST_WORDS]
+
+
+def messages(source: str, *, help_texts: bool) -> Iterator[str]:
+    """The strings of a module with a space in them; docstrings only where they are the help of a command."""
+    tree = ast.parse(source)
+    left_out = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, DOCSTRINGS) and not help_texts and ast.get_docstring(node) is not None:
+            first = node.body[0]
+            assert isinstance(first, ast.Expr)
+            left_out.add(id(first.value))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and id(node) not in left_out and " " in str(node.value):
+            yield str(node.value)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_page_uses_an_old_phrase(page: Path) -> None:
     assert unwanted(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_cell_of_a_table_is_long(page: Path) -> None:
+    assert long_cells(page.read_text(encoding="utf-8")) == []
+
+
+def test_no_message_uses_an_old_phrase() -> None:
+    found = []
+    for path in SOURCES:
+        source = path.read_text(encoding="utf-8")
+        for message in messages(source, help_texts="cli" in path.parts):
+            found += [f"{path.relative_to(ROOT)}: {each}" for each in unwanted(message)]
+    assert found == []
 
 
 def test_phrases_are_found_across_lines_and_not_in_output() -> None:
     assert unwanted("An event\ncannot  Stand\nhere.") == ["'cannot stand here': write 'unexpected'"]
     assert unwanted("```console\n'x' cannot stand here\n```\n") == []
     assert unwanted("The message is commended; 11 hours are dearer.") == []
+
+
+def test_words_of_cells_are_counted() -> None:
+    assert long_cells(f"| {'word ' * 25}| [two words](a/b) |") == []
+    assert len(long_cells(f"| {'word ' * 26}| short |")) == 1
+    assert long_cells(f"```text\n| {'word ' * 26}|\n```\n") == []
+
+
+def test_messages_are_the_strings_of_a_module() -> None:
+    source = 'def f(x):\n    """What it does."""\n    raise E(f"no {x} here", hint="a hint")\n'
+    assert sorted(messages(source, help_texts=False)) == ["a hint", "no {} here"]
+    assert "What it does." in set(messages(source, help_texts=True))
 
 
 def test_every_phrase_has_a_better_one() -> None:

@@ -141,4 +141,6 @@ def test_durations_print_as_such(cepheid_command: Cepheid, tmp_path: Path) -> No
     assert "1 d 1 h 1.5 s" in shown
     assert "-1 d 1 h 1.5 s" in shown
     piped = json.loads(cepheid_command("run", text, "-i", path, "--quiet").out)
-    assert piped["took"] == 90_001_500_000
+    assert (piped["took"], piped["back"]) == ("25:00:01.500000", "-25:00:01.500000")
+    cepheid_command("run", text, "-i", path, "--output", tmp_path / "found.csv")
+    assert '"25:00:01.500000","-25:00:01.500000"' in (tmp_path / "found.csv").read_text()

@@ -120,7 +120,7 @@ def test_why_beside_it(page: Browser) -> None:
     clean(page)
     page.click("#why")
     page.until("return document.querySelector('#panel-why table')")
-    assert "WITHIN 1 seconds is too short" in page.text("#panel-why")
+    assert "WITHIN 1 second is too short" in page.text("#panel-why")
 
 
 def test_matches_of_a_stream_arrive(page: Browser) -> None:

@@ -88,7 +88,7 @@ def test_spellings(written: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("written", "canonical"),
     [
-        ("event seq(A a, !B b, ~(C c), D d) within 1 hr", "PATTERN SEQ(A a, !(B b), !(C c), D d)\nWITHIN 1 hours"),
+        ("event seq(A a, !B b, ~(C c), D d) within 1 hr", "PATTERN SEQ(A a, !(B b), !(C c), D d)\nWITHIN 1 hour"),
         ("SEQUENCE(x, !y) WHERE x.a = y.a WITHIN 3", "PATTERN SEQ(x, !(y))\nWHERE x.a = y.a\nWITHIN 3"),
         ("SEQUENCE(x, !y) WITHIN 3;", "PATTERN SEQ(x, !(y))\nWITHIN 3"),
         ("PATTERN(STOCK+ a[ ], STOCK b)", "PATTERN SEQ(STOCK+ a[], STOCK b)"),

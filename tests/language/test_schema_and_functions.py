@@ -57,6 +57,11 @@ def test_roles_and_units() -> None:
     ("fields", "options", "message"),
     [
         (FIELDS, {"time": "tss"}, "no column 'tss' for the time; did you mean time='ts'?"),
+        (
+            [("when", pa.timestamp("us")), *FIELDS[1:]],
+            {},
+            "no column 'ts' for the time; did you mean time='when'?",
+        ),
         (FIELDS[:1], {}, "no column 'type' for the type; the columns are ts (pass type=None for an untyped stream)"),
         (FIELDS, {"tiebreak": ("y",)}, "no column 'y' for the tiebreak; the columns are ts, type, x"),
         (FIELDS, {"time": "type"}, "column 'type' holds the time and must be a whole number or a timestamp, but it is"),

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given
 
 import cepheid
-from cepheid.engine.search import kept_runs
+from cepheid.engine.incremental.core import Core
 from cepheid.language import syntax as s
 from cepheid.runners.stream import resident
-from cepheid.runners.stream.resident_runs import ResidentRuns
-from cepheid.runners.stream.resident_stacks import ResidentScans, ResidentStacks
+from cepheid.runners.stream.resident_incremental import ResidentIncremental
 from contract.steps import in_batches
 from strategies.intervals import ROLES, intervals
 from strategies.queries import queries, streams
@@ -91,7 +90,7 @@ def test_plain_queries_prepare_an_event_once_and_find_the_same(
     shops = data.draw(st.lists(st.sampled_from(["s", "t", None]), min_size=len(table), max_size=len(table)))
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     kept = cepheid.query(query).live(events.schema, engine="sequence")
-    assert isinstance(kept.resident, ResidentStacks)
+    assert isinstance(kept.resident, ResidentIncremental)
     check_live(data, query, events, delay, engine="sequence")
 
 
@@ -120,7 +119,7 @@ AGAIN = [
 @given(st.data(), st.sampled_from(AGAIN), streams(max_size=20, ids=3), st.integers(0, 3))
 def test_runs_over_events_that_stay_find_the_same(data: Any, query: str, table: pa.Table, delay: int) -> None:
     kept = cepheid.query(query).live(numbered(table).schema, engine="runs")
-    assert isinstance(kept.resident, ResidentScans)
+    assert isinstance(kept.resident, ResidentIncremental)
     check_live(data, query, numbered(table), delay, engine="runs")
 
 
@@ -130,7 +129,7 @@ def test_runs_that_stay_find_the_same(data: Any, query: str, table: pa.Table, de
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     engine = "states" if "|" in query or "{1,2}" in query else "runs"
     kept = cepheid.query(query).live(events.schema, engine=engine)
-    assert isinstance(kept.resident, ResidentRuns)
+    assert isinstance(kept.resident, ResidentIncremental)
     check_live(data, query, events, delay, engine=engine)
 
 
@@ -151,21 +150,23 @@ def test_runs_of_drawn_queries_find_the_same(data: Any, query: Any, table: pa.Ta
     check_live(data, query, numbered(table), delay, engine="runs")
 
 
-def test_runs_are_made_again_after_a_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", [KEYED[0], NEXT[0]])
+def test_what_is_kept_is_made_again_after_a_stop(monkeypatch: pytest.MonkeyPatch, query: str) -> None:
     """A search that was stopped half way leaves nothing behind: what was kept is made again from the events."""
-    live = cepheid.live(NEXT[0], SCHEMA)
+    live = cepheid.live(query, SCHEMA)
     live.send([{"ts": 1, "type": "A", "id": 7}, {"ts": 2, "type": "A", "id": 8}, {"ts": 3, "type": "D", "id": 7}])
-    whole = kept_runs.show
+    results = Core.results
 
-    def stopped(*arguments: Any) -> Any:
-        whole(*arguments)
+    def stopped(core: Core, returned: int) -> Any:
+        results(core, returned)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kept_runs, "show", stopped)
-    with pytest.raises(KeyboardInterrupt):
-        live.send([{"ts": 4, "type": "B", "id": 9}, {"ts": 5, "type": "D", "id": 7}])
-    monkeypatch.setattr(kept_runs, "show", whole)
-    assert [match["a"]["id"] for match in live.send({"ts": 5, "type": "B", "id": 8}) + live.finish()] == [8]
+    for bad in ({"ts": 4, "type": "B", "id": 8}, {"ts": 4, "type": "B", "id": 9}):
+        with monkeypatch.context() as patched:
+            patched.setattr(Core, "results", stopped)
+            with pytest.raises(KeyboardInterrupt):
+                live.send([bad, {"ts": 9, "type": "D", "id": 9}])
+    assert [match["a"]["id"] for match in live.send({"ts": 4, "type": "B", "id": 8}) + live.finish()] == [8]
 
 
 def test_limits_are_those_of_each_key() -> None:

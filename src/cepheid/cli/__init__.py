@@ -1,6 +1,6 @@
 """The command line: `cepheid run | check | explain | why | simulate | demo | report | fit | warm | bench`.
 
-Exit codes: 0 the command did what was asked, 1 something the user can mend, 2 a defect of Cepheid itself.
+Exit codes: 0 the command did what was asked, 1 an error that the user can fix, 2 a bug in Cepheid.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def exit_code(arguments: Sequence[str]) -> int:
         with warnings_as_remarks():
             app(args=list(arguments), prog_name="cepheid")
     except SystemExit as end:
-        # The only 2 that comes from here is a command line that cannot be understood, which the user can mend.
+        # The only 2 that comes from here is a command line that cannot be understood, which the user can fix.
         return USER_ERROR if end.code == 2 else int(end.code or FINE)
     except CepheidError as error:
         print_user_error(error)

@@ -75,7 +75,7 @@ def report(
     """Run a query and write its matches as one HTML page that opens offline.
 
     Timeline, counts over time, probabilities, the automaton, and what each step saw. With --truth also whether the
-    probabilities are honest.
+    probabilities are calibrated.
 
     Example:
 

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.cli.outputs import replacing
+from cepheid.draw.text import with_durations
 from cepheid.errors import CepheidError, closest
 
 _ROWS_AT_A_TIME = 10_000
@@ -104,8 +105,8 @@ def write_json_lines(table: pa.Table, stream: TextIO | None = None) -> None:
 
 
 def json_lines(table: pa.Table) -> Iterator[str]:
-    """Each row as JSON; times as ISO 8601."""
-    for batch in table.to_batches(max_chunksize=_ROWS_AT_A_TIME):
+    """Each row as JSON; times as ISO 8601, durations as hours, minutes and seconds."""
+    for batch in with_durations(table).to_batches(max_chunksize=_ROWS_AT_A_TIME):
         for row in batch.to_pylist():
             yield to_json(row)
 
@@ -118,6 +119,8 @@ def to_json(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, date):  # datetime included
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return clock_text(value)
     if isinstance(value, Decimal) and value.is_finite():  # a number, unless it would come back as another one
         near = int(value) if value == value.to_integral_value() else float(value)
         return near if isinstance(near, int) or Decimal(repr(near)) == value else str(value)
@@ -126,17 +129,33 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def clock_text(length: timedelta) -> str:
+    """A duration as hours, minutes and seconds, which spreadsheets, pandas and SQL systems read.
+
+    >>> clock_text(timedelta(hours=26, seconds=4.5)), clock_text(-timedelta(minutes=2))
+    ('26:00:04.500000', '-00:02:00')
+    """
+    sign, rest = ("-", -length) if length < timedelta() else ("", length)
+    minutes, seconds = divmod(rest, timedelta(minutes=1))
+    fraction = f".{seconds.microseconds:06d}" if seconds.microseconds else ""
+    return f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{seconds.seconds:02d}{fraction}"
+
+
 def flat(table: pa.Table) -> pa.Table:
-    """The same without nesting: `x.ts`, `x.id` for the event x, and lists as JSON text.
+    """The same without nesting: `x.ts`, `x.id` for the event x, lists as JSON text, and durations as text.
 
     >>> events = pa.table({"x": [{"ts": 1, "id": 7}], "b": [[{"ts": 2}, {"ts": 3}]]})
     >>> flat(events).to_pylist()
     [{'x.ts': 1, 'x.id': 7, 'b': '[{"ts": 2}, {"ts": 3}]'}]
     """
+    table = with_durations(table)
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
     for index, field in enumerate(table.schema):
-        if pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
+        if pa.types.is_duration(field.type):
+            texts = [None if value is None else clock_text(value) for value in table.column(index).to_pylist()]
+            table = table.set_column(index, field.name, pa.array(texts, pa.string()))
+        elif pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
             texts = [None if value is None else to_json(value) for value in table.column(index).to_pylist()]
             table = table.set_column(index, field.name, pa.array(texts, pa.string()))
     return table

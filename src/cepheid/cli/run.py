@@ -209,7 +209,7 @@ def run(
 
 @dataclass(frozen=True)
 class Asked:
-    """How a task is run and what is told of it."""
+    """How a task runs, and what it reports."""
 
     show: Shown | None
     limit: int | None
@@ -410,7 +410,7 @@ def deliver(
             sys.stdout.flush()
             csv.write_csv(flat(result) if formulas else without_formulas(flat(result)), sys.stdout.buffer)
         case Shown.table:
-            for title, part in _by_query(result):
+            for title, part in _by_query(result) if result.num_rows else ():
                 out.print(match_table(part, time=roles.lower or roles.time, type=roles.type, limit=limit, title=title))
                 if part.num_rows > limit:
                     note(f"... {part.num_rows - limit} more; --limit shows more, --output keeps all")

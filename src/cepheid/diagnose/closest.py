@@ -141,8 +141,14 @@ def _closest_pair(subject: Subject, failed: Stage, affordable: Affordable) -> Cl
     return Closest(
         chosen_events(subject, lone, 0),
         component_text(chosen[-1], {chosen[-1].variable}),
-        f"no {chosen[-1].variable} comes after {chosen[-2].variable}",
+        _nothing_follows(subject, chosen[-2].variable, chosen[-1].variable),
     )
+
+
+def _nothing_follows(subject: Subject, before: str, after: str) -> str:
+    keys, window = subject.bound.equivalence, subject.bound.within
+    same = f" with the same {' and '.join(keys)}" if keys else ""
+    return f"no {after}{same} follows {before}" + (f" within {window_text(window)}" if window is not None else "")
 
 
 # --- a condition holds for none ---------------------------------------------------------------------------------

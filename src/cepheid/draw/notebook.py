@@ -6,7 +6,7 @@ from html import escape
 
 from cepheid.draw.automaton import automaton_svg
 from cepheid.language import syntax as s
-from cepheid.language.printing import shown_text
+from cepheid.language.printing import to_text
 
 # Colours and fonts are the notebook's, in light and dark; only what must not happen is red, as in reports.
 _STYLE = (
@@ -26,4 +26,4 @@ def query_html(query: s.QuerySyntax, below: str = "") -> str:
     """
     drawing = f'<div class="drawing">{automaton_svg(query)}</div>'
     after = f"<pre>{escape(below)}</pre>" if below else ""
-    return f'<div class="cepheid">{_STYLE}<pre>{escape(shown_text(query))}</pre>{drawing}{after}</div>'
+    return f'<div class="cepheid">{_STYLE}<pre>{escape(to_text(query))}</pre>{drawing}{after}</div>'

@@ -40,7 +40,8 @@ def parse(path: Path, format: str) -> Parsed:
         raise DataError(f"cannot read {path}: {str(error).splitlines()[0]}") from None
     if not found.table.num_rows:
         told = f": {found.bad[0]}" if found.bad else ""
-        raise DataError(f"{path} holds no events of format {name}{told}", hint="name its format, as in format='csv'")
+        hint = "every event needs a time" if "no time" in told else "name its format, as in format='csv'"
+        raise DataError(f"{path} holds no events of format {name}{told}", hint=hint)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextvars import ContextVar
 from dataclasses import replace
 from decimal import Decimal
 
@@ -20,6 +21,7 @@ _RESERVED |= {"threshold", "confidence", "return", "output", "as", "any", "seq",
 _RESERVED |= {"summarise", "summarize", "by", "every", "define", "when", "then", "else", "end"}
 _RESERVED |= {"like", "ilike", "rlike", "regexp", "case", "until"}
 _RESERVED |= {strategy.value for strategy in s.Strategy}
+_plural: ContextVar[bool] = ContextVar("plural", default=False)  # "1 hours", as checkpoints have recorded texts
 
 
 def to_text(query: s.QuerySyntax) -> str:
@@ -29,7 +31,7 @@ def to_text(query: s.QuerySyntax) -> str:
     >>> print(to_text(parse("event seq(A x, ~(B y), C z) where [id] ∧ x.n ≠ z.n within 1 hr")))
     PATTERN SEQ(A x, !(B y), C z)
     WHERE [id] AND x.n != z.n
-    WITHIN 1 hours
+    WITHIN 1 hour
     """
     query = _without_needless_names(query)
     mentioned = s.mentioned_words(query)
@@ -42,7 +44,7 @@ def to_text(query: s.QuerySyntax) -> str:
     if where:
         lines.append(f"WHERE {where}")
     if query.within is not None:
-        lines.append(f"WITHIN {_canonical_window(query.within)}")
+        lines.append(f"WITHIN {window_text(query.within)}")
     if query.threshold is not None:
         lines.append(f"THRESHOLD {query.threshold!r}")
     if query.confidence is not None:
@@ -121,8 +123,8 @@ def _until_text(component: s.Component) -> str:
 def _gap_text(gap: s.Gap | None) -> str:
     if gap is None:
         return ""
-    after = f" AFTER {_canonical_window(gap.after)}" if gap.after is not None else ""
-    return after + (f" WITHIN {_canonical_window(gap.within)}" if gap.within is not None else "")
+    after = f" AFTER {window_text(gap.after)}" if gap.after is not None else ""
+    return after + (f" WITHIN {window_text(gap.within)}" if gap.within is not None else "")
 
 
 def component_text(component: s.Component, mentioned: Collection[str] = (), quantifier: str | None = None) -> str:
@@ -148,30 +150,34 @@ def component_text(component: s.Component, mentioned: Collection[str] = (), quan
     return f"!({text})" if component.negative else text
 
 
-def shown_text(query: s.QuerySyntax) -> str:
-    """The text of a query for a reader; checkpoints hold the canonical one, which always has the plural."""
-    text = to_text(query)
-    if query.within is None:
-        return text
-    return text.replace(f"\nWITHIN {_canonical_window(query.within)}", f"\nWITHIN {window_text(query.within)}")
+def stored_text(query: s.QuerySyntax) -> str:
+    """The text of a query as checkpoints record it, with units in the plural.
+
+    >>> from cepheid.language.sase.parse import parse
+    >>> stored_text(parse("PATTERN SEQ(A a, B b) WITHIN 1 hour"))
+    'PATTERN SEQ(A a, B b)\\nWITHIN 1 hours'
+    """
+    token = _plural.set(True)
+    try:
+        return to_text(query)
+    finally:
+        _plural.reset(token)
 
 
 def window_text(window: s.Window) -> str:
-    """The length of a window with its unit, for a reader.
+    """The length of a window with its unit.
 
-    >>> window_text(s.Window(1, "hours")), window_text(s.Window(2, "hours"))
-    ('1 hour', '2 hours')
+    >>> window_text(s.Window(1, "hours")), window_text(s.Window(2, "hours")), window_text(s.Window(3, "events"))
+    ('1 hour', '2 hours', '3 EVENTS')
     """
-    text = _canonical_window(window)
-    one = window.length == 1 and window.unit is not None and text.lower().endswith("s")
-    return text[:-1] if one else text
-
-
-def _canonical_window(window: s.Window) -> str:
     length = name_text(window.length.name) if isinstance(window.length, s.Name) else repr(window.length)
     if window.unit is None:
         return length
-    return f"{length} {'EVENTS' if window.unit == 'events' else window.unit}"
+    return f"{length} {_unit_text(window.length, 'EVENTS' if window.unit == 'events' else window.unit)}"
+
+
+def _unit_text(length: object, unit: str) -> str:
+    return unit if length != 1 or _plural.get() else unit[:-1]
 
 
 def expression_text(node: s.Expression) -> str:
@@ -260,7 +266,7 @@ def summary_text(summary: s.Summary) -> str:
     text = f"SUMMARISE {', '.join(items)}"
     if summary.by:
         text += f" BY {', '.join(path_text(name) for name in summary.by)}"
-    return text if summary.every is None else f"{text} EVERY {_canonical_window(summary.every)}"
+    return text if summary.every is None else f"{text} EVERY {window_text(summary.every)}"
 
 
 def total_text(total: s.Total) -> str:
@@ -302,7 +308,7 @@ def _text(node: s.Expression) -> tuple[str, int]:
         case s.Length(variable=variable):
             return f"{name_text(variable)}.LEN", _ATOM
         case s.Duration(length=length, unit=unit):
-            return f"{length!r} {unit}", _ATOM
+            return f"{length!r} {_unit_text(length, unit)}", _ATOM
         case s.Star(of=of):
             return "*" if of is None else f"{_reference_text(of)}.*", _ATOM
         case s.Call(function="like" | "ilike" | "rlike" as name, arguments=(operand, pattern)):

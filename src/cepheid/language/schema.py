@@ -164,7 +164,9 @@ class Schema:
             if name is not None and name not in schema.names and not (role == "time" and lower is not None):
                 texts = [column for column, kind in columns if kind is DataType.STRING]
                 _raise_in_index(role, name, schema)
-                _raise_missing(role, name, schema.names, texts if role == "type" else schema.names)
+                times = [column for column, kind in columns if kind in (DataType.TIME, DataType.DATE)]
+                only = times[0] if role == "time" and len(times) == 1 else None
+                _raise_missing(role, name, schema.names, texts if role == "type" else schema.names, only)
         _check_tiebreak(tiebreak, schema.names)
         clock = lower if lower is not None and time not in schema.names else time
         found = dict(columns)[clock]
@@ -345,8 +347,12 @@ def _raise_in_index(role: str, name: str, schema: pa.Schema) -> None:
         raise DataError(told, hint=f"pass events.reset_index(names='{name}')")
 
 
-def _raise_missing(role: str, name: str, names: Sequence[str], likely: Sequence[str] | None = None) -> None:
-    guess = closest(name, names if likely is None else likely)
+def _raise_missing(
+    role: str, name: str, names: Sequence[str], likely: Sequence[str] | None = None, only: str | None = None
+) -> None:
+    """An error that proposes the nearest of the likely names, or the only column that could be meant."""
+    names = [each for each in names if not each.startswith(f"__{ROW}")]  # made for tiebreak="row"
+    guess = closest(name, names if likely is None else likely) or only
     hint = f"did you mean {role}='{guess}'?" if guess else f"the columns are {', '.join(names)}"
     if not names:
         hint = "the table has no columns"

@@ -12,7 +12,7 @@ from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.functions import find_function
 from cepheid.language.library.function import Function
 from cepheid.language.library.value_functions import common_type
-from cepheid.language.printing import expression_text
+from cepheid.language.printing import expression_text, name_text
 from cepheid.language.schema import NUMBERS, PLAIN, TIMES, DataType, Schema
 
 Fail = Callable[[str, s.Node, str, str | None], NoReturn]
@@ -169,6 +169,8 @@ def _column(name: str, node: s.Node, schema: Schema, complain: Fail) -> DataType
     if found is None:
         guess = closest(name, schema.names)
         hint = f"did you mean '{guess}'?" if guess else f"the columns are {', '.join(schema.names)}"
+        if name == "ts" and guess is None:
+            hint = f"the time is in column {name_text(schema.time)}"
         complain(f"no attribute '{name}'", node, "unknown-attribute", hint)
     return found
 

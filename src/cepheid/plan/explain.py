@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery, Conjunct
-from cepheid.language.printing import component_text, expression_text, shown_text, summary_text, window_text
+from cepheid.language.printing import component_text, expression_text, summary_text, to_text, window_text
 from cepheid.plan.operators import AUTO, Exchange, Spread
 from cepheid.plan.options import TOLERANCE
 from cepheid.plan.python_calls import run_as_python
@@ -29,7 +29,7 @@ def explain(
     more: Mapping[str, Iterable[str]] | None = None,
 ) -> str:
     """The whole story of a query, section by section; `more` are sections that a runner adds."""
-    sections: list[tuple[str, Iterable[str]]] = [("Query", shown_text(original.syntax).splitlines())]
+    sections: list[tuple[str, Iterable[str]]] = [("Query", to_text(original.syntax).splitlines())]
     sections.append(("Plan", plan_lines(plan)))
     as_python = run_as_python(original)
     if as_python:
@@ -79,7 +79,7 @@ def _operators(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "match", "; ".join(_matched(plan))
     if plan.exchange.shards is not None:
         yield "retain", _retained(plan)
-    yield "exchange", _exchanged(plan.exchange)
+    yield "exchange", _exchanged(plan.exchange, plan.bound)
     yield "scan", "; ".join(_scanned(plan))
 
 
@@ -131,11 +131,11 @@ def _retained(plan: Plan) -> str:
     if retention.for_ever is not None:
         return f"everything: {retention.for_ever}"
     if retention.reach is not None:
-        return f"{what}, for {retention.reach} steps of {plan.bound.schema.time}"
+        return f"{what}, for {_reach(plan.bound, retention.reach)}"
     return f"{what}, the last {retention.events} of each key"
 
 
-def _exchanged(exchange: Exchange) -> str:
+def _exchanged(exchange: Exchange, bound: BoundQuery) -> str:
     shards = f", {exchange.shards} shards" if exchange.shards is not None else ""
     if exchange.spread is Spread.KEYS:
         parts = [f"by key [{', '.join(exchange.keys)}]{shards}"]
@@ -149,7 +149,9 @@ def _exchanged(exchange: Exchange) -> str:
         return "one shard, because no key partitions the events"
     if exchange.spread is Spread.TIME:
         number = f"{exchange.slices} " if exchange.slices is not None else ""
-        return f"by {number}slices of time, each with the events of {exchange.retention.reach} steps before it"
+        reach = exchange.retention.reach
+        before = "" if reach is None else f", each with the events of {_reach(bound, reach)} before it"
+        return f"by {number}slices of time{before}"
     return "none: all events in one task, because neither a key nor a window partitions them"
 
 
@@ -164,6 +166,15 @@ def _scanned(plan: Plan) -> Iterator[str]:
         yield "every event is used"
     if scan.columns != bound.schema.names:
         yield f"columns {', '.join(scan.columns)}"
+
+
+def _reach(bound: BoundQuery, steps: int) -> str:
+    """How far back events are needed: the window, if that says it, or so many steps of the time column."""
+    window, written = bound.window, bound.syntax.within
+    named = written is not None and written.unit is not None and not isinstance(written.length, s.Name)
+    if window is not None and named and not window.events and steps in (window.length - 1, window.length):
+        return window_of(bound)
+    return f"{steps} steps of {bound.schema.time}"
 
 
 def window_of(bound: BoundQuery) -> str:

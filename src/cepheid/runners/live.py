@@ -15,6 +15,7 @@ from cepheid.errors import CepheidError, DataError
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
+from cepheid.runners import live_fast
 from cepheid.runners.composition import check_sources, in_order, sources_of
 from cepheid.runners.live_door import Mark, door_for
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
@@ -46,10 +47,15 @@ class Live(LiveFace):
         self._shipments = resident.shipments
         self._result = common_result(self._shipments)
         composed = isinstance(resident, ResidentLevels)
-        self._door = None if composed else door_for(resident.step.plans, reader, resident.step.delay)
+        self._fast = live_fast.door_for(resident, reader, self._result)
+        if self._fast is not None and not self._fast.readable:
+            self._fast = None
+        waits = not composed and self._fast is None
+        self._door = door_for(resident.step.plans, reader, resident.step.delay) if waits else None
         self._state = self._state._replace(mark=Mark())
+        self._opened: State | None = None  # the state that the short way goes on from
 
-    # --- single events: those that decide nothing wait (live_door.py) ------------------------------------------------
+    # --- the short way (live_fast.py) ---------------------------------------------------------------------------------
 
     def send(self, events: Any) -> Any:
         """Takes in events and returns the matches that are known now, as a table of the same kind.
@@ -57,6 +63,45 @@ class Live(LiveFace):
         An event as a mapping, or a list of them, gives a list of mappings. If it raises an error, nothing of it
         happened, and the same events can be sent again.
         """
+        fast = self._fast
+        if fast is None or self._owner is not None:
+            return self._sent_the_long_way(events)
+        return fast._alone(self, events)
+
+    def _is_open(self) -> bool:
+        """Can events come the short way?"""
+        fast, state = self._fast, self._state
+        assert fast is not None
+        if self._opened is state:
+            if not fast.is_crowded():
+                return True
+            state = self._latest()
+        if state.finished or not fast.open(state.held, state.ties):
+            return False
+        self._opened = state
+        return True
+
+    def _latest(self) -> State:
+        """All that is known now, with what came the short way."""
+        fast, state = self._fast, self._state
+        if fast is None or self._opened is not state:
+            return state
+        passed, tied = fast.closed()
+        if not passed.events:
+            return state
+        held, ties = self.resident.held(), state.ties
+        tables = [self.reader.read([each]).table if type(each) is dict else each for each in tied]
+        ties = ties.pass_by(passed.events - sum(table.num_rows for table in tables))
+        if tables:
+            ties = ties.take(pa.concat_tables(tables), None, held.until)
+        numbers = state.numbers
+        numbers = replace(numbers, events=numbers.events + passed.events, matches=numbers.matches + passed.matches)
+        self._state = State(held, ties, numbers, back=fast.back or state.back, mark=state.mark)
+        return self._state
+
+    # --- single events: those that decide nothing wait (live_door.py) ------------------------------------------------
+
+    def _sent_the_long_way(self, events: Any) -> Any:
         door = self._door
         if door is None:
             return super().send(events)
@@ -91,7 +136,8 @@ class Live(LiveFace):
     @property
     def numbers(self) -> Numbers:
         """How many events, late events and matches there were, and what is kept of them."""
-        if self._door is not None and self._owner != threading.get_ident():
+        waits = self._door is not None or self._fast is not None
+        if waits and self._owner != threading.get_ident():
             self._alone(lambda state: (state, None))
         return super().numbers
 

@@ -201,6 +201,10 @@ class LiveFace(ABC):
 
         return checked
 
+    def _latest(self) -> State:
+        """All that is known now."""
+        return self._state
+
     def _alone(self, step: Callable[[State], tuple[State, T]]) -> T:
         """Takes a step while no other is taken; it happens with the assignment to `_state`, or not at all."""
         me = threading.get_ident()
@@ -210,7 +214,8 @@ class LiveFace(ABC):
         before = after = None
         try:
             with self._lock:
-                self._owner, before = me, self._state
+                self._owner = me
+                before = self._latest()
                 after, told = step(before)
                 self._owner = None
                 self._state = after

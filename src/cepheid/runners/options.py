@@ -146,7 +146,7 @@ class RoleOptions:
     uncertainty: Any = option(
         None,
         anything("Length | Mapping[str, Length | Mapping[str, Length]]"),
-        "how far the time column may be off: one length, a column, by type, or by the values of a column, see "
+        "how far the time may be off: one length, a column, by type, or by values of a column, see "
         "[imprecise-time.md](imprecise-time.md)",
         example='"2 s"',
     )

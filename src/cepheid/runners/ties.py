@@ -156,6 +156,16 @@ class LiveTies:
         watch = _Watch(plans)
         return cls(watch, _Counted((0,) * len(watch.plans), 0, 0, [], 0))
 
+    @property
+    def counts(self) -> bool:
+        """Is there a query that asks which of two events came first?"""
+        return bool(self._watch.plans)
+
+    def pass_by(self, events: int) -> LiveTies:
+        """With some events more, of which none is tied."""
+        counted = self._counted
+        return LiveTies(self._watch, counted._replace(seen=counted.seen + events))
+
     def take(self, table: pa.Table, late: int | None, until: int | None) -> LiveTies:
         """With some events more, those apart that are late: at or before a time, if there are any.
 

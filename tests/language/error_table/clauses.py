@@ -9,7 +9,7 @@ WINDOWS = Section(
     (
         Kind(
             "bad-window",
-            "A window has no length, or none that makes sense.",
+            "The length of a window is missing or invalid.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 0 seconds",
                 "line 1, column 40: a window must be longer than zero",
@@ -50,7 +50,7 @@ WINDOWS = Section(
         ),
         Kind(
             "unknown-unit",
-            "No unit of time has that name. Months and years have no fixed length.",
+            "No unit of time has that name. Months and years are not supported, because their length varies.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 5 minuts",
                 "line 1, column 42: no time unit 'minuts'",
@@ -69,7 +69,7 @@ WINDOWS = Section(
         ),
         Kind(
             "no-unit",
-            "The time column holds timestamps, so a plain number says nothing.",
+            "The time column holds timestamps, so a window needs a unit.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 500",
                 "line 1, column 33: column 'ts' is a timestamp, so the window needs a unit",
@@ -78,7 +78,7 @@ WINDOWS = Section(
         ),
         Kind(
             "unknown-time-unit",
-            "The time column holds plain numbers, and nobody said what they count.",
+            "The time column holds plain numbers, and it is not known what they count.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 5 minutes",
                 "line 1, column 33: the window is in minutes, but it is not known what one step of column 'ts' is",
@@ -125,7 +125,7 @@ PROBABILITIES = Section(
         ),
         Kind(
             "threshold-event-window",
-            "Missing events need a window of time, since those that were missed cannot be counted.",
+            "Missing events need a window of time, because missing events cannot be counted.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WITHIN 10 EVENTS THRESHOLD 5%",
                 "line 1, column 33: missing events need a window of time",
@@ -164,7 +164,7 @@ RETURN_AND_OUTPUT = Section(
     (
         Kind(
             "negated-in-return",
-            "An event that must not happen is returned.",
+            "RETURN names a negated component.",
             Example(
                 "PATTERN SEQ(Login a, !(Stock b), Payment c) RETURN a, b.id",
                 "line 1, column 55: 'b' is the event that must not happen",
@@ -191,7 +191,7 @@ RETURN_AND_OUTPUT = Section(
         ),
         Kind(
             "bad-partial",
-            "OUTPUT PARTIAL reports runs whose window has passed, and so needs a window of time; some patterns have none.",
+            "OUTPUT PARTIAL reports runs whose window has passed, so it needs a window of time; some patterns do not support it.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) OUTPUT PARTIAL",
                 "line 1, column 33: OUTPUT PARTIAL needs a window of time",
@@ -205,7 +205,7 @@ RETURN_AND_OUTPUT = Section(
         ),
         Kind(
             "bad-forecast",
-            "FORECAST returns partial matches of a sequence with a window of time; some queries have none.",
+            "FORECAST returns partial matches of a sequence with a window of time; some queries do not support it.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) FORECAST 80%",
                 "line 1, column 22: FORECAST needs a window of time",
@@ -235,7 +235,7 @@ TOTALS = Section(
     (
         Kind(
             "summarise-and-return",
-            "Totals and rows of matches are asked for at once.",
+            "A query has both SUMMARISE and RETURN.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) RETURN a",
                 "line 1, column 33: SUMMARISE returns totals, and RETURN returns matches",
@@ -253,7 +253,7 @@ TOTALS = Section(
         ),
         Kind(
             "bad-total",
-            "A total is not of the events of one variable, or not of values that it can be of.",
+            "A total does not use the events of one variable, or cannot use its values.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE sum(*)",
                 "line 1, column 43: sum(*) is not defined: * only counts matches",
@@ -277,7 +277,7 @@ TOTALS = Section(
         ),
         Kind(
             "by-without-test",
-            "Totals are grouped by something that the events of a match need not share.",
+            "BY names an attribute that is not in an equivalence test.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) BY id",
                 "line 1, column 33: 'id' is not an equivalence test",
@@ -286,7 +286,7 @@ TOTALS = Section(
         ),
         Kind(
             "bad-every",
-            "EVERY is not a length of time that the time column can be cut by.",
+            "EVERY is not a whole number of steps of the time column.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) SUMMARISE count(*) EVERY 100 EVENTS",
                 "line 1, column 52: EVERY takes a length of time",

@@ -98,7 +98,7 @@ EVENT_SELECTION_STRATEGIES = Section(
         ),
         Kind(
             "bad-strategy",
-            "A strategy is written over something that is no variable.",
+            "A strategy names something that is not a variable.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE skip_till_next_match(a.id) { [id] }",
                 "line 1, column 60: a strategy takes variables",
@@ -117,7 +117,7 @@ EVENT_SELECTION_STRATEGIES = Section(
         ),
         Kind(
             "strategy-as-condition",
-            "A strategy stands inside OR or NOT.",
+            "A strategy is inside OR or NOT.",
             Example(
                 "PATTERN SEQ(Login a, Payment b) WHERE NOT skip_till_any_match(a, b)",
                 "line 1, column 43: an event selection strategy is not a condition",
@@ -132,7 +132,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
     (
         Kind(
             "not-kleene",
-            "An element or the length of a single event is asked for.",
+            "An element or the length is read from a single event.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a[1].price > 3",
                 "line 1, column 37: 'a' is a single event",
@@ -146,7 +146,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
         ),
         Kind(
             "bad-index",
-            "An index names no element that has a name.",
+            "An index is not one of the supported elements.",
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE a[2].price > 3",
                 "line 1, column 41: element 2 of a Kleene group cannot be named",
@@ -189,7 +189,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
         ),
         Kind(
             "aggregate-outside-kleene",
-            "An aggregate goes over a single event.",
+            "An aggregate is over a single event.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE avg(a.price) > 3",
                 "line 1, column 37: avg() needs the events of a Kleene component",
@@ -198,7 +198,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
         ),
         Kind(
             "aggregate-over-several",
-            "An aggregate goes over more than one group of events.",
+            "An aggregate is over more than one group of events.",
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock+ b[]) WHERE sum(a[].price - b[].price) > 3",
                 "line 1, column 43: sum() aggregates one Kleene group",
@@ -207,7 +207,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
         ),
         Kind(
             "aggregate-of-one",
-            "An aggregate goes over one element of a group.",
+            "An aggregate is over one element of a group.",
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE avg(a[1].price) > 3",
                 "line 1, column 40: avg() aggregates several events, and 'a[1]' is a single one",
@@ -216,7 +216,7 @@ KLEENE_PLUS_AND_AGGREGATES = Section(
         ),
         Kind(
             "nested-aggregate",
-            "An aggregate stands inside an aggregate.",
+            "An aggregate is inside another aggregate.",
             Example(
                 "PATTERN SEQ(Stock+ a[], Stock b) WHERE avg(a[].price - min(a[].price)) > 3",
                 "line 1, column 56: an aggregate inside an aggregate",

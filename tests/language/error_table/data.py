@@ -9,7 +9,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
     (
         Kind(
             "unknown-type",
-            "No event has that type. Only known when the types that can occur are.",
+            "No event has that type. This is checked only if the possible types are known.",
             Example(
                 "PATTERN SEQ(Login a, Paymnt b)",
                 "line 1, column 22: no event type 'Paymnt'",
@@ -28,7 +28,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
         ),
         Kind(
             "type-as-variable",
-            "A type stands alone and is mentioned as a variable, so that events of every type would match.",
+            "A type without a variable is used as a variable, so events of every type would match.",
             Example(
                 "PATTERN SEQ(Login, Payment) WHERE Login.id = Payment.id",
                 "line 1, column 13: 'Login' is an event type, but is used here as a variable",
@@ -124,7 +124,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
         ),
         Kind(
             "not-a-condition",
-            "A value stands where a condition is needed.",
+            "A condition is needed, and this is a value.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.price AND b.price > 3",
                 "line 1, column 37: a number is not a condition",
@@ -147,7 +147,7 @@ NAMES_AND_TYPES_OF_THE_DATA = Section(
         ),
         Kind(
             "bad-time",
-            "A text is compared with a timestamp and is none.",
+            "A text that is not a time is compared with a timestamp.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.ts > 'yesterday'",
                 "line 1, column 44: 'yesterday' is not a date or time",

@@ -18,7 +18,7 @@ DEFINITIONS_AND_FUNCTIONS = Section(
         ),
         Kind(
             "unused-definition",
-            "No component of the pattern takes what is defined.",
+            "No component of the pattern uses a definition.",
             Example(
                 "PATTERN SEQ(small a, Stock b) DEFINE smal AS price < 1",
                 "line 1, column 38: no component takes 'smal'",
@@ -55,7 +55,7 @@ DEFINITIONS_AND_FUNCTIONS = Section(
         ),
         Kind(
             "bad-argument",
-            "A constant that the function cannot use.",
+            "A constant is not valid for the function.",
             Example(
                 "PATTERN SEQ(Stock a, Stock b) WHERE a.name RLIKE '(x'",
                 "line 1, column 50: missing ): (x",

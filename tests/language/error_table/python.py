@@ -9,7 +9,7 @@ PATTERNS_BUILT_IN_PYTHON = Section(
     (
         Kind(
             "python-boolean",
-            "Python's and, or, not, if, in and chained comparisons ask an expression for a truth value it has not.",
+            "Python's and, or, not, if, in and chained comparisons need a truth value, and an expression has none.",
             Example(
                 'var("a").price > 1 and var("b").price > 1',
                 "'a.price > 1' is a part of a query and has no truth value in Python; write & for and, | for or, ~ for not, each comparison in parentheses; use between(low, high) for a chained comparison and is_in([...]) for in",
@@ -29,7 +29,7 @@ PATTERNS_BUILT_IN_PYTHON = Section(
         ),
         Kind(
             "compared-with-none",
-            "Nothing is equal to NULL, and nothing is unequal to it.",
+            "A comparison with NULL is never true. Use IS NULL.",
             Example('var("a").price == None', "nothing is equal to NULL; use is_null() or is_not_null()"),
         ),
         Kind(
@@ -52,14 +52,14 @@ PATTERNS_BUILT_IN_PYTHON = Section(
         ),
         Kind(
             "bad-name",
-            "A name is empty or no text.",
+            "A name is empty or not a text.",
             Example('var("a")[0]', "the name of an attribute is a string, not 0"),
             Example("equivalent()", 'an equivalence test needs an attribute; for example equivalent("id")'),
             Example('call("my function", 1)', "a function cannot be called 'my function'"),
         ),
         Kind(
             "bad-default",
-            "Only an attribute has a default for when its event is missing.",
+            "Only an attribute can have a default for a missing event.",
             Example(
                 '(var("a").price + 1).default(0)',
                 "'a.price + 1' takes no default; only an attribute of an event does, and only one",

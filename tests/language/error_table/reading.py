@@ -18,7 +18,7 @@ READING_THE_TEXT = Section(
         ),
         Kind(
             "syntax",
-            "A word or sign stands where none such can.",
+            "A word or sign is not possible at its place.",
             Example(
                 "SELECT * FROM ticks MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > 1)",
                 "line 1, column 1: unexpected 'SELECT'",
@@ -38,6 +38,11 @@ READING_THE_TEXT = Section(
                 "PATTERN SEQ(Login a, Payment b) WHERE 1 < a.price < 3",
                 "line 1, column 51: unexpected '<'",
                 "                                                  ^ join two comparisons with AND, or write BETWEEN",
+            ),
+            Example(
+                "PATTERN SEQ(Login a, Payment b) WHERE a.unit price > 3",
+                "line 1, column 46: unexpected 'price'",
+                "                                             ^^^^^ write a name with a space in backquotes: `unit price`",
             ),
         ),
         Kind(
@@ -69,7 +74,7 @@ READING_THE_TEXT = Section(
         ),
         Kind(
             "too-long",
-            "Texts of more than 100,000 characters are not read.",
+            "A text has more than 100,000 characters.",
             Example(
                 "PATTERN Login a" + " " * 100_000,
                 "the query text has 100015 characters; at most 100000 are read",
@@ -89,7 +94,7 @@ READING_THE_TEXT = Section(
         ),
         Kind(
             "bad-number",
-            "A number is larger than any column can hold, or has more digits.",
+            "A number is too large for every column type, or has too many digits.",
             Example(
                 "PATTERN Login a WHERE a.id > 123456789012345678901234567890123456789",
                 "line 1, column 30: a number has more than 38 digits",
@@ -103,7 +108,7 @@ READING_THE_TEXT = Section(
         ),
         Kind(
             "bad-text",
-            "A text holds half of a surrogate pair, which no column can hold.",
+            "A text contains half of a surrogate pair, which no column supports.",
             Example(
                 "PATTERN Login a WHERE a.name = nickname",
                 "line 1, column 32: text with half of a surrogate pair",
@@ -148,7 +153,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "reserved-name",
-            "A variable or column is called like a column that every result has.",
+            "A variable or column has the name of a column of every result.",
             Example(
                 "PATTERN SEQ(Login probability, Payment b)",
                 "line 1, column 13: 'probability' is a column of every result",
@@ -162,7 +167,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "bad-variable",
-            "A variable holds a hyphen, which elsewhere is a minus.",
+            "A variable contains a hyphen, which means minus elsewhere.",
             Example(
                 "PATTERN SEQ(Login log-in, Payment b)",
                 "line 1, column 19: a variable cannot contain a hyphen: 'log-in'",
@@ -171,7 +176,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "missing-variable",
-            "Only a variable could tell the component from others.",
+            "A component needs a variable to be distinguished from others.",
             Example(
                 "PATTERN SEQ(Stock+, Payment b)",
                 "line 1, column 13: a Kleene component needs a variable",
@@ -207,7 +212,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "negation-in-any-order",
-            "The parts of AND come in any order, so a negated one has no neighbours to stand between.",
+            "The parts of AND come in any order, so a negated part has no neighbours.",
             Example(
                 "PATTERN SEQ(Login a, AND(Payment b, !(Stock c))) WITHIN 1 hour",
                 "line 1, column 37: AND cannot have a negated part",
@@ -216,7 +221,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "bad-quantifier",
-            "How often a part comes is a whole number above 0, or a range of them.",
+            "A quantifier is a whole number above 0, or a range.",
             Example(
                 "PATTERN SEQ(Login a, Payment{5,2} b[])",
                 "line 1, column 29: not a number of repetitions",
@@ -225,7 +230,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "gap-of-group",
-            "AFTER and WITHIN inside the pattern say when one event comes after the one before it.",
+            "AFTER and WITHIN inside the pattern limit the time since the event before.",
             Example(
                 "PATTERN SEQ(Login a, (Payment b, Stock c) WITHIN 5 minutes)",
                 "line 1, column 22: a gap limits the time before one event",
@@ -243,7 +248,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "until-of-several",
-            "UNTIL is a condition on the current event, which goes by the group's name, and on what was taken before it.",
+            "UNTIL is a condition on the current event, which has the group's name, and on the events taken before it.",
             Example(
                 "PATTERN SEQ(Login a, Payment+ b[] UNTIL b.price > c.price, Stock c)",
                 "line 1, column 51: 'c' comes after the place where UNTIL is evaluated",
@@ -257,7 +262,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "only-negation",
-            "Nothing in the pattern has to happen.",
+            "The pattern has no required component.",
             Example(
                 "PATTERN SEQ(!(Login a)) WITHIN 1 hour",
                 "line 1, column 13: a pattern needs at least one positive component",
@@ -271,7 +276,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "negation-without-within",
-            "Negation at the start or the end looks as far as the window reaches, so there must be one.",
+            "Negation at the start or the end needs a window.",
             Example(
                 "PATTERN SEQ(Login a, !(Payment b))",
                 "line 1, column 22: negation at the end of a pattern needs a window",
@@ -280,7 +285,7 @@ THE_PATTERN = Section(
         ),
         Kind(
             "two-negations",
-            "With THRESHOLD, a condition ties two events together that both must not happen.",
+            "With THRESHOLD, a condition relates two negated components.",
             Example(
                 "PATTERN SEQ(!(Login a), Stock b, !(Payment c)) WHERE a.id = c.id WITHIN 1 hour THRESHOLD 5%",
                 "line 1, column 54: THRESHOLD evaluates a and c separately, and this condition relates them",

@@ -9,7 +9,7 @@ ROW_PATTERNS = Section(
     (
         Kind(
             "unknown-label",
-            "A label stands where no label of the pattern and no subset is called so.",
+            "No label of the pattern and no subset has this name.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A B+) DEFINE C AS true)",
                 "line 1, column 40: no label 'C'",
@@ -54,7 +54,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "duplicate-measure",
-            "Two measures have one name.",
+            "Two measures have the same name.",
             Example(
                 "MATCH_RECOGNIZE (MEASURES price AS p, id AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 45: a second measure 'p'",
@@ -108,7 +108,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "quantifier-range",
-            "The numbers of a quantifier make no sense.",
+            "The numbers of a quantifier are invalid.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A{5,2}) DEFINE A AS true)",
                 "line 1, column 28: the lower bound is above the upper one",
@@ -135,7 +135,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "exclusion",
-            "A part is left out of a result that shows all rows.",
+            "An exclusion is used with a result that shows all rows.",
             Example(
                 "MATCH_RECOGNIZE (ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A {- B -}) DEFINE A AS true)",
                 "line 1, column 68: an exclusion in a clause that shows all rows",
@@ -153,7 +153,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "navigation-nesting",
-            "A navigation stands in another one that cannot hold it.",
+            "A navigation is nested in another one that does not support it.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS LAST(PREV(price)) > 1)",
                 "line 1, column 47: PREV inside LAST",
@@ -176,7 +176,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "navigation-offset",
-            "How far a navigation goes is not a whole number from 0 on.",
+            "The offset of a navigation is not a whole number of at least 0.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS PREV(price, -1) > 1)",
                 "line 1, column 54: the offset is negative",
@@ -185,7 +185,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "aggregate-nesting",
-            "An aggregate holds an aggregate or a navigation.",
+            "An aggregate contains an aggregate or a navigation.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS sum(LAST(price)) > 1)",
                 "line 1, column 46: LAST inside SUM",
@@ -232,7 +232,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "processing-mode",
-            "RUNNING or FINAL before something that has neither.",
+            "RUNNING or FINAL is used where it does not apply.",
             Example(
                 "MATCH_RECOGNIZE (MEASURES FINAL PREV(price) AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 33: FINAL before PREV",
@@ -250,7 +250,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "distinct",
-            "DISTINCT where it has no meaning, or none in that system.",
+            "DISTINCT is used where it does not apply, or where the system does not support it.",
             Example(
                 "MATCH_RECOGNIZE (MEASURES LAST(DISTINCT price) AS p PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 27: DISTINCT in LAST",
@@ -265,7 +265,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "arguments",
-            "A function has too many or too few arguments, or one that is none.",
+            "A function has too many or too few arguments, or an invalid one.",
             Example(
                 "MATCH_RECOGNIZE (MEASURES CLASSIFIER(A, B) AS c PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 27: CLASSIFIER takes at most one label",
@@ -274,7 +274,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "within",
-            "WITHIN without a time, or with none that fits.",
+            "WITHIN has no time column, or its length does not fit.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) WITHIN 5 DEFINE A AS true)",
                 "line 1, column 37: WITHIN without ORDER BY",
@@ -311,7 +311,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "subquery",
-            "A query stands in the clause, which only `cepheid.sql.query` can run; or it gives more than one column or row, or more than 100,000 values after IN.",
+            "The clause contains a query, which only `cepheid.sql.query` can run. Or the query returns more than one column or row, or more than 100,000 values after IN.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > (SELECT 1))",
                 "line 1, column 51: a query inside MATCH_RECOGNIZE",
@@ -320,7 +320,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "lambda",
-            "A lambda outside of a function of Spark.",
+            "A lambda is outside a Spark function.",
             Example(
                 "MATCH_RECOGNIZE (MEASURES abs(x -> x) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
                 "line 1, column 31: only functions of Spark take a lambda",
@@ -345,19 +345,19 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "no-table",
-            "MATCH_RECOGNIZE stands after no table in a statement.",
+            "MATCH_RECOGNIZE follows no table in a statement.",
         ),
         Kind(
             "nested-clause",
-            "A clause inside of another one, or in a recursive query.",
+            "A clause is inside another one, or in a recursive query.",
         ),
         Kind(
             "spark-expression",
-            "Spark cannot compute a part of the clause, or one in DEFINE concerns several rows.",
+            "Spark cannot compute a part of the clause, or a part of DEFINE reads several rows.",
         ),
         Kind(
             "unsafe-function",
-            "A function of Spark that is not among the pure ones, such as `java_method`, `rand` or a function of the session. `unsafe_functions=True` allows them to those who trust the text of the clause.",
+            "A clause calls a Spark function that is not pure, such as `java_method`, `rand` or a function of the session. `unsafe_functions=True` allows them. Use it only if you trust the text of the clause.",
         ),
         Kind(
             "too-large",
@@ -365,7 +365,7 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "types",
-            "Operands that do not fit, or a condition that is neither true nor false.",
+            "Operands have types that do not fit, or a condition is not a Boolean.",
             Example(
                 "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price + 1)",
                 "line 1, column 42: a condition is true or false",

@@ -71,14 +71,28 @@ class Reader:
         self._firsts = [(place, each, part) for place, each in positives for part in first_conditions(bound, each)]
 
     @property
+    def numbers(self) -> dict[Any, int]:
+        """The number of each key; who adds a key gives it the next one."""
+        return self._number_of
+
+    def mask_of_type(self, name: str | None) -> int:
+        """Which components events of a type can fill."""
+        return self._of_type.get(name, self._any_type) if name is not None else self._any_type
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types that components name."""
+        return frozenset(self._of_type)
+
+    @property
     def keys(self) -> int:
         """How many keys there are."""
         return len(self._number_of) if self._plan.partition else 1
 
-    def read(self, table: pa.Table) -> Arrived:
-        """The candidates of a table."""
+    def read(self, table: pa.Table, every_event: bool = False) -> Arrived:
+        """The candidates of a table; or all of its events, where they count though they fill no component."""
         mask = self._mask_of(table)
-        rows = np.flatnonzero(mask)
+        rows = np.arange(len(mask)) if every_event else np.flatnonzero(mask)
         keys = self._keys_of(table, rows)
         if len(keys) and keys.min() < 0:
             rows, keys = rows[keys >= 0], keys[keys >= 0]
@@ -122,9 +136,12 @@ class Reader:
             return np.zeros(len(rows), np.int64)
         attributes = [_values(table.column(name)) for name in names]
         values = attributes[0] if len(attributes) == 1 else list(zip(*attributes, strict=True))
+        return self.numbers_of([values[row] for row in rows.tolist()])
+
+    def numbers_of(self, values: Sequence[Any]) -> Int64s:
+        """The number of each key."""
         known, keys = self._number_of, []
-        for row in rows.tolist():
-            value = values[row]
+        for value in values:
             number = known.get(value)
             if number is None:
                 number = -1

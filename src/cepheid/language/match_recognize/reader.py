@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import NoReturn, TypeAlias
 
 from cepheid.errors import QueryError, closest
@@ -10,6 +11,7 @@ from cepheid.language.match_recognize.syntax import Identifier, Scalar
 from cepheid.language.match_recognize.tokens import Kind, Token
 from cepheid.language.pattern import Span
 
+_CLAUSES = ("PARTITION", "ORDER", "MEASURES", "PATTERN", "SUBSET", "DEFINE", "WITHIN", "AFTER", "OPTIONS")
 # Words that no label, column or measure may be called without quotes: they would read as something else.
 RESERVED = frozenset(
     {"AND", "AS", "BETWEEN", "CASE", "CAST", "ELSE", "END", "FALSE", "FROM", "IN", "IS", "LIKE", "NOT", "NULL", "OR"}
@@ -93,14 +95,18 @@ class Reader:
         return int(self.advance().text)
 
     def unexpected(self, *expected: str) -> NoReturn:
-        """What was found cannot stand here; these could."""
+        """Raises an error at the token: these were expected instead."""
         token = self.token
         hint = f"expected {' or '.join(expected)}"
         if token.kind is Kind.END:
             self.fail("the clause ends too early", (token.start, token.end), "syntax", hint)
         guess = closest(token.upper, [word for word in expected if word.isupper()]) if len(token.upper) > 2 else None
+        guess = guess or next(iter(get_close_matches(token.upper, _CLAUSES, n=1, cutoff=0.8)), None)
+        before = self.tokens[self.position - 1] if self.position else token
         if guess is not None:
             hint = f"did you mean {guess}?"
+        elif token.kind is before.kind is Kind.WORD and not {token.upper, before.upper} & RESERVED:
+            hint += f"; write a name with a space in backquotes: `{before.text} {token.text}`"
         self.fail(f"unexpected '{token.text[:40]}'", token.span, "syntax", hint)
 
     def fail(self, message: str, span: Span, code: str, hint: str | None = None) -> NoReturn:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Collection
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -36,6 +38,10 @@ _UNMENTIONED |= {"DURATION", "CAST", "_CASE", "LIKE", "WHEN", "THEN", "ELSE", "E
 _CLAUSES = {"WHERE", "WITHIN", "THRESHOLD", "CONFIDENCE", "FORECAST", "RETURN", "OUTPUT", "DEFINE"}
 _KEYWORDS = ["PATTERN", "EVENT", "SEQUENCE", "SEQ", "WHERE", "WITHIN", "THRESHOLD", "CONFIDENCE", "RETURN", "OUTPUT"]
 _KEYWORDS += ["FORECAST", "DEFINE", "UNTIL", "AND", "OR", "NOT", "BETWEEN", "NULL", "LIKE", "ILIKE", "RLIKE"]
+_NAME = re.compile(r"[^\W\d]\w*")
+_SPACED_COLUMN = re.compile(r"[.\[,]\s*([^\W\d]\w*)\s+\Z")  # after a dot or in [...]
+_SPACED_TYPE = re.compile(r"[(,|]\s*([^\W\d]\w* [^\W\d]\w*)\s+\Z")
+_SPACED_BEFORE_AS = re.compile(r"\.([^\W\d]\w* [^\W\d]\w*)\s+\Z")
 _MAX_EXPECTED = 7
 _MAX_FOUND = 40  # characters of the offending word that the message repeats
 
@@ -68,6 +74,7 @@ def syntax_error(text: str, error: UnexpectedInput) -> QueryError:
     message = f"unexpected '{_shortened(found)}'" if found else "the query ends too early"
     hint = (
         _statement(found, text[:start])
+        or _spaced(found, text[:start], text[end:])
         or _misspelt(found, text[:start])
         or _chained(text, start, found)
         or _expected(expected)
@@ -95,6 +102,20 @@ def _statement(found: str | None, before: str) -> str | None:
         return None
     whole = "run a whole SQL statement, with MATCH_RECOGNIZE in it, with cepheid.sql.query(spark, statement)"
     return f"{whole}; a query begins with PATTERN, a clause alone with MATCH_RECOGNIZE"
+
+
+def _spaced(found: str | None, before: str, after: str) -> str | None:
+    """A name with a space in it: of a column, as in a.unit price, or of a type, as in SEQ(Log In a)."""
+    if found is None or _NAME.fullmatch(found) is None:
+        return None
+    if found.upper() == "AS" and (both := _SPACED_BEFORE_AS.search(before)):
+        return f"write a name with a space in backquotes: `{both[1]}`"
+    column = _SPACED_COLUMN.search(before)
+    if column is not None and difflib.get_close_matches(found.upper(), _KEYWORDS, n=1, cutoff=0.65):
+        return None
+    kind = _SPACED_TYPE.search(before) if re.match(r"\s*[,)]", after) else None
+    name = f"{column[1]} {found}" if column is not None else kind[1] if kind is not None else None
+    return None if name is None else f"write a name with a space in backquotes: `{name}`"
 
 
 def _misspelt(found: str | None, before: str) -> str | None:

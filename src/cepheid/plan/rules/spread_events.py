@@ -21,7 +21,7 @@ def spread_events(plan: Plan) -> Plan:
     >>> show(spread_events(bound_retention(example("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 9"))), "exchange")
     exchange  by key [id]
     >>> show(spread_events(bound_retention(example("PATTERN SEQ(A a, B b) WITHIN 9"))), "exchange")
-    exchange  by slices of time, each with the events of 8 steps before it
+    exchange  by slices of time, each with the events of 8 steps of ts before it
     """
     exchange = plan.exchange
     keys = distribution_keys(plan.bound)

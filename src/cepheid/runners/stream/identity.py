@@ -22,7 +22,7 @@ from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import find_function
-from cepheid.language.printing import to_text
+from cepheid.language.printing import stored_text
 from cepheid.language.schema import Schema
 from cepheid.model.loss_model import model_to_json
 from cepheid.plan.physical import Plan
@@ -185,7 +185,7 @@ def aspects(plan: Plan, more: Mapping[str, Any] | None = None) -> dict[str, str]
     bound, schema = plan.bound, plan.bound.schema
     roles = (schema.time, schema.type, schema.time_unit, schema.tiebreak, schema.lower, schema.upper, schema.existence)
     told: dict[str, Any] = {
-        "text": to_text(bound.syntax),
+        "text": stored_text(bound.syntax),
         "columns": [(name, kind.name) for name, kind in schema.columns],
         "roles of columns": roles,
     }
@@ -270,7 +270,7 @@ def _earlier(shipments: Iterable[Shipment], shards: int, roles: bool) -> str:
     for each in shipments:
         bound = each.plan.bound
         schema = _earlier_schema(bound.schema, roles)
-        told += [str(each.name), to_text(bound.syntax), schema, str(bound.window), str(each.schema)]
+        told += [str(each.name), stored_text(bound.syntax), schema, str(bound.window), str(each.schema)]
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 

@@ -1,26 +1,18 @@
-"""How a streaming step keeps its state in memory: the one place that says when stacks or runs stay between steps."""
+"""How a streaming step keeps its state in memory: the one place that says when searches go on where they stopped."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from cepheid.engine.search.kept_runs import can_keep_runs
-from cepheid.engine.search.kept_scans import can_keep_scans
-from cepheid.engine.search.kept_stacks import can_keep_stacks
 from cepheid.runners.stream.resident import Resident
+from cepheid.runners.stream.resident_incremental import ResidentIncremental, is_incremental
 from cepheid.runners.stream.resident_runs import ResidentRuns
-from cepheid.runners.stream.resident_stacks import ResidentScans, ResidentStacks
 from cepheid.runners.stream.state import Step
 
 
 def resident_kind(step: Step, schema: pa.Schema) -> type[Resident]:
-    """What keeps the state of a step: of one query, if it allows that, what its engine made of the events stays."""
-    if len(step.plans) == 1:
-        plan = step.plans[0]
-        if can_keep_runs(plan, schema):
-            return ResidentRuns
-        if step.keys and can_keep_stacks(plan, schema):
-            return ResidentStacks
-        if step.keys and can_keep_scans(plan, schema):
-            return ResidentScans
-    return Resident
+    """What keeps the state of a step."""
+    if len(step.plans) == 1 and not step.plans[0].partition and can_keep_runs(step.plans[0], schema):
+        return ResidentRuns  # all that the window holds would be laid side by side at each possible end of a match
+    return ResidentIncremental if is_incremental(step, schema) else Resident

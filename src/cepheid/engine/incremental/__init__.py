@@ -1,0 +1,1 @@
+"""Searches that go on where they stopped: what a live query has prepared of its events stays in memory."""

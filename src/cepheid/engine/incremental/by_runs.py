@@ -1,0 +1,147 @@
+"""Matches of the keys of which one may have come to its end, by the run engine: strategies, groups, expressions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.layout import PRECISE_FACTS, Events
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.linking import (
+    AFTER,
+    DONE,
+    FACTS_AT,
+    FACTS_OF_EVENT,
+    KEY_WIDTH,
+    KNOWN_AT,
+    KNOWN_ROOM,
+    MATCHED,
+    MATCHES,
+    MERGING,
+    MOST_MATCHES,
+    MOST_RUNS,
+    NEEDS_MATCHES,
+    NUMBERS,
+    OUT_AT,
+    OUT_ROOM,
+    PLACES,
+    PREDICATE_AT,
+    ROOM,
+    ROW,
+    SIDE_AT,
+    SIDE_EVENTS_AT,
+    SIDE_SIZE,
+    SIZES_AT,
+    SLOTS,
+    STOPPED,
+    TOO_MANY_MATCHES,
+    TOO_MANY_RUNS,
+    UNTIL,
+    WHOLES,
+    append,
+    columns_at,
+    graph_at,
+    has_room,
+    next_key,
+    prepare,
+    program_at,
+    release,
+)
+from cepheid.engine.kernels.compile import called_by_address, kernel
+from cepheid.engine.kernels.memory import function_at, int64_row, int64_rows
+from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.search.runs.by_value import Waits
+from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed
+from cepheid.engine.search.runs.moves import OVERFLOW, Widths
+from cepheid.engine.search.runs.scan import NOTHING_REACHED, RUNS_REACHED, VERBOSE, Asked, Machine, scan
+
+_scan = scan.__wrapped__  # type: ignore[attr-defined]
+
+
+@kernel(types.int64(INT64S))
+def search_runs(head: Int64s) -> int:
+    """The matches that runs find among the events that lie side by side."""
+    number, places = head[SIDE_SIZE], head[PLACES]
+    starts = np.zeros(2, np.int64)
+    starts[1] = number
+    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, number)
+    events = Events(side, starts, np.zeros((0, number), np.int64), True)
+    listed, _, _, state = _scan(
+        events,
+        Machine(program_at(head), graph_at(head)),
+        columns_at(head),
+        function_at(head[PREDICATE_AT]),
+        Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0),
+        Widths(0, head[SLOTS], head[WHOLES], head[NUMBERS], head[KEY_WIDTH]),
+        Listed(np.empty(64, np.int32), np.zeros((16, places), np.int64), np.empty(16, np.int64), np.zeros(3, np.int64)),
+        Asked(
+            VERBOSE,
+            head[MERGING] == 1,
+            False,
+            head[AFTER],
+            head[UNTIL],
+            head[MOST_RUNS],
+            head[MOST_MATCHES] - head[MATCHES],
+        ),
+    )
+    if state[OVERFLOW] != NOTHING_REACHED:
+        return TOO_MANY_RUNS if state[OVERFLOW] == RUNS_REACHED else TOO_MANY_MATCHES
+    found, size = listed.filled[FOUND], listed.filled[EVENTS_LISTED]
+    if not has_room(head, found, size):
+        return NEEDS_MATCHES
+    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+    laid = int64_row(head[SIDE_EVENTS_AT], number)
+    out, when = int64_row(head[OUT_AT], head[OUT_ROOM]), int64_row(head[KNOWN_AT], head[KNOWN_ROOM])
+    sizes = int64_rows(head[SIZES_AT], head[KNOWN_ROOM], places)
+    for match in range(found):
+        when[head[MATCHES]] = listed.known[match]
+        for place in range(places):
+            sizes[head[MATCHES], place] = listed.sizes[match, place]
+        head[MATCHES] += 1
+    for event in range(size):
+        out[head[MATCHED]] = facts[ROW, laid[listed.events[event]]]
+        head[MATCHED] += 1
+    return 0
+
+
+@called_by_address(types.int64(INT64S))
+def searched(head: Int64s) -> int:
+    """Searches the keys that are left, and says how many matches there are, or what hinders it."""
+    key = next_key(head)
+    while key >= 0:
+        hinders = prepare(head, key)
+        if hinders == 0:
+            hinders = search_runs(head)
+        if hinders != 0:
+            return hinders
+        if stop_flag() != 0:
+            return STOPPED
+        head[DONE] += 1
+        key = next_key(head)
+    return int(head[MATCHES])
+
+
+@kernel(types.int64(INT64S))
+def gone_on(head: Int64s) -> int:
+    """Goes on after what hindered it is out of the way."""
+    return searched(head)
+
+
+@kernel(types.int64(INT64S, types.int64))
+def stepped(head: Int64s, until: int) -> int:
+    """Time has passed: searches the keys of which a match may have come to its end."""
+    release(head, until, False)
+    return searched(head)
+
+
+@kernel(types.int64(INT64S, *(types.int64,) * 6))
+def pushed(head: Int64s, time: int, key: int, mask: int, begins: int, row: int, until: int) -> int:
+    """Takes an event in, and lets time pass."""
+    append(head, time, key, mask, begins, row)
+    release(head, until, False)
+    return searched(head)
+
+
+go_on, step, push = Entry(gone_on), Entry(stepped), Entry(pushed)

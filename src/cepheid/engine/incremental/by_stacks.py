@@ -1,0 +1,129 @@
+"""Sequences of the keys of which a match may have come to its end, by instance stacks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.layout import PRECISE_FACTS, Events
+from cepheid.engine.data.matches import NEVER, Int64s
+from cepheid.engine.data.value_index import ValueIndex
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.incremental.linking import (
+    AFTER,
+    DONE,
+    FACTS_AT,
+    FACTS_OF_EVENT,
+    KNOWN_AT,
+    KNOWN_ROOM,
+    MATCHED,
+    MATCHES,
+    MOST_MATCHES,
+    NEEDS_MATCHES,
+    OUT_AT,
+    OUT_ROOM,
+    PLACES,
+    PREDICATE_AT,
+    PUSH_CONDITIONS,
+    PUSH_WINDOW,
+    ROOM,
+    ROW,
+    SIDE_AT,
+    SIDE_EVENTS_AT,
+    SIDE_SIZE,
+    STOPPED,
+    TOO_MANY_MATCHES,
+    UNTIL,
+    append,
+    columns_at,
+    has_room,
+    next_key,
+    prepare,
+    program_at,
+    release,
+)
+from cepheid.engine.kernels.compile import called_by_address, kernel
+from cepheid.engine.kernels.memory import function_at, int64_row, int64_rows
+from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.search.stacks import OVERFLOW, Asked, construct
+
+_construct = construct.__wrapped__  # type: ignore[attr-defined]
+
+
+@kernel(types.int64(INT64S))
+def search_stacks(head: Int64s) -> int:
+    """The sequences among the events that lie side by side."""
+    number, places = head[SIDE_SIZE], head[PLACES]
+    starts = np.zeros(2, np.int64)
+    starts[1] = number
+    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, number)
+    events = Events(side, starts, np.zeros((0, number), np.int64), True)
+    index = ValueIndex(
+        np.zeros((0, 4), np.int64),
+        np.zeros((0, number), np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros((places, 2), np.int64),
+    )
+    limit = head[MOST_MATCHES] - head[MATCHES]
+    asked = Asked(head[AFTER], head[UNTIL], limit, head[PUSH_WINDOW] == 1, head[PUSH_CONDITIONS] == 1, NEVER)
+    chosen, known, counters = _construct(
+        events, program_at(head), columns_at(head), function_at(head[PREDICATE_AT]), index, asked
+    )
+    if counters[OVERFLOW] != 0:
+        return TOO_MANY_MATCHES
+    found = len(known)
+    if not has_room(head, found, found * places):
+        return NEEDS_MATCHES
+    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+    laid = int64_row(head[SIDE_EVENTS_AT], number)
+    out, when = int64_row(head[OUT_AT], head[OUT_ROOM]), int64_row(head[KNOWN_AT], head[KNOWN_ROOM])
+    for match in range(found):
+        when[head[MATCHES]] = known[match]
+        head[MATCHES] += 1
+        for place in range(places):
+            out[head[MATCHED]] = facts[ROW, laid[chosen[match, place]]]
+            head[MATCHED] += 1
+    return 0
+
+
+@called_by_address(types.int64(INT64S))
+def searched(head: Int64s) -> int:
+    """Searches the keys that are left, and says how many matches there are, or what hinders it."""
+    key = next_key(head)
+    while key >= 0:
+        hinders = prepare(head, key)
+        if hinders == 0:
+            hinders = search_stacks(head)
+        if hinders != 0:
+            return hinders
+        if stop_flag() != 0:
+            return STOPPED
+        head[DONE] += 1
+        key = next_key(head)
+    return int(head[MATCHES])
+
+
+@kernel(types.int64(INT64S))
+def gone_on(head: Int64s) -> int:
+    """Goes on after what hindered it is out of the way."""
+    return searched(head)
+
+
+@kernel(types.int64(INT64S, types.int64))
+def stepped(head: Int64s, until: int) -> int:
+    """Time has passed: searches the keys of which a match may have come to its end."""
+    release(head, until, False)
+    return searched(head)
+
+
+@kernel(types.int64(INT64S, *(types.int64,) * 6))
+def pushed(head: Int64s, time: int, key: int, mask: int, begins: int, row: int, until: int) -> int:
+    """Takes an event in, and lets time pass."""
+    append(head, time, key, mask, begins, row)
+    release(head, until, False)
+    return searched(head)
+
+
+go_on, step, push = Entry(gone_on), Entry(stepped), Entry(pushed)

@@ -1,0 +1,434 @@
+"""The incremental search of one query: its candidates in arrays that grow, and what a step finds among them.
+
+The events themselves lie elsewhere: here each has a number. All of it follows from the events that are kept and the
+time up to which their matches are known, so it can be dropped and made again at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.data.columns import Columns, storage
+from cepheid.engine.data.layout import BEGINS, MASK, PRECISE_FACTS, TIME, Events
+from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
+from cepheid.engine.data.value_index import no_index
+from cepheid.engine.incremental import by_runs, by_stacks, linking
+from cepheid.engine.incremental.linking import (
+    AFTER,
+    CHAINS,
+    DONE,
+    FACTS_OF_EVENT,
+    KEY,
+    LATEST,
+    LINKED,
+    MATCHED,
+    MATCHES,
+    NEEDED,
+    NEVER_BEFORE,
+    ROW,
+    SIDE_SIZE,
+    SIZE,
+    UNTIL,
+)
+from cepheid.engine.incremental.queries import Form, form_of
+from cepheid.engine.jit_fallback import answer
+from cepheid.engine.kernels.compile import is_interpreted
+from cepheid.engine.kernels.memory import address_of
+from cepheid.engine.kernels.stop import STOP, briefly
+from cepheid.engine.limits import check_limit
+from cepheid.engine.search.kept_events import Arrived, Reader
+from cepheid.engine.search.runs.by_value import Waits
+from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
+from cepheid.engine.search.runs.moves import OVERFLOW
+from cepheid.engine.search.runs.prepare import matches_of
+from cepheid.engine.search.runs.scan import MATCHES_REACHED, RUNS_REACHED, VERBOSE, scan
+from cepheid.engine.search.runs.scan import Asked as AskedRuns
+from cepheid.engine.search.stacks import OVERFLOW as STACKS_OVERFLOW
+from cepheid.engine.search.stacks import Asked, construct
+from cepheid.plan.physical import Plan
+
+BEGINNING = np.iinfo(np.int64).min
+FIRST_ROOM = 1024
+_NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
+
+
+_KEYS, _VALUES = (pa.int64(), pa.string()), (pa.int64(), pa.float64())
+_NOTHING = np.empty(0, np.int64)
+
+
+class Found(NamedTuple):
+    """Matches, as numbers of their events: one after the other, each with how many events fill each place."""
+
+    events: Int64s
+    sizes: npt.NDArray[np.int64] | None  # None: one event for each place
+    known: Int64s
+
+
+class Calls(NamedTuple):
+    """The kernels of the engine, as they are called."""
+
+    push: Callable[..., int]
+    step: Callable[..., int]
+    go_on: Callable[..., int]
+    relink: Callable[..., int]
+
+
+class Core:
+    """The candidates of a query as they come, and its search."""
+
+    def __init__(self, plan: Plan, schema: pa.Schema) -> None:
+        self.form: Form = form_of(plan)
+        self.plan = self.form.plan
+        layout = self.form.compiled.layout
+        self.reader = Reader(self.plan, layout)
+        self.every_event = self.plan.scan.every_event
+        self.head = np.zeros(linking.HEAD_SIZE, np.int64)
+        self._module = by_runs if self.form.by_runs else by_stacks
+        self._name = "incremental.by_runs" if self.form.by_runs else "incremental.by_stacks"
+        self._tables: list[Any] = []  # what lies at the addresses in `head`
+        self._predicates: dict[bool, Any] = {}  # by whether kernels are interpreted: the condition, and its address
+        self.calls: Calls | None = None  # None: not compiled yet
+        stored = [storage(kind) for _, kind, _ in layout.attributes]
+        self.room = FIRST_ROOM
+        self.size = 0  # as in `head`
+        self.facts = np.zeros((FACTS_OF_EVENT, self.room), np.int64)
+        self.whole = np.zeros((stored.count("whole"), self.room), np.int64)
+        self.number = np.zeros((stored.count("number"), self.room), np.float64)
+        self.null = np.zeros((len(stored), self.room), np.uint8)
+        self._keys = np.zeros((0, CHAINS + len(self.form.stages)), np.int64)
+        self._busy = np.zeros(0, np.int64)
+        self._out: tuple[Any, ...] = ()
+        self._side: tuple[Any, ...] = ()
+        self._write_query()
+        self._place_events()
+        self.make_room_for_keys(64)
+        self._make_room_for_matches(256)
+        self._make_room_side_by_side(64)
+        # Can columns be read from Arrow's own memory?
+        self.reads_arrays = all(schema.field(name).type in _KEYS for name in self.plan.partition) and all(
+            expression is None and schema.field(name).type in _VALUES for name, _, expression in layout.attributes
+        )
+        self.head[AFTER] = BEGINNING
+
+    def __len__(self) -> int:
+        return self.size
+
+    # --- rooms ------------------------------------------------------------------------------------------------------
+
+    def _write_query(self) -> None:
+        head, form = self.head, self.form
+        for field, value in form.numbers.items():
+            head[field] = value
+        stages = np.array(form.stages, np.int64)
+        head[linking.STAGES], head[linking.STAGES_AT] = len(stages), stages.ctypes.data
+        self._tables = [stages, *form.tables]
+        for number, table in enumerate(form.tables):
+            at = linking.TABLES + 3 * number
+            rows = 1 if table.ndim == 1 else table.shape[0]
+            head[at : at + 3] = table.ctypes.data, rows, table.shape[-1]
+
+    def _place_events(self) -> None:
+        head = self.head
+        head[linking.ROOM] = self.room
+        head[linking.FACTS_AT] = self.facts.ctypes.data
+        head[linking.WHOLE_AT], head[linking.WHOLE_ROWS] = self.whole.ctypes.data, len(self.whole)
+        head[linking.NUMBER_AT], head[linking.NUMBER_ROWS] = self.number.ctypes.data, len(self.number)
+        head[linking.NULL_AT], head[linking.NULL_ROWS] = self.null.ctypes.data, len(self.null)
+
+    def make_room(self, events: int) -> None:
+        """Room for so many events more."""
+        if self.size + events <= self.room:
+            return
+        room, size = 2 * (self.size + events), self.size
+        for name in ("facts", "whole", "number", "null"):
+            before = getattr(self, name)
+            after = np.zeros((before.shape[0], room), before.dtype)
+            after[:, :size] = before[:, :size]
+            setattr(self, name, after)
+        self.room = room
+        self._place_events()
+
+    def make_room_for_keys(self, number: int) -> None:
+        """Room for so many keys."""
+        known = len(self._keys)
+        if number <= known:
+            return
+        keys = np.zeros((2 * number, self._keys.shape[1]), np.int64)
+        keys[:known] = self._keys
+        keys[known:, LATEST], keys[known:, CHAINS:] = -1, NEVER_BEFORE
+        self._keys, busy = keys, np.zeros(2 * number, np.int64)
+        busy[: len(self._busy)] = self._busy
+        self._busy = busy
+        head = self.head
+        head[linking.KEYS_AT], head[linking.KEY_ROOM] = keys.ctypes.data, len(keys)
+        head[linking.BUSY_AT] = busy.ctypes.data
+
+    def _make_room_for_matches(self, number: int) -> None:
+        places, head = len(self.plan.bound.positives), self.head
+        out, known = np.zeros(number, np.int64), np.zeros(number, np.int64)
+        sizes = np.zeros((number if self.form.by_runs else 0, places), np.int64)
+        if self._out:
+            out[: head[MATCHED]], known[: head[MATCHES]] = self._out[0][: head[MATCHED]], self._out[2][: head[MATCHES]]
+            if self.form.by_runs:
+                sizes[: head[MATCHES]] = self._out[1][: head[MATCHES]]
+        self._out = out, sizes, known
+        head[linking.OUT_AT], head[linking.OUT_ROOM] = out.ctypes.data, number
+        head[linking.SIZES_AT] = sizes.ctypes.data
+        head[linking.KNOWN_AT], head[linking.KNOWN_ROOM] = known.ctypes.data, number
+
+    def _make_room_side_by_side(self, number: int) -> None:
+        side, events = np.zeros(PRECISE_FACTS * number, np.int64), np.zeros(number, np.int64)
+        columns: list[Any] = [
+            np.zeros(len(table) * number, table.dtype) for table in (self.whole, self.number, self.null)
+        ]
+        self._side = side, events, *columns
+        head = self.head
+        head[linking.SIDE_AT], head[linking.SIDE_ROOM] = side.ctypes.data, number
+        head[linking.SIDE_EVENTS_AT] = events.ctypes.data
+        for field, column in zip(
+            (linking.SIDE_WHOLE_AT, linking.SIDE_NUMBER_AT, linking.SIDE_NULL_AT), columns, strict=True
+        ):
+            head[field] = column.ctypes.data
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    @property
+    def times(self) -> Int64s:
+        """The time of each event that is kept."""
+        times: Int64s = self.facts[TIME, : self.size]
+        return times
+
+    @property
+    def rows(self) -> Int64s:
+        """The number of each event that is kept."""
+        rows: Int64s = self.facts[ROW, : self.size]
+        return rows
+
+    def read(self, table: pa.Table) -> Arrived:
+        """The candidates of a table."""
+        return self.reader.read(table, self.every_event)
+
+    @cached_property
+    def array_names(self) -> tuple[str, ...]:
+        """The columns that are read: of keys and of conditions."""
+        attributes = self.form.compiled.layout.attributes
+        return tuple(dict.fromkeys([*self.plan.partition, *(name for name, _, _ in attributes)]))
+
+    def read_arrays(self, columns: Mapping[str, pa.Array], rows: Int64s, mask: Int64s) -> Arrived:
+        """The same from Arrow's own memory, for some rows, whose components are known, and where nothing is NULL."""
+        names = self.plan.partition
+        if not names:
+            keys = np.zeros(len(rows), np.int64)
+        else:
+            values = [values_of(columns[name], rows) for name in names]
+            keys = self.reader.numbers_of(values[0] if len(values) == 1 else list(zip(*values, strict=True)))
+        whole: list[Any] = []
+        number: list[Any] = []
+        for name, kind, _ in self.form.compiled.layout.attributes:
+            column = _array(columns[name])[rows]
+            (whole if storage(kind) == "whole" else number).append(column)
+        read = Columns(
+            np.array(whole, np.int64).reshape(len(whole), len(rows)),
+            np.array(number, np.float64).reshape(len(number), len(rows)),
+            np.zeros((len(whole) + len(number), len(rows)), np.uint8),
+            _NOTHING,
+            np.empty(0, np.float64),
+            np.zeros((0, 0), np.int64),
+        )
+        return Arrived(rows, keys, mask, mask, read if whole or number else None)
+
+    def waiting_ends(self) -> list[int]:
+        """The times of events that time has not passed yet and that can be the last ones of a match."""
+        waiting = self.facts[:, int(self.head[LINKED]) : self.size]
+        found: list[int] = waiting[TIME, (waiting[MASK] & self.form.ending) != 0].tolist()
+        return found
+
+    def append(self, arrived: Arrived, time: Int64s, rows: Int64s) -> None:
+        """Takes candidates in: the time of each, and the number by which its event is known."""
+        number = len(arrived.rows)
+        if not number:
+            return
+        self.make_room(number)
+        self.make_room_for_keys(self.reader.keys)
+        begin, end = self.size, self.size + number
+        facts = self.facts[:, begin:end]
+        facts[:] = 0
+        facts[TIME], facts[KEY], facts[MASK], facts[ROW] = time, arrived.keys, arrived.mask, rows
+        facts[BEGINS] = arrived.begins
+        if arrived.columns is not None:
+            self.whole[:, begin:end], self.number[:, begin:end] = arrived.columns.whole, arrived.columns.number
+            self.null[:, begin:end] = arrived.columns.null
+        self.head[SIZE] = self.size = end
+        self._put_in_order()
+
+    def _put_in_order(self) -> None:
+        """Events that time has not passed lie in its order, and as they came where that is the same."""
+        linked = int(self.head[LINKED])
+        times = self.facts[TIME, linked : self.size]
+        if bool((times[1:] >= times[:-1]).all()):
+            return
+        order = linked + np.argsort(times, kind="stable")
+        for table in (self.facts, self.whole, self.number, self.null):
+            table[:, linked : self.size] = table[:, order]
+
+    def keep(self, which: npt.NDArray[np.bool_], numbers: Int64s) -> None:
+        """Forgets all other events; those that stay get new numbers, and their keys, too."""
+        left = int(which.sum())
+        room = max(FIRST_ROOM, 2 * left)
+        for name in ("facts", "whole", "number", "null"):
+            before = getattr(self, name)
+            after = np.zeros((before.shape[0], room), before.dtype)
+            after[:, :left] = before[:, : self.size][:, which]
+            setattr(self, name, after)
+        self.room, self.head[SIZE], self.size = room, left, left
+        self.facts[ROW, :left] = numbers[self.facts[ROW, :left]]
+        keys, places = np.unique(self.facts[KEY, :left], return_inverse=True)
+        if self.plan.partition:
+            self.facts[KEY, :left] = places
+            self.reader.keep_keys(keys)
+        self._place_events()
+        self._keys, self._busy = self._keys[:0], self._busy[:0]
+        self.make_room_for_keys(max(64, self.reader.keys))
+        self.know(int(self.head[AFTER]))
+
+    def know(self, until: int) -> None:
+        """All matches up to a time are known."""
+        self.head[LINKED] = 0
+        self._called(lambda calls: calls.relink(self.head, until))
+
+    # --- the search -------------------------------------------------------------------------------------------------
+
+    def step(self, until: int) -> list[Found]:
+        """The matches that are known when time has passed."""
+        return self.results(self._called(lambda calls: calls.step(self.head, until)))
+
+    def _called(self, call: Callable[[Calls], int]) -> int:
+        if self.calls is not None:
+            return call(self.calls)
+        return answer(self._name, self.size, lambda: call(self._chosen_calls()))
+
+    def _chosen_calls(self) -> Calls:
+        """The kernels as plain Python or compiled, with the condition in the same form."""
+        interpreted = is_interpreted()
+        if interpreted not in self._predicates:
+            predicate = form_of(self.plan).compiled.predicate.call
+            self._predicates[interpreted] = predicate, address_of(predicate)
+        self.head[linking.PREDICATE_AT] = self._predicates[interpreted][1]
+        module: Any = self._module
+        entries = (module.push, module.step, module.go_on, linking.relink)
+        if interpreted:
+            return Calls(*(entry.plain() for entry in entries))
+        self.calls = Calls(*(entry.direct() for entry in entries))
+        return self.calls
+
+    def results(self, returned: int) -> list[Found]:
+        """What a call of a kernel found; where something hindered it, that is put out of the way, and it goes on."""
+        found: list[Found] = []
+        while returned != 0:
+            if returned > 0:
+                found.append(self._listed())
+                break
+            match returned:
+                case linking.NEEDS_MATCHES:
+                    self._make_room_for_matches(2 * int(self.head[NEEDED]))
+                case linking.NEEDS_SIDE:
+                    self._make_room_side_by_side(2 * int(self.head[NEEDED]))
+                case linking.NOT_BRIEF | linking.STOPPED:
+                    if self.head[MATCHES]:
+                        found.append(self._listed())
+                    more = self._searched_alone(returned == linking.STOPPED)
+                    found += [more] if len(more.known) else []
+                    self.head[DONE] += 1
+                case _:
+                    name = "max_partial_matches" if returned == linking.TOO_MANY_RUNS else "max_matches"
+                    check_limit(self.plan, name, True)
+            returned = self._called(lambda calls: calls.go_on(self.head))
+        return found
+
+    def _listed(self) -> Found:
+        matches, matched = int(self.head[MATCHES]), int(self.head[MATCHED])
+        self.head[MATCHES] = self.head[MATCHED] = 0
+        out, sizes, known = self._out
+        of_each = sizes[:matches].copy() if self.form.by_runs else None
+        return Found(out[:matched].copy(), of_each, known[:matches].copy())
+
+    def _searched_alone(self, brief: bool) -> Found:
+        """The matches of the key whose events lie side by side, by a search that can be stopped."""
+        head, number = self.head, int(self.head[SIDE_SIZE])
+        side, laid, *columns = self._side
+        facts = side[: PRECISE_FACTS * number].reshape(PRECISE_FACTS, number).copy()
+        whole, numbers, null = (
+            column[: rows * number].reshape(rows, number).copy()
+            for column, rows in zip(columns, (len(self.whole), len(self.number), len(self.null)), strict=True)
+        )
+        read = Columns(whole, numbers, null, self.form.literals, np.empty(0, np.float64), np.zeros((0, 0), np.int64))
+        events = Events(facts, np.array([0, number], np.int64), np.zeros((0, number), np.int64), True)
+        rows = self.facts[ROW, laid[:number]]
+        interval = int(head[AFTER]), int(head[UNTIL])
+        with briefly(brief and STOP[0] == 0):
+            if self.form.by_runs:
+                return self._by_runs(events, read, rows, interval)
+            return self._by_stacks(events, read, rows, interval)
+
+    def _by_stacks(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Found:
+        plan, compiled = self.plan, form_of(self.plan).compiled
+        asked = Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates, NEVER)
+        index = no_index(len(plan.bound.positives), len(rows))
+        chosen, known, counters = construct(events, compiled.program, columns, compiled.predicate.call, index, asked)
+        check_limit(plan, "max_matches", bool(counters[STACKS_OVERFLOW]))
+        return Found(rows[chosen.reshape(-1)], None, known)
+
+    def _by_runs(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Found:
+        form, limits = form_of(self.plan), self.plan.limits
+        asked = AskedRuns(VERBOSE, form.merging, False, *interval, limits.max_partial_matches, limits.max_matches)
+        listed, _, _, state = scan(
+            events,
+            form.machine,
+            columns,
+            form.compiled.predicate.call,
+            _NO_WAITS,
+            form.widths,
+            nothing_listed(len(self.plan.bound.positives)),
+            asked,
+        )
+        check_limit(self.plan, "max_partial_matches", bool(state[OVERFLOW] == RUNS_REACHED))
+        check_limit(self.plan, "max_matches", bool(state[OVERFLOW] == MATCHES_REACHED))
+        found = int(listed.filled[FOUND])
+        return Found(rows[listed.events[: listed.filled[EVENTS_LISTED]]], listed.sizes[:found], listed.known[:found])
+
+    def matches(self, found: Sequence[Found]) -> Matches:
+        """Matches as engines return them; the rows are the numbers of the events."""
+        events = np.concatenate([each.events for each in found])
+        known = np.concatenate([each.known for each in found])
+        places = len(self.plan.bound.positives)
+        if not self.form.by_runs:
+            table = events.reshape(len(known), places)
+            return Matches(tuple(Chosen(table[:, place]) for place in range(places)), known)
+        sizes: Any = np.concatenate([each.sizes for each in found if each.sizes is not None])
+        order = np.arange(len(events), dtype=np.int32)
+        filled = np.array([len(known), len(events), 0], np.int64)
+        return matches_of(self.plan.bound, Listed(order, sizes, known, filled), events)
+
+
+def _array(column: pa.Array) -> Any:
+    """Whole numbers or fractions without NULL, in place."""
+    kind = np.int64 if column.type == pa.int64() else np.float64
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+
+
+def values_of(column: pa.Array, rows: Int64s) -> list[Any]:
+    """Some values of a column without NULL, as Python has them."""
+    if column.type == pa.int64():
+        values: list[Any] = _array(column)[rows].tolist()
+        return values
+    _, offsets, letters = column.buffers()
+    edges = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1]
+    text = memoryview(letters) if letters is not None else b""
+    pairs = zip(edges[rows].tolist(), edges[rows + 1].tolist(), strict=True)
+    return [str(text[begin:end], "utf-8") for begin, end in pairs]

@@ -1,0 +1,30 @@
+"""Kernels that Python calls by their entry points, which spares it the look for the right signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cepheid.engine.kernels.compile import COMPILES, Kernel
+
+
+class Entry:
+    """A kernel that Python calls; `cold` and `warm` find it by the name that guarded searches have, too."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__wrapped__ = function
+
+    def direct(self) -> Callable[..., Any]:
+        """What is called: compiled now, if it is not yet, or plain Python where nothing is compiled."""
+        function = self.__wrapped__
+        if not COMPILES or not isinstance(function, Kernel):
+            return function
+        (result,) = function.dispatcher().overloads.values()
+        entry_point: Callable[..., Any] = result.entry_point
+        return entry_point
+
+    def plain(self) -> Callable[..., Any]:
+        """The same as plain Python, for `interpreted()`."""
+        function = self.__wrapped__
+        called: Callable[..., Any] = function.py_func if isinstance(function, Kernel) else function
+        return called

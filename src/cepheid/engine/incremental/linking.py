@@ -1,0 +1,319 @@
+"""Events are linked to those of their key, and a key is searched when a match of it may have come to its end.
+
+All that stays from call to call is reached from one array, `head`, which holds numbers and the addresses of the other
+arrays. An event that time has passed is linked to the event of its key before it. For every key and stage of a pattern
+the latest first event of a chain that has come as far is known, so that most events that could be the last ones of a
+match cost a look. Where a chain is complete, the events of the key that the window holds are laid side by side, and the
+engine of the query searches them (`by_stacks`, `by_runs`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.layout import (
+    BEGINS,
+    CHANCE,
+    INSTANT,
+    MASK,
+    POSITION,
+    PRECISE_FACTS,
+    TIME,
+    next_ordinal,
+)
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.incremental.entry import Entry
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.memory import float64_rows, int64_row, int64_rows, uint8_rows
+from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.program.graph import GRAPH, Graph
+from cepheid.engine.program.tables import PROGRAM, Program
+
+# What is known of an event besides what engines read: its key, its number among the events that are kept, the event of
+# its key before it (-1: none), and the rank of its instant among those of its key.
+KEY, ROW, LINK, ORDINAL = range(PRECISE_FACTS, PRECISE_FACTS + 4)
+FACTS_OF_EVENT = PRECISE_FACTS + 4
+
+# What is known of a key: its latest event, the search that it was last asked for, and, where all events count, the time
+# of its latest event, the rank of that instant, how many events came before that instant, and how many there are. Then
+# the latest first event of a chain, by stage.
+LATEST, ASKED_FOR, LAST_TIME, LAST_ORDINAL, BEFORE, NUMBER, CHAINS = range(7)
+NEVER_BEFORE = -(2**62)
+
+# The numbers in `head`. Events that are kept, room for them, those that are linked; up to when all is searched, and the
+# number of this search; keys to search, and those that are done; matches found, and their events; the least room that
+# is needed.
+SIZE, ROOM, LINKED, AFTER, UNTIL, SEARCH, BUSY, DONE, MATCHES, MATCHED, NEEDED = range(11)
+# The query: stages of its chains, how long a chain may last, how far back events are needed (steps, or events), do all
+# events count, are runs contiguous, is it for the run engine, can its search take long, how many matches and runs there
+# may be; what stacks are told, what runs are told, and widths of a run.
+STAGES, LASTS, REACH, REACHED_EVENTS, COUNTS, CONTIGUOUS, BY_RUNS, MANY, MOST_MATCHES, MOST_RUNS = range(11, 21)
+PUSH_WINDOW, PUSH_CONDITIONS, MERGING, SLOTS, WHOLES, NUMBERS, KEY_WIDTH = range(21, 28)
+PLACES, NEGATIVES, STRATEGY, WINDOW_KIND, WINDOW, POSTPONED, JUDGED, BRANCHES, WALK_WHOLE, WALK_NUMBER = range(28, 38)
+WIDEST, PREDICATE_AT, LITERALS_AT, LITERALS = range(38, 42)
+# Rooms: facts of events and columns, by event; keys; keys to search; events side by side, and their columns; matches.
+FACTS_AT, WHOLE_AT, WHOLE_ROWS, NUMBER_AT, NUMBER_ROWS, NULL_AT, NULL_ROWS = range(42, 49)
+KEYS_AT, KEY_ROOM, BUSY_AT, STAGES_AT = range(49, 53)
+SIDE_AT, SIDE_ROOM, SIDE_SIZE, SIDE_WHOLE_AT, SIDE_NUMBER_AT, SIDE_NULL_AT, SIDE_EVENTS_AT = range(53, 60)
+OUT_AT, OUT_ROOM, SIZES_AT, KNOWN_AT, KNOWN_ROOM = range(60, 65)
+TABLES = 65  # three numbers for each table of the program and the graph: its address, rows and columns
+NUMBER_OF_TABLES = 10
+HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
+
+# What a call returns, if not the number of matches.
+NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED = -1, -2, -3, -4, -5, -6
+BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
+FEW = 12  # events of a key with groups of any combination
+
+Rows = npt.NDArray[np.int64]
+
+
+@borrowing(types.void(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
+def count_event(head: Int64s, facts: Rows, keys: Rows, event: int) -> None:
+    """Where all events count: the rank of the event's instant among those of its key, and how many came before."""
+    key, time = facts[KEY, event], facts[TIME, event]
+    if keys[key, NUMBER] == 0 or keys[key, LAST_TIME] != time:
+        keys[key, LAST_ORDINAL] += 1
+        keys[key, LAST_TIME], keys[key, BEFORE] = time, keys[key, NUMBER]
+    keys[key, NUMBER] += 1
+    facts[ORDINAL, event], facts[POSITION, event] = keys[key, LAST_ORDINAL], keys[key, BEFORE]
+
+
+@borrowing(types.boolean(INT64S, INT64_ROWS, INT64_ROWS, types.int64))
+def link(head: Int64s, facts: Rows, keys: Rows, event: int) -> bool:
+    """Puts an event behind those of its key; may it be the last one of a match?"""
+    if head[COUNTS] == 1:
+        count_event(head, facts, keys, event)
+    mask = facts[MASK, event]
+    if mask == 0:
+        return False
+    key, time = facts[KEY, event], facts[TIME, event]
+    facts[LINK, event] = keys[key, LATEST]
+    keys[key, LATEST] = event
+    stages = int64_row(head[STAGES_AT], head[STAGES])
+    last = head[STAGES] - 1
+    ends = False
+    for stage in range(last, -1, -1):
+        if mask & stages[stage] == 0:
+            continue
+        first = time
+        if stage > 0:
+            first = keys[key, CHAINS + stage - 1]
+            if first == NEVER_BEFORE or time - first > head[LASTS]:
+                continue
+        if stage == last:
+            ends = True
+        else:
+            keys[key, CHAINS + stage] = first
+    return ends
+
+
+@borrowing(types.void(INT64S, types.int64, types.boolean))
+def release(head: Int64s, until: int, searched: bool) -> None:
+    """Links the events that time has passed, and puts down the keys to search, unless they were searched before."""
+    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+    keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
+    busy = int64_row(head[BUSY_AT], head[KEY_ROOM])
+    head[SEARCH] += 1
+    head[BUSY] = head[DONE] = head[MATCHES] = head[MATCHED] = 0
+    head[UNTIL] = until
+    while head[LINKED] < head[SIZE] and facts[TIME, head[LINKED]] <= until:
+        event = head[LINKED]
+        head[LINKED] += 1
+        key = facts[KEY, event]
+        if link(head, facts, keys, event) and not searched and keys[key, ASKED_FOR] != head[SEARCH]:
+            keys[key, ASKED_FOR] = head[SEARCH]
+            busy[head[BUSY]] = key
+            head[BUSY] += 1
+
+
+@borrowing(types.int64(INT64S, INT64_ROWS, types.int64))
+def in_reach(head: Int64s, facts: Rows, latest: int) -> int:
+    """How many of the latest events of a key a match that is not known yet can need."""
+    event, number = latest, 0
+    time, position = facts[TIME, latest], facts[POSITION, latest]
+    while event >= 0:
+        if facts[TIME, event] > head[AFTER]:
+            time, position = facts[TIME, event], facts[POSITION, event]  # the first one that is new
+        elif head[REACHED_EVENTS] > 0:
+            if facts[POSITION, event] < position - head[REACHED_EVENTS]:
+                break
+        elif facts[TIME, event] < time - head[REACH]:
+            break
+        number += 1
+        event = facts[LINK, event]
+    return number
+
+
+@kernel(types.int64(INT64S, types.int64))
+def lay_side_by_side(head: Int64s, key: int) -> int:
+    """Copies the events of a key that are in reach, in order of time; -1: there is no room for them."""
+    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+    keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
+    event = keys[key, LATEST]
+    number = in_reach(head, facts, event)
+    head[SIDE_SIZE] = number
+    if number > head[SIDE_ROOM]:
+        head[NEEDED] = number
+        return -1
+    side = int64_rows(head[SIDE_AT], PRECISE_FACTS, number)
+    chosen = int64_row(head[SIDE_EVENTS_AT], number)
+    for place in range(number - 1, -1, -1):
+        chosen[place] = event
+        event = facts[LINK, event]
+    instant = -1
+    for place in range(number):
+        event = chosen[place]
+        if place == 0 or facts[TIME, event] != side[TIME, place - 1]:
+            instant += 1
+        for fact in range(PRECISE_FACTS):
+            side[fact, place] = facts[fact, event]
+        side[INSTANT, place] = instant
+    if head[CONTIGUOUS] == 1:
+        starts = np.zeros(2, np.int64)
+        starts[1] = number
+        ordinal = np.empty(number, np.int64)
+        for place in range(number):
+            ordinal[place] = facts[ORDINAL, chosen[place]]
+        chances = next_ordinal(starts, side[INSTANT].copy(), ordinal)
+        for place in range(number):
+            side[CHANCE, place] = chances[place]
+    copy_columns(head, chosen, number)
+    return number
+
+
+@borrowing(types.void(INT64S, INT64S, types.int64))
+def copy_columns(head: Int64s, chosen: Int64s, number: int) -> None:
+    """Copies what conditions read of some events."""
+    whole = int64_rows(head[WHOLE_AT], head[WHOLE_ROWS], head[ROOM])
+    numbers = float64_rows(head[NUMBER_AT], head[NUMBER_ROWS], head[ROOM])
+    null = uint8_rows(head[NULL_AT], head[NULL_ROWS], head[ROOM])
+    side_whole = int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], number)
+    side_number = float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], number)
+    side_null = uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], number)
+    for place in range(number):
+        for row in range(head[WHOLE_ROWS]):
+            side_whole[row, place] = whole[row, chosen[place]]
+        for row in range(head[NUMBER_ROWS]):
+            side_number[row, place] = numbers[row, chosen[place]]
+        for row in range(head[NULL_ROWS]):
+            side_null[row, place] = null[row, chosen[place]]
+
+
+@borrowing(types.boolean(INT64S, INT64_ROWS))
+def is_brief(head: Int64s, side: Rows) -> bool:
+    """Does the search of the events that lie side by side take so little time that nobody wants to stop it?"""
+    number = side.shape[1]
+    if head[BY_RUNS] == 1:
+        return bool(number <= FEW if head[MANY] == 1 else float(number) * number <= BRIEF)
+    combinations = 1.0
+    for place in range(head[PLACES]):
+        fitting = 0
+        for event in range(number):
+            if side[MASK, event] & (1 << place) != 0 and (place + 1 < head[PLACES] or side[TIME, event] > head[AFTER]):
+                fitting += 1
+        combinations *= fitting
+    return bool(combinations <= BRIEF)
+
+
+@kernel(INT64_ROWS(INT64S, types.int64))
+def table_at(head: Int64s, number: int) -> Rows:
+    """One of the tables of the program and the graph."""
+    at = TABLES + 3 * number
+    return int64_rows(head[at], head[at + 1], head[at + 2])
+
+
+@kernel(PROGRAM(INT64S))
+def program_at(head: Int64s) -> Program:
+    """The program of the query."""
+    return Program(
+        head[PLACES],
+        head[NEGATIVES],
+        head[STRATEGY],
+        head[WINDOW_KIND],
+        head[WINDOW],
+        head[POSTPONED] == 1,
+        head[JUDGED] == 1,
+        head[BRANCHES],
+        head[WALK_WHOLE],
+        head[WALK_NUMBER],
+        table_at(head, 0),
+        table_at(head, 1),
+        int64_row(head[TABLES + 6], head[TABLES + 8]),
+        table_at(head, 3),
+        table_at(head, 4),
+        table_at(head, 5),
+        table_at(head, 6),
+    )
+
+
+@kernel(GRAPH(INT64S))
+def graph_at(head: Int64s) -> Graph:
+    """The states of the query."""
+    return Graph(table_at(head, 7), table_at(head, 8), table_at(head, 9), head[WIDEST])
+
+
+@kernel(COLUMNS(INT64S))
+def columns_at(head: Int64s) -> Columns:
+    """What conditions read of the events that lie side by side."""
+    number = head[SIDE_SIZE]
+    return Columns(
+        int64_rows(head[SIDE_WHOLE_AT], head[WHOLE_ROWS], number),
+        float64_rows(head[SIDE_NUMBER_AT], head[NUMBER_ROWS], number),
+        uint8_rows(head[SIDE_NULL_AT], head[NULL_ROWS], number),
+        int64_row(head[LITERALS_AT], head[LITERALS]),
+        np.empty(0, np.float64),
+        np.zeros((0, 0), np.int64),
+    )
+
+
+@borrowing(types.boolean(INT64S, types.int64, types.int64))
+def has_room(head: Int64s, found: int, events: int) -> bool:
+    """Is there room for so many matches more, with so many events?"""
+    if head[MATCHES] + found <= head[KNOWN_ROOM] and head[MATCHED] + events <= head[OUT_ROOM]:
+        return True
+    head[NEEDED] = max(head[MATCHES] + found, head[MATCHED] + events)
+    return False
+
+
+@borrowing(types.void(INT64S, types.int64, types.int64, types.int64, types.int64, types.int64))
+def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) -> None:
+    """Puts an event behind those that are kept; there is room for it, and its columns are filled."""
+    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+    event = head[SIZE]
+    facts[TIME, event], facts[KEY, event], facts[MASK, event] = time, key, mask
+    facts[BEGINS, event], facts[ROW, event] = begins, row
+    head[SIZE] = event + 1
+
+
+@borrowing(types.int64(INT64S))
+def next_key(head: Int64s) -> int:
+    """The next key to search; -1: there is none."""
+    if head[DONE] == head[BUSY]:
+        head[AFTER] = head[UNTIL]
+        return -1
+    return int(int64_row(head[BUSY_AT], head[KEY_ROOM])[head[DONE]])
+
+
+@kernel(types.int64(INT64S, types.int64))
+def prepare(head: Int64s, key: int) -> int:
+    """Lays the events of a key side by side; what hinders the search of them, or 0."""
+    if lay_side_by_side(head, key) < 0:
+        return NEEDS_SIDE
+    if not is_brief(head, int64_rows(head[SIDE_AT], PRECISE_FACTS, head[SIDE_SIZE])):
+        return NOT_BRIEF
+    return STOPPED if stop_flag() != 0 else 0
+
+
+@kernel(types.int64(INT64S, types.int64))
+def linked_again(head: Int64s, until: int) -> int:
+    """Links the events up to a time, whose matches are known."""
+    release(head, until, True)
+    head[AFTER] = until
+    return int(head[LINKED])
+
+
+relink = Entry(linked_again)

@@ -1,0 +1,122 @@
+"""Arrays and functions by their addresses: a call of a kernel that gets one array of them takes half a microsecond.
+
+Each array that Python hands to a kernel costs a quarter of a microsecond, and a function ten. As plain Python the same
+addresses are read through ctypes, and a function has a number that it is known by here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import count
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import ConcreteTemplate, infer_global
+from numba.extending import lower_builtin
+from numba.np.arrayobj import make_array, populate_array
+
+from cepheid.engine.data.columns import FLOAT64_ROWS, INT64_ROWS, INT64S, UINT8_ROWS
+from cepheid.engine.data.matches import Int64s
+from cepheid.engine.kernels.compile import COMPILES, is_interpreted
+from cepheid.engine.kernels.conditions import FUNCTION
+from cepheid.engine.values.compiled import PREDICATE
+
+_numbers = count(1)
+_functions: dict[int, Any] = {}  # that plain Python calls, by number
+
+
+def int64_row(address: int, length: int) -> Int64s:
+    """The whole numbers at an address."""
+    return _at(address, (length,), ctypes.c_int64, np.int64)  # type: ignore[no-any-return]
+
+
+def int64_rows(address: int, rows: int, columns: int) -> npt.NDArray[np.int64]:
+    """A table of whole numbers at an address."""
+    return _at(address, (rows, columns), ctypes.c_int64, np.int64)  # type: ignore[no-any-return]
+
+
+def int32_row(address: int, length: int) -> npt.NDArray[np.int32]:
+    """The short whole numbers at an address."""
+    return _at(address, (length,), ctypes.c_int32, np.int32)  # type: ignore[no-any-return]
+
+
+def float64_rows(address: int, rows: int, columns: int) -> npt.NDArray[np.float64]:
+    """A table of fractions at an address."""
+    return _at(address, (rows, columns), ctypes.c_double, np.float64)  # type: ignore[no-any-return]
+
+
+def uint8_rows(address: int, rows: int, columns: int) -> npt.NDArray[np.uint8]:
+    """A table of bytes at an address."""
+    return _at(address, (rows, columns), ctypes.c_uint8, np.uint8)  # type: ignore[no-any-return]
+
+
+def function_at(address: int) -> Any:
+    """The condition of a query at an address."""
+    return _functions[address]
+
+
+def address_of(predicate: Any) -> int:
+    """The address of a compiled condition, for `function_at`; the caller keeps the condition in memory."""
+    if COMPILES and not is_interpreted():
+        result = predicate.get_compile_result(PREDICATE)
+        address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+        return address
+    number = next((number for number, each in _functions.items() if each is predicate), None)
+    if number is None:
+        number = next(_numbers)
+        _functions[number] = predicate
+    return number
+
+
+def _at(address: int, shape: tuple[int, ...], unit: Any, kind: Any) -> Any:
+    size = int(np.prod([int(each) for each in shape]))
+    if size == 0:
+        return np.empty(shape, kind)
+    return np.frombuffer((unit * size).from_address(int(address)), kind).reshape(shape)
+
+
+# Low-level: functions that numba's `overload` makes may not return an array where no references are counted.
+
+
+def _register_array(function: Any, array: Any) -> None:
+    """Says what a function does in compiled code: makes an array of a type, without a copy."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        made = make_array(array)(context, builder)
+        size = context.get_constant(types.intp, array.dtype.bitwidth // 8)
+        strides = [size]
+        for length in reversed(arguments[2:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        data = builder.inttoptr(arguments[0], made.data.type)
+        populate_array(made, data, arguments[1:], strides, size, None)
+        return made._getvalue()
+
+    _register(function, array, (types.int64,) * (1 + array.ndim), generate)
+
+
+def _register(function: Any, result: Any, arguments: tuple[Any, ...], generate: Any) -> None:
+    class Signature(ConcreteTemplate):
+        key = function
+        cases: ClassVar[list[Any]] = [result(*arguments)]
+
+    infer_global(function, types.Function(Signature))
+    lower_builtin(function, *arguments)(generate)
+
+
+def _function(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """An address as a function that kernels get as an argument."""
+    made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
+    made.jit_addr = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+    return made._getvalue()
+
+
+_register_array(int64_row, INT64S)
+_register_array(int64_rows, INT64_ROWS)
+_register_array(int32_row, types.Array(types.int32, 1, "C"))
+_register_array(float64_rows, FLOAT64_ROWS)
+_register_array(uint8_rows, UINT8_ROWS)
+_register(function_at, FUNCTION, (types.int64,), _function)

@@ -1,0 +1,80 @@
+"""Rows of a live query's result as dicts, straight from the dicts that were sent: no table is made on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from cepheid.engine.incremental.core import Found
+from cepheid.runners.stream.event_log import EventLog
+from cepheid.runners.worker_plans import Shipment
+
+
+class _Query(NamedTuple):
+    name: str | None
+    variables: tuple[tuple[str, bool], ...]  # with: is it a group?
+    columns: tuple[str, ...]
+    time: str
+
+
+class DictRows:
+    """Makes rows of the result of some queries."""
+
+    def __init__(self, shipments: Sequence[Shipment], result: pa.Schema) -> None:
+        self._queries: list[_Query | None] = []
+        for shipment in shipments:
+            bound = shipment.plan.bound
+            variables = tuple((each.variable, each.kleene) for each in bound.positives)
+            plain = bound.returns is None
+            own = _Query(shipment.name, variables, tuple(bound.schema.names), bound.schema.time)
+            self._queries.append(own if plain else None)
+        self._names = result.names
+
+    def rows(self, log: EventLog, found: Sequence[tuple[int, list[Found]]]) -> list[dict[str, Any]] | None:
+        """The rows of what was found; None: some events did not come as dicts, or values are computed."""
+        made: list[dict[str, Any]] = []
+        for number, results in found:
+            query = self._queries[number]
+            if query is None:
+                return None
+            for each in results:
+                rows = each.events.tolist()
+                if not log.are_dicts(rows):
+                    return None
+                sizes = None if each.sizes is None else each.sizes.tolist()
+                place = 0
+                for match in range(len(each.known)):
+                    size = None if sizes is None else sizes[match]
+                    end = place + (len(query.variables) if size is None else sum(size))
+                    row = self._row(query, log, rows[place:end], size)
+                    if row is None:
+                        return None
+                    made.append(row)
+                    place = end
+        return made
+
+    def _row(self, query: _Query, log: EventLog, rows: list[int], sizes: list[int] | None) -> dict[str, Any] | None:
+        events = [log.event(row) for row in rows]
+        columns = query.columns
+        shown = [{name: event.get(name) for name in columns} for event in events]
+        times: list[Any] = [event[query.time] for event in shown]
+        row: dict[str, Any] = dict.fromkeys(self._names)
+        row["match_start"], row["match_end"] = min(times), max(times)
+        into = row
+        if query.name is not None:
+            row["query"] = query.name
+            into = row[query.name] = {}
+        if sizes is None:
+            for (variable, _), event in zip(query.variables, shown, strict=True):
+                into[variable] = event
+            return row
+        place = 0
+        for (variable, group), size in zip(query.variables, sizes, strict=True):
+            if group and size == 0:
+                return None
+            chosen = shown[place : place + size]
+            into[variable] = chosen if group else chosen[0] if chosen else None
+            place += size
+        return row

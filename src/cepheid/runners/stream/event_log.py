@@ -1,0 +1,178 @@
+"""The events that a live query keeps, as they came: tables, rows of tables, and dicts.
+
+They become one kind only where that is needed: to be saved, or for the events of a match. So an event that is in no
+match is never copied.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cepheid.engine.data.matches import Int64s
+
+Event = dict[str, Any]
+
+
+@dataclass
+class Part:
+    """Events that came one after the other: dicts, or some rows of a table."""
+
+    events: list[Event] | None = None
+    table: pa.Table | None = None
+    rows: Int64s | None = None  # None: all rows of the table
+    made: pa.Table | None = field(default=None, repr=False)  # of the dicts or rows, if somebody asked for it
+
+    def __len__(self) -> int:
+        if self.events is not None:
+            return len(self.events)
+        assert self.table is not None
+        return self.table.num_rows if self.rows is None else len(self.rows)
+
+
+class Mark(NamedTuple):
+    """How far the log went at some time: what is put behind later is none of it."""
+
+    parts: Sequence[Part]
+    number: int
+    rows: int
+
+
+class EventLog:
+    """Events, numbered from 0 on."""
+
+    def __init__(self, schema: pa.Schema, as_table: Callable[[list[Event]], pa.Table]) -> None:
+        self._schema, self._as_table = schema, as_table
+        self.parts: list[Part] = []
+        self.starts: list[int] = []
+        self.dicts: list[Event] | None = None  # those of the last part, if it has dicts
+        self.rows = 0
+        self.held_rows = 0  # of tables, those included that nobody needs
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def add_events(self) -> list[Event]:
+        """The list that further dicts are appended to; whoever does so counts `rows`."""
+        if self.dicts is None:
+            self.dicts = []
+            self.parts.append(Part(self.dicts))
+            self.starts.append(self.rows)
+        return self.dicts
+
+    def add_table(self, table: pa.Table, rows: Int64s | None) -> None:
+        """Some rows of a table, or all."""
+        part = Part(table=table, rows=rows)
+        self.parts.append(part)
+        self.starts.append(self.rows)
+        self.dicts = None
+        self.rows += len(part)
+        self.held_rows += table.num_rows
+
+    # --- going back ---------------------------------------------------------------------------------------------------
+
+    def mark(self) -> Mark:
+        """To go back to."""
+        return Mark(self.parts, len(self.parts), self.rows)
+
+    def tables(self, mark: Mark) -> list[pa.Table]:
+        """The events up to a mark."""
+        found, left = [], mark.rows
+        for part in mark.parts[: mark.number]:
+            table = self._made(part)
+            found.append(table if table.num_rows <= left else table.slice(0, left))
+            left -= found[-1].num_rows
+        return found
+
+    def _made(self, part: Part) -> pa.Table:
+        if part.events is not None:
+            if part.made is None or part.made.num_rows < len(part.events):
+                known = part.made.num_rows if part.made is not None else 0
+                more = self._as_table(part.events[known:])
+                part.made = more if part.made is None else pa.concat_tables([part.made, more])
+            return part.made
+        assert part.table is not None
+        if part.rows is not None:
+            part.table, part.rows = part.table.take(pa.array(part.rows)), None
+        return part.table
+
+    def table(self) -> pa.Table:
+        """All events."""
+        return pa.concat_tables([self._schema.empty_table(), *self.tables(self.mark())])
+
+    # --- events of matches --------------------------------------------------------------------------------------------
+
+    def are_dicts(self, rows: Sequence[int]) -> bool:
+        """Did all of these come as dicts?"""
+        if len(self.parts) == 1:
+            return self.dicts is not None
+        return all(self.parts[bisect_right(self.starts, row) - 1].events is not None for row in rows)
+
+    def event(self, row: int) -> Event:
+        """A dict that came."""
+        place = bisect_right(self.starts, row) - 1
+        events = self.parts[place].events
+        assert events is not None
+        return events[row - self.starts[place]]
+
+    def take(self, rows: Int64s) -> pa.Table:
+        """Some of the events as a table."""
+        if not len(rows):
+            return self._schema.empty_table()
+        places = np.searchsorted(np.array(self.starts), rows, side="right") - 1
+        tables, found = [], []
+        for place in np.unique(places).tolist():
+            here = np.flatnonzero(places == place)
+            found.append(here)
+            tables.append(self._taken(self.parts[place], rows[here] - self.starts[place]))
+        if len(tables) == 1:
+            return tables[0]
+        order = np.argsort(np.concatenate(found), kind="stable")
+        return pa.concat_tables(tables).take(pa.array(order))
+
+    def _taken(self, part: Part, rows: Int64s) -> pa.Table:
+        if part.events is not None:
+            if part.made is not None and part.made.num_rows == len(part.events):
+                return part.made.take(pa.array(rows))
+            return self._as_table([part.events[row] for row in rows.tolist()])
+        assert part.table is not None
+        return part.table.take(pa.array(rows if part.rows is None else part.rows[rows]))
+
+    # --- forgetting ---------------------------------------------------------------------------------------------------
+
+    def keep(self, which: npt.NDArray[np.bool_]) -> None:
+        """Forgets all other events; the parts are new ones, so that marks stay what they were."""
+        parts, self.held_rows = list[Part](), 0
+        tables: list[pa.Table] = []
+
+        def join() -> None:
+            if tables:
+                parts.append(Part(table=pa.concat_tables(tables).combine_chunks()))
+                tables.clear()
+
+        for start, part in zip(self.starts, self.parts, strict=True):
+            here = which[start : start + len(part)]
+            if not here.any():
+                continue
+            if part.events is not None:
+                join()
+                kept = [event for event, stays in zip(part.events, here.tolist(), strict=True) if stays]
+                if parts and parts[-1].events is not None:
+                    parts[-1].events.extend(kept)
+                else:
+                    parts.append(Part(kept))
+            else:
+                tables.append(self._taken(part, np.flatnonzero(here)))
+        join()
+        self.parts, self.starts, self.rows = parts, [], 0
+        for part in parts:
+            self.starts.append(self.rows)
+            self.rows += len(part)
+            self.held_rows += part.table.num_rows if part.table is not None else 0
+        self.dicts = parts[-1].events if parts else None

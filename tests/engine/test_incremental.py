@@ -1,0 +1,217 @@
+"""Searches that go on where they stopped find what a batch finds: cut, dropped, saved and restored anywhere.
+
+Call by call they tell what the long way tells, which reads every event as a table and looks at no short cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis.strategies as st
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+import cepheid
+from cepheid.engine.incremental import linking
+from cepheid.engine.incremental.arrow_rows import TypeNumbers
+from cepheid.engine.incremental.queries import refusal
+from cepheid.runners.stream import resident
+from cepheid.runners.stream.event_log import EventLog
+from cepheid.runners.stream.resident_incremental import ResidentIncremental
+from contract.steps import in_batches
+
+SHAPES = {
+    "any match": "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x <= b.x WITHIN 7",
+    "one type": "PATTERN SEQ(A a, A b) WHERE [id] AND a.x < b.x WITHIN 5",
+    "conditions on one": "PATTERN SEQ(A a, B b) WHERE [id] AND a.x > 0 AND b.y < 1.5 WITHIN 6",
+    "any type": "PATTERN SEQ(A a, C c) WHERE [id, k] AND a.x IS NOT NULL WITHIN 6",
+    "next match": "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) { [id] AND a.x <= c.x } WITHIN 7",
+    "negation": "PATTERN SEQ(A a, !(C c), B b) WHERE [id] AND c.x > a.x WITHIN 6",
+    "negation first": "PATTERN SEQ(!(C c), A a, B b) WHERE [id] WITHIN 4",
+    "group": "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match(a, b[], c) { [id] AND b[i].x >= a.x } WITHIN 8",
+    "first of a group": "PATTERN SEQ(A a, B+ b[]) WHERE skip_till_next_match(a, b[]) { [id] AND b[1].x > 0 } WITHIN 8",
+    "any group": "PATTERN SEQ(A a, B+ b[]) WHERE [id] AND avg(b[].x) > 0 WITHIN 5",
+    "partition contiguity": "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) { [id] } WITHIN 6",
+    "strict contiguity": "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { a.x <= b.x } WITHIN 6",
+    "optional part": "PATTERN SEQ(A a, B? b, C c) WHERE [id] WITHIN 6",
+    "alternatives": "PATTERN SEQ(A a, (B b | C c)) WHERE [id] WITHIN 6",
+    "optional end": "PATTERN SEQ(A a, B b, C? c) WHERE [id] WITHIN 6",
+    "any order": "PATTERN AND(A a, B b) WHERE [id] WITHIN 5",
+    "no key": "PATTERN SEQ(A a, B b, C c) WHERE a.x <= b.x AND b.y <= c.y WITHIN 5",
+    "count window": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 4 EVENTS",
+    "count window, no key": "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 EVENTS",
+    "returned": "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 5 RETURN a.x + b.x AS total, b.k AS k",
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pa.Table:
+    """Events in order of time, with NULL here and there."""
+    row = st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(["A", "A", "B", "B", "C", "Ä", None]),
+        st.sampled_from([1, 1, 2, None]),
+        st.sampled_from(["s", "t", "ü", None]),
+        st.sampled_from([None, -1, 0, 1, 2]),
+        st.sampled_from([None, 0.5, 1.0, 2.5]),
+    )
+    rows = draw(st.lists(row, min_size=draw(st.integers(0, 24)), max_size=30))
+    now, times = 0, []
+    for step, *_ in rows:
+        now += step
+        times.append(now)
+    columns = list(zip(*rows, strict=True)) or [()] * 6
+    kinds = [pa.string(), pa.int64(), pa.string(), pa.int64(), pa.float64()]
+    names = ["type", "id", "k", "x", "y"]
+    made = {name: pa.array(column, kind) for name, column, kind in zip(names, columns[1:], kinds, strict=True)}
+    return pa.table({"ts": pa.array(times, pa.int64()), **made, "event": pa.array(range(len(rows)), pa.int64())})
+
+
+def rows_of(found: Any) -> list[str]:
+    rows = found.to_pylist() if isinstance(found, pa.Table) else found
+    return sorted(map(repr, rows))
+
+
+class Both:
+    """A live query by the short way, and the same by the long one."""
+
+    def __init__(self, queries: Any, schema: pa.Schema, delay: int, saved: bytes | None = None) -> None:
+        self.arguments = queries, schema
+        self.delay = delay
+        self.live = cepheid.live(queries, schema, delay=delay, state=saved)
+        self.long = cepheid.live(queries, schema, delay=delay, state=saved)
+        self.long._fast = None
+        self.found: list[str] = []
+
+    def call(self, call: Any) -> None:
+        told = rows_of(call(self.live))
+        assert told == rows_of(call(self.long))
+        self.found += told
+
+    def drop(self) -> None:
+        """Makes all that the search knows again."""
+        live = self.live
+        live.resident.go_back(live._latest().held)
+        live.resident._at = live._state.held
+
+    def restored(self) -> Both:
+        after = Both(*self.arguments, self.delay, self.live.save())
+        after.found = self.found
+        return after
+
+
+def followed(data: Any, queries: Any, table: pa.Table, delay: int) -> list[str]:
+    """What is found in drawn pieces, sent in drawn ways."""
+    both = Both(queries, table.schema, delay)
+    for batch in in_batches(data.draw, table, delay, most=6):
+        match data.draw(st.integers(0, 7)):
+            case 0:
+                both = both.restored()
+            case 1:
+                both.drop()
+            case 2:
+                seen, same = both.live.numbers, both.long.numbers
+                assert (seen.events, seen.matches, seen.watermark) == (same.events, same.matches, same.watermark)
+                assert seen.ties == same.ties
+        match data.draw(st.integers(0, 2)):
+            case 0:
+                both.call(lambda live, sent=batch: live.send(sent))
+            case 1:
+                listed = batch.to_pylist()
+                both.call(lambda live, sent=listed: live.send(sent))
+            case 2:
+                for row in batch.to_pylist():
+                    both.call(lambda live, sent=row: live.send(dict(sent)))
+        if batch.num_rows and data.draw(st.integers(0, 5)) == 0:
+            passed = max(batch["ts"].to_pylist()) - delay - 1
+            both.call(lambda live, time=passed: live.advance(time))
+    assert both.live.numbers.late == 0
+    both.call(lambda live: live.finish())
+    return both.found
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@pytest.mark.parametrize("shape", SHAPES)
+@given(st.data(), tables(), st.integers(0, 3))
+def test_a_stream_cut_anywhere_finds_what_a_batch_finds(shape: str, data: Any, table: pa.Table, delay: int) -> None:
+    resident.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
+    expected = cepheid.match(table, SHAPES[shape], engine="reference")
+    assert sorted(followed(data, SHAPES[shape], table, delay)) == rows_of(expected)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.TiesWarning")
+@given(st.data(), st.lists(st.sampled_from(list(SHAPES)), min_size=2, max_size=4, unique=True), tables())
+def test_several_queries_find_what_a_batch_finds(data: Any, shapes: list[str], table: pa.Table) -> None:
+    queries = {f"q{place}": SHAPES[shape] for place, shape in enumerate(shapes)}
+    expected = cepheid.match(table, queries)
+    assert sorted(followed(data, queries, table, data.draw(st.integers(0, 2)))) == rows_of(expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_these_shapes_are_incremental(shape: str) -> None:
+    schema = {"ts": int, "type": str, "id": int, "k": str, "x": int, "y": float}
+    live = cepheid.live(SHAPES[shape], schema)
+    assert isinstance(live.resident, ResidentIncremental)
+    assert live._fast is not None
+
+
+def test_a_search_that_may_take_long_can_be_stopped_and_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [{"ts": time, "type": "ABC"[time % 3], "id": 1, "x": time % 5} for time in range(60)]
+    schema = {"ts": int, "type": str, "id": int, "x": int}
+    for shape in ("any match", "group", "any group"):
+        query = SHAPES[shape]
+        found = []
+        for brief in (linking.BRIEF, -1.0):
+            monkeypatch.setattr(linking, "BRIEF", brief)
+            monkeypatch.setattr(linking, "FEW", int(brief))
+            live = cepheid.live(query, schema)
+            found.append([live.send(event) for event in events] + [live.finish()])
+        assert found[0] == found[1]
+        assert sum(map(len, found[0])) > 10
+
+
+def test_types_are_told_apart_to_the_letter() -> None:
+    names = ["A", "AB", "B", "", "Ä", "a" * 40]
+    numbers = TypeNumbers(names, every=False)
+    sent = ["B", "X", "a" * 40, "", "Ä", "AB", "BA", "A", "a" * 39]
+    kinds, times = pa.array(["-", *sent])[1:], pa.array(range(10), pa.int64())[1:]
+    rows, codes, when = numbers.rows(times, kinds)
+    assert [names[code] for code in codes] == [name for name in sent if name in names]
+    assert [sent[row] for row in rows] == [name for name in sent if name in names]
+    assert when.tolist() == (rows + 1).tolist()
+
+
+def test_events_of_a_log_come_in_any_kind() -> None:
+    schema = pa.schema([("ts", pa.int64())])
+    log = EventLog(schema, lambda events: pa.Table.from_pylist(events, schema))
+    log.add_events().append({"ts": 0})
+    log.rows += 1
+    log.add_table(pa.table({"ts": range(10, 20)}), pa.array([1, 3]).to_numpy())
+    mark = log.mark()
+    log.add_events().append({"ts": 2})
+    log.rows += 1
+    assert log.table()["ts"].to_pylist() == [0, 11, 13, 2]
+    assert log.take(pa.array([3, 1, 0]).to_numpy())["ts"].to_pylist() == [2, 11, 0]
+    assert [table["ts"].to_pylist() for table in log.tables(mark)] == [[0], [11, 13]]
+    log.keep(pa.array([False, True, False, True]).to_numpy(zero_copy_only=False))
+    assert log.table()["ts"].to_pylist() == [11, 2]
+    assert [table["ts"].to_pylist() for table in log.tables(mark)] == [[0], [11, 13]]
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("PATTERN SEQ(A a, B b, !(C c)) WHERE [id] WITHIN 4", "window has passed"),
+        ("PATTERN SEQ(A a, B b) WHERE [id] WITHIN 4 OUTPUT NON-OVERLAP", "compared with each other"),
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [id] } WITHIN 5", "all keys"),
+        ("PATTERN SEQ(A a, B b) WHERE [id] AND a.k < b.k WITHIN 4", "texts"),
+    ],
+)
+def test_it_is_said_why_a_query_is_searched_anew(query: str, why: str) -> None:
+    schema = {"ts": int, "type": str, "id": int, "k": str}
+    live = cepheid.live(query, schema)
+    (plan,) = live.resident.step.plans
+    told = refusal(plan, live.resident.schema)
+    assert told is not None
+    assert why in told
