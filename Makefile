@@ -2,6 +2,7 @@
 # make check     lint, types, layers and the fast tests, in a minute or two: while you work
 # make test      lint, types, layers, doctests and tests (what CI runs)
 # make test-all  the same with the slow tests and many more drawn examples
+# make wheel     a wheel for this platform, with compiled kernels, in dist
 # make security  fuzzing, known vulnerabilities and licences of the dependencies; part of test-all
 # make lint      lint, types and layers only
 # make format    rewrite the sources in the project's format
@@ -23,7 +24,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 MINUTES ?= 30
 
-.PHONY: demo check fast test test-local test-spark test-all security lint format spark-versions bench bench-smoke bench-rivals docs clean tools kernels
+.PHONY: demo check fast test test-local test-spark test-all security lint format spark-versions bench bench-smoke bench-rivals docs clean tools kernels wheel
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -77,6 +78,13 @@ security: $(READY)
 	else echo "known vulnerabilities were not looked up: pip-audit could not be installed"; fi
 	@if [ -x $(BIN)/pip-licenses ]; then $(BIN)/pip-licenses --fail-on '$(REFUSED)' >/dev/null; \
 	else echo "licences were not looked up: pip-licenses could not be installed"; fi
+
+# The kernels are for a baseline processor (engine/kernels/cache.py); one that lacks it compiles its own.
+wheel: $(READY)
+	@rm -rf build/kernels
+	@NUMBA_CACHE_DIR=build/kernels $(BIN)/python -m cepheid.engine.precompile --baseline
+	@CEPHEID_KERNELS=build/kernels/cepheid $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 kernels: $(READY)
 	@$(BIN)/python -m cepheid.engine.precompile

@@ -23,6 +23,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from cepheid import disk_cache
+from cepheid.errors import CepheidError
 
 FORMAT = b"1"
 HERE = Path(__file__).parent
@@ -133,6 +134,13 @@ def _baseline_kind() -> str:
     has = llvmlite.binding.get_host_cpu_features()
     fits = processor and all(has.get(each) for each in needed)
     return _kind(_codegen().magic_tuple()[0], processor, "") if fits else ""
+
+
+def baseline_settings() -> dict[str, str]:
+    """The environment in which numba compiles for the processor of a wheel."""
+    if platform.machine() not in BASELINES:
+        raise CepheidError(f"kernels of a wheel have no processor for a machine of the kind {platform.machine()}")
+    return {"NUMBA_CPU_NAME": BASELINES[platform.machine()][0], "NUMBA_CPU_FEATURES": ""}
 
 
 def _codegen() -> Any:
