@@ -10,6 +10,7 @@ python -m bench compare --before A --after B      two checkouts in one interleav
 python -m bench rivals                            sets up the rivals under build/rivals (make bench-rivals)
 python -m bench live                              live queries beside a batch (bench/live.py)
 python -m bench cliffs                            queries a step beside the road, with their growth (bench/cliffs.py)
+python -m bench shapes                            row patterns that look back, with their growth (bench/row_shapes.py)
 python -m bench search --minutes 10               drawn queries, the slowest for what they give (bench/search.py)
 python -m bench missing --size quick              scorings, recall and cost of missing events (bench/missing.py)
 python -m bench calibration                       what was said beside what was true (bench/calibration.py)
@@ -68,6 +69,8 @@ def main() -> None:
     cliffs = commands.add_parser("cliffs", help="queries a step beside the road, with their growth")
     cliffs.add_argument("names", nargs="*", help="equalities, outputs, streams, ... (bench/cliffs.py; default: all)")
     cliffs.set_defaults(call=call_cliffs)
+    shapes = commands.add_parser("shapes", help="row patterns that look back, with their growth")
+    shapes.set_defaults(call=call_shapes)
     search = commands.add_parser("search", help="drawn queries, the slowest for what they give")
     search.add_argument("--minutes", type=float, default=5.0)
     search.add_argument("--seed", type=int, default=0)
@@ -213,6 +216,12 @@ def call_cliffs(arguments: argparse.Namespace) -> None:
     from bench import cliffs
 
     cliffs.main(arguments.names)
+
+
+def call_shapes(arguments: argparse.Namespace) -> None:
+    from bench import row_shapes
+
+    row_shapes.main()
 
 
 def call_search(arguments: argparse.Namespace) -> None:

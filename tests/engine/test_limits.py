@@ -16,7 +16,7 @@ import cepheid
 from cepheid.budget import checkpoint, paced, reserve, unbounded, within_budget
 from cepheid.engine import explosion
 from cepheid.engine.kernels.stop import in_the_background
-from cepheid.engine.search import runs
+from cepheid.engine.search import runs, stacks
 from cepheid.engine.search.runs import compressed
 from cepheid.language.linear import FEWER
 
@@ -243,9 +243,9 @@ def test_what_is_cheap_to_count_is_listed_once(monkeypatch: pytest.MonkeyPatch) 
     asked: list[int] = []
     limited = explosion.limited
 
-    def seen(plan: Any, matches: int, runs: int) -> Any:
+    def seen(plan: Any, matches: int, runs: int, **more: Any) -> Any:
         asked.append(matches)
-        return limited(plan, matches, runs)
+        return limited(plan, matches, runs, **more)
 
     monkeypatch.setattr(explosion, "limited", seen)
     monkeypatch.setattr(explosion, "WORTH_COUNTING", 100)
@@ -258,7 +258,33 @@ def test_what_is_cheap_to_count_is_listed_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_live_query_holds_to_its_limits() -> None:
-    query = cepheid.query("PATTERN SEQ(A+ a[], A b) WHERE sum(a[].ts) < 0 WITHIN 1000")  # the parser starts slowly
+    query = cepheid.query("PATTERN SEQ(A+ a[], A b) WHERE avg(a[].ts) < 0 WITHIN 1000")  # the parser starts slowly
     live = cepheid.live(query, {"ts": int, "type": str}, timeout=2)
     with pytest.raises(cepheid.TimeoutReached):
         live.send([{"ts": n, "type": "A"} for n in range(300)])
+
+
+@pytest.mark.parametrize("window", [30, 400, 100_000])
+def test_many_matches_within_the_limit_are_listed_once(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explosion, "WORTH_COUNTING", 200)
+    monkeypatch.setattr(explosion, "CHEAP_STEPS", 0)
+    listed: list[int] = []
+    counted: list[float] = []
+    plain, count = stacks.run, explosion.count
+
+    def run(*given: Any) -> Any:
+        found = plain(*given)
+        listed.append(len(found))
+        return found
+
+    def count_with(*given: Any) -> Any:
+        counted.append(given[-1])
+        return count(*given)
+
+    monkeypatch.setattr(stacks, "run", run)
+    monkeypatch.setattr(explosion, "count", count_with)
+    table = events(600, "AB")
+    text = f"PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN {window}"
+    number = cepheid.match(table, text, engine="sequence", max_matches=200_000).num_rows
+    assert listed == [200, number]
+    assert counted == [0]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
+from numba import types
 
+from cepheid.engine.data import columns as data
 from cepheid.engine.data.columns import Columns
+from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.program.compile import CompiledProgram, compile_program
 from cepheid.engine.program.placing import Order, place_conditions
 from cepheid.engine.program.tables import (
@@ -96,7 +100,13 @@ def variant(compiled: CompiledProgram, missing: int, at: list[int], x: list[int]
     null = np.zeros((len(layout.attributes), len(x)), np.uint8)
     columns = (whole, number, null, np.zeros(0, np.int64), np.zeros(0), np.zeros((0, len(x)), np.int64))
     counted, running = np.zeros(compiled.whole, np.int64), np.zeros(compiled.number)
-    return bool(compiled.predicate.call(case, np.array(at, np.int64), counted, running, Columns(*columns)))
+    return bool(called(compiled.predicate.call, case, np.array(at, np.int64), counted, running, Columns(*columns)))
+
+
+@numba.njit(types.boolean(FUNCTION, types.int64, data.INT64S, data.INT64S, data.FLOAT64S, data.COLUMNS))
+def called(predicate, case, at, counted, running, columns):  # type: ignore[no-untyped-def]
+    """A predicate is for kernels, so one calls it."""
+    return predicate(case, at, counted, running, columns)
 
 
 def test_a_condition_has_a_variant_for_each_set_of_missing_events() -> None:

@@ -20,7 +20,7 @@ from cepheid.engine.kernels.stop import STOP, guarded, stop_flag, within_budget
 from cepheid.runners import fit
 
 KLEENE = "PATTERN SEQ(A+ a[], B b) WITHIN 1000"
-SUBSETS = "PATTERN SEQ(A+ a[], B b) WHERE sum(a[].ts) < 0 WITHIN 1000"  # none fits, and many have to be tried
+SUBSETS = "PATTERN SEQ(A+ a[], B b) WHERE avg(a[].ts) < 0 WITHIN 1000"  # none fits, and many have to be tried
 SEQUENCE = "PATTERN SEQ(A a, A b, A c, A d, A e, B f) WHERE a.x + b.x + c.x + d.x + e.x = f.x WITHIN 1000"
 ENDLESS = {  # more combinations than anyone waits for
     "sequence": SEQUENCE,

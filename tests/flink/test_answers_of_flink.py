@@ -19,7 +19,7 @@ import pytest
 
 import cepheid
 from cepheid.errors import QueryError
-from cepheid.plan.flink_automaton import compile_pattern
+from cepheid.plan.flink_lowering import lower_flink
 from cepheid.runners.flink import events_schema
 from cepheid.runners.options import FlinkOptions
 from strategies.flink import draw_task, to_pattern
@@ -118,7 +118,7 @@ def asked(seeds: range) -> Any:
     for seed in seeds:
         task = draw_task(random.Random(seed))
         try:
-            compile_pattern(to_pattern(task), events_schema(options, SCHEMA))
+            lower_flink(to_pattern(task), events_schema(options, SCHEMA))
             if is_long(task):
                 continue
         except QueryError:

@@ -50,5 +50,5 @@ def test_shapes_with_a_memory(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_searches_end(shape: str) -> None:
-    table = values(*(number * 7 % 5 for number in range(120)))
+    table = values(*(number * 7 % 5 for number in range(60)))
     assert by_the_engine(f"ORDER BY id MEASURES count(*) AS n {shape}", table) == []

@@ -18,7 +18,7 @@ import sys
 import pyarrow as pa
 import cepheid
 import cepheid.flink
-from cepheid.engine import precompile
+from cepheid.engine import warm
 from cepheid.engine.kernels import cache
 
 made = []
@@ -29,13 +29,13 @@ events = pa.table({"ts": range(n), "type": ["A", "B", "C", "B"] * (n // 4), "id"
 pattern = cepheid.flink.Pattern.begin("a").where("type = 'A'").followed_by("b").where("type = 'B'").within(20)
 for query in (
     "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x WITHIN 40",
-    "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match(a, b[], c) AND [id] { b[i].x > b[i-1].x } WITHIN 40",
+    "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match(a, b[], c) { [id] AND b[i].x > b[i-1].x } WITHIN 40",
     "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.x AS x PATTERN (A B+) DEFINE B AS x > A.x)",
     pattern,
 ):
     assert cepheid.match(events, query).num_rows > 0
-every = dict.fromkeys([*(engine.module for engine in precompile.ENGINES.values()), *precompile.OTHERS])
-missing = [each.__name__ for module in every for each in precompile.module_kernels(module) if not each.is_ready()]
+every = dict.fromkeys([*(engine.module for engine in warm.ENGINES.values()), *warm.OTHERS])
+missing = [each.__name__ for module in every for each in warm.module_kernels(module) if not each.is_ready()]
 print(cepheid.__file__, made, missing, cache.kernels_in_use(), sep="\\n")
 """
 
@@ -58,7 +58,7 @@ def run(*command: Any, **environment: str) -> str:
 def test_an_installed_wheel_compiles_nothing(tmp_path: Path) -> None:
     kernels, dist, site, home = (tmp_path / name for name in ("kernels", "dist", "site", "home"))
     home.mkdir()
-    run("-m", "cepheid.engine.precompile", "--baseline", NUMBA_CACHE_DIR=str(kernels))
+    run("-m", "cepheid.engine.warm", "--baseline", NUMBA_CACHE_DIR=str(kernels))
     pip = ("-m", "pip", "--quiet", "--disable-pip-version-check")
     run(*pip, "wheel", "--no-deps", "--wheel-dir", dist, ROOT, CEPHEID_KERNELS=str(kernels / "cepheid"))
     (wheel,) = dist.glob("*.whl")

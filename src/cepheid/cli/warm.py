@@ -16,9 +16,9 @@ def warm() -> None:
 
         cepheid warm
     """
-    from cepheid.engine.precompile import precompile  # loads every engine
+    from cepheid.engine.warm import warm as compile_all  # loads every engine
 
     begun = time.perf_counter()
     note("compiling the engines; this takes a minute or two ...")
-    precompile()
+    compile_all()
     note(f"done in {time.perf_counter() - begun:.0f} s")

@@ -51,7 +51,9 @@ def errors_of(
     if structural or table is None or roles is None:
         return
     options, columns = in_row_order(Options.from_keywords(roles), table.schema)
-    schema = Schema.from_arrow(columns, types=types_in(table, options.type), **options.roles())
+    known = options.roles()
+    known["types"] = types_in(table, options.type)
+    schema = Schema.from_arrow(columns, **known)
     yield from _errors_against(syntax, schema, parameters, text)
 
 

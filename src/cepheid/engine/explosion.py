@@ -36,7 +36,8 @@ from cepheid.language.units import UNITS
 from cepheid.plan.options import Limits
 from cepheid.plan.physical import Plan
 
-LISTED_FIRST = 10  # a tenth of what may be listed is, before anything is counted
+LISTED_FIRST = 10  # a limit of so many times WORTH_COUNTING is worth a count
+LIKELY = 2.0  # times as many matches as expected may be listed without a count
 WORTH_COUNTING = 100_000  # matches: to list so many takes no time to speak of
 MOST_STEPS = 3e8  # of counting: some seconds
 CHEAP_STEPS = 1e7  # less than it takes to list the matches that are counted
@@ -74,22 +75,20 @@ def list_or_count(run: Run, find: Find) -> Run:
 
     def listed(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
         limits, bound = plan.limits, plan.bound
-        part = limits.max_matches // LISTED_FIRST
-        counted: Count | str | None = None
-        if not limits.truncate and part >= WORTH_COUNTING and uncountable(bound, plan.model) is None:
+        counted: Count | str = LONG
+        thoroughly = False
+        worth_counting = limits.max_matches // LISTED_FIRST >= WORTH_COUNTING and not limits.truncate
+        if worth_counting and uncountable(bound, plan.model) is None:
             # Only the subsets of a group make runs without end; other queries may well have many.
             subsets = bound.has_kleene and bound.strategy is s.Strategy.SKIP_TILL_ANY
             runs = min(limits.max_partial_matches, FEW) if subsets else limits.max_partial_matches
-            # What is cheap to count is counted as soon as there are some: a long list would be made twice.
-            for most, steps in ((WORTH_COUNTING, CHEAP_STEPS), (part, MOST_STEPS)):
-                try:
-                    return run(limited(plan, most, runs), events, after, until)
-                except TimeoutReached:
-                    raise
-                except LimitError:
-                    counted = counted_soon(bound, plan.model, events, after, until, steps)
-                if isinstance(counted, Count):
-                    break
+            few = run(limited(plan, WORTH_COUNTING, runs, truncate=True), events, after, until)
+            if not few.truncated:
+                return few
+            # What is cheap to count is counted; the rest only if they may be too many: a long list would be made twice.
+            counted = counted_soon(bound, plan.model, events, after, until, CHEAP_STEPS)
+            if isinstance(counted, str) and (subsets or LIKELY * expected(plan, events, few) > limits.max_matches):
+                thoroughly, counted = True, counted_soon(bound, plan.model, events, after, until)
             if isinstance(counted, Count) and max(counted.number, counted.near) > limits.max_matches:
                 message = f"more matches than max_matches={limits.max_matches:,} allows"
                 raise explained(LimitError(message), plan, events, counted, find)
@@ -99,10 +98,38 @@ def list_or_count(run: Run, find: Find) -> Run:
         except TimeoutReached:
             raise
         except LimitError as error:
-            counted = counted or counted_soon(bound, plan.model, events, after, until)
+            if not isinstance(counted, Count) and not thoroughly:
+                counted = counted_soon(bound, plan.model, events, after, until)
             raise explained(error, plan, events, counted, find) from None
 
     return listed
+
+
+def expected(plan: Plan, events: EventTable, found: Matches) -> float:
+    """About how many matches there are, if those of the first events are known and the rest is like these.
+
+    Searches go from partition to partition, and in each from last event to last event. The matches that end with an
+    event grow with what lies before it, up to a window.
+    """
+    among, places = candidates(plan, events), len(plan.bound.positives)
+    if not len(found) or not len(among):
+        return float(len(found))
+    place_of = np.zeros(len(events), np.int64)
+    place_of[among.rows] = np.arange(len(among))
+    furthest = int(place_of[found.last_rows(in_order=plan.bound.is_linear)].max())
+    part = int(np.searchsorted(among.starts, furthest, side="right")) - 1
+    begin, end = among.starts[part], among.starts[part + 1]
+    window = np.inf
+    if plan.bound.window is not None:
+        span = len(events) if plan.bound.window.events else int(among.time[begin:end].max() - among.time[begin]) + 1
+        window = plan.bound.window.length / span * (end - begin)
+
+    def grown(size: float) -> float:
+        inside = min(size, window)
+        return float(inside**places / places + (size - inside) * inside ** (places - 1))
+
+    here = grown(float(end - begin)) / grown(float(furthest - begin + 1))
+    return len(found) * (here if part == 0 else max(len(among) / (furthest + 1), 1.0))
 
 
 def _with_what_was_cut(found: Matches, plan: Plan, events: EventTable, after: int, until: int) -> Matches:
@@ -301,7 +328,7 @@ def _alone(bound: BoundQuery) -> Plan:
     return limited(make_plan(bound)[0], FEW, FEW)
 
 
-def limited(plan: Plan, matches: int, runs: int) -> Plan:
+def limited(plan: Plan, matches: int, runs: int, *, truncate: bool = False) -> Plan:
     """The same plan, with an error for more than so many matches or runs."""
-    limits: Limits = replace(plan.limits, max_matches=matches, max_partial_matches=runs, truncate=False)
+    limits: Limits = replace(plan.limits, max_matches=matches, max_partial_matches=runs, truncate=truncate)
     return replace(plan, match=replace(plan.match, limits=limits))

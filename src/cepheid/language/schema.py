@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -37,6 +38,23 @@ TIMES = frozenset({DataType.TIME, DataType.DATE})
 PLAIN = frozenset({*NUMBERS, *TIMES, DataType.BOOL, DataType.STRING})  # values that conditions can compare
 ROW = "row"  # as tiebreak: the order of rows, where a table has one
 INDEX = b"cepheid.index"  # metadata of a table that was a pandas frame: the names of its index, "" for none
+
+
+class Roles(TypedDict, total=False):
+    """Which columns have a part in matching, and how they are read."""
+
+    time: str
+    type: str | None
+    time_unit: str | None
+    tiebreak: tuple[str, ...]
+    lower: str | None
+    upper: str | None
+    types: frozenset[str] | None
+    lacks: Mapping[str, Sequence[str]] | None
+    existence: str | None
+    ignore_case: bool
+    row_column: str | None
+    tz: str | None
 
 
 @dataclass(frozen=True)
@@ -129,64 +147,29 @@ class Schema:
         return self._by_name.get(name)
 
     @classmethod
-    def from_arrow(
-        cls,
-        schema: pa.Schema,
-        *,
-        time: str = "ts",
-        type: str | None = "type",
-        time_unit: str | None = None,
-        tiebreak: tuple[str, ...] = (),
-        lower: str | None = None,
-        upper: str | None = None,
-        types: frozenset[str] | None = None,
-        lacks: Mapping[str, Sequence[str]] | None = None,
-        existence: str | None = None,
-        ignore_case: bool = False,
-        row_column: str | None = None,
-        tz: str | None = None,
-    ) -> Schema:
+    def from_arrow(cls, schema: pa.Schema, **given: Unpack[Roles]) -> Schema:
         """The schema of an Arrow table, with its roles checked; `row_column` was made for tiebreak="row".
 
         Without `tz` the query's zone is that of the time column, and UTC if that has none.
         """
+        roles: Roles = {**_ROLES, **given}
+        time, type, lower, upper = roles["time"], roles["type"], roles["lower"], roles["upper"]
         columns = tuple((column.name, _kept_type(data_type(column.type))) for column in schema)
         instants = (time, lower, upper)
         dates = frozenset(
             column.name for column in schema if data_type(column.type) is DataType.DATE and column.name not in instants
         )
         decimals = tuple((column.name, _digits(column.type)) for column in schema if _is_decimal(column.type))
-        if len(set(schema.names)) < len(schema.names):
-            twice = next(name for name in schema.names if schema.names.count(name) > 1)
-            raise DataError(f"two columns are called '{twice}'")
-        roles = [("time", time), ("type", type), ("lower", lower), ("upper", upper), ("existence", existence)]
-        for role, name in roles:
-            if name is not None and name not in schema.names and not (role == "time" and lower is not None):
-                texts = [column for column, kind in columns if kind is DataType.STRING]
-                _raise_in_index(role, name, schema)
-                times = [column for column, kind in columns if kind in (DataType.TIME, DataType.DATE)]
-                only = times[0] if role == "time" and len(times) == 1 else None
-                _raise_missing(role, name, schema.names, texts if role == "type" else schema.names, only)
-        _check_tiebreak(tiebreak, schema.names)
+        _check_names(schema, roles)
         clock = lower if lower is not None and time not in schema.names else time
-        found = dict(columns)[clock]
-        if found not in (DataType.INT, DataType.TIME):
-            arrow = schema.field(clock).type
-            told = f"column '{clock}' holds the time and must be a whole number or a timestamp, but it is {arrow}"
-            raise DataError(told, hint=_AS_TIME.get(_kind(arrow), "cast it first"))
+        unit = _checked_unit(schema, clock, roles["time_unit"])
+        existence = roles["existence"]
         if type is not None and dict(columns)[type] is not DataType.STRING:
             raise DataError(
                 f"column '{type}' holds the event type and must be a string, but it is {schema.field(type).type}; "
                 "cast it, or pass type=None for an untyped stream"
             )
-        unit = "microseconds" if found is DataType.TIME else None
-        if time_unit is not None:
-            unit = unit_named(time_unit)
-            if unit is None:
-                raise DataError(f"no time unit '{time_unit}'; for example 'ms', 's' or 'minutes'")
-            if found is DataType.TIME and unit != "microseconds":
-                raise DataError(f"column '{clock}' is a timestamp and carries its own unit; leave time_unit out")
-        absent = _checked_lacks(lacks or {}, schema.names, type)
+        absent = _checked_lacks(roles["lacks"] or {}, schema.names, type)
         if existence is not None:
             if dict(columns)[existence] not in NUMBERS:
                 raise DataError(
@@ -199,14 +182,71 @@ class Schema:
                 lower = upper = clock
         clock = clock if lower is not None else time
         elements = tuple((column.name, of) for column in schema if (of := _element(column.type)) is not None)
-        cased = ignore_case and type is not None
-        known = (columns, clock, type, unit, types, tiebreak, lower, upper, absent, existence)
-        nested = tuple(name for name in schema.names if name == row_column or field_of(schema, name) is not None)
+        known = (columns, clock, type, unit, roles["types"], roles["tiebreak"], lower, upper, absent, existence)
+        made = roles["row_column"]
+        nested = tuple(name for name in schema.names if name == made or field_of(schema, name) is not None)
         others = tuple(
             (column.name, _kind(column.type)) for column in schema if data_type(column.type) is DataType.OTHER
         )
-        zone = zone_called(tz or getattr(schema.field(clock).type, "tz", None) or IN_UTC)
+        zone = zone_called(roles["tz"] or getattr(schema.field(clock).type, "tz", None) or IN_UTC)
+        cased = roles["ignore_case"] and type is not None
         return cls(*known, cased, nested, elements, dates, decimals, others, zone, wall_columns(schema))
+
+
+_ROLES: Roles = {
+    "time": "ts",
+    "type": "type",
+    "time_unit": None,
+    "tiebreak": (),
+    "lower": None,
+    "upper": None,
+    "types": None,
+    "lacks": None,
+    "existence": None,
+    "ignore_case": False,
+    "row_column": None,
+    "tz": None,
+}
+
+
+def _check_names(schema: pa.Schema, roles: Roles) -> None:
+    """An error for two columns of one name, and for a role whose column is not there."""
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise DataError(f"two columns are called '{twice}'")
+    named = {
+        "time": roles["time"],
+        "type": roles["type"],
+        "lower": roles["lower"],
+        "upper": roles["upper"],
+        "existence": roles["existence"],
+    }
+    for role, name in named.items():
+        if name is not None and name not in schema.names and not (role == "time" and roles["lower"] is not None):
+            kinds = {column.name: _kept_type(data_type(column.type)) for column in schema}
+            texts = [column for column, kind in kinds.items() if kind is DataType.STRING]
+            times = [column for column, kind in kinds.items() if kind in (DataType.TIME, DataType.DATE)]
+            _raise_in_index(role, name, schema)
+            only = times[0] if role == "time" and len(times) == 1 else None
+            _raise_missing(role, name, schema.names, texts if role == "type" else schema.names, only)
+    _check_tiebreak(roles["tiebreak"], schema.names)
+
+
+def _checked_unit(schema: pa.Schema, clock: str, asked: str | None) -> str | None:
+    """The unit of the time column: that which was asked for, or a timestamp's own."""
+    arrow = schema.field(clock).type
+    found = _kept_type(data_type(arrow))
+    if found not in (DataType.INT, DataType.TIME):
+        told = f"column '{clock}' holds the time and must be a whole number or a timestamp, but it is {arrow}"
+        raise DataError(told, hint=_AS_TIME.get(_kind(arrow), "cast it first"))
+    if asked is None:
+        return "microseconds" if found is DataType.TIME else None
+    unit = unit_named(asked)
+    if unit is None:
+        raise DataError(f"no time unit '{asked}'; for example 'ms', 's' or 'minutes'")
+    if found is DataType.TIME and unit != "microseconds":
+        raise DataError(f"column '{clock}' is a timestamp and carries its own unit; leave time_unit out")
+    return unit
 
 
 def _check_tiebreak(tiebreak: Sequence[str], names: Sequence[str]) -> None:

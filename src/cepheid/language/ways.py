@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cepheid.budget import checkpoint
-from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, is_list, labels_of
+from cepheid.language.pattern import AnyOrder, Choice, Pattern, Repeat, Sequence, Single, exposed, is_list, labels_of
 
 MOST_WAYS = 2000
 
@@ -98,16 +98,7 @@ def ways(rest: Rest, negative: frozenset[str]) -> Iterator[Way]:
 
 def vanishes(pattern: Pattern, negative: frozenset[str]) -> bool:
     """Can a part be there without taking an event?"""
-    match pattern:
-        case Single(label=label):
-            return label in negative
-        case Sequence(parts=parts) | AnyOrder(parts=parts):
-            return all(vanishes(part, negative) for part in parts)
-        case Choice(parts=parts):
-            return any(vanishes(part, negative) for part in parts)
-        case Repeat(part=part, least=least):
-            return least == 0 or vanishes(part, negative)
-    return True
+    return exposed(pattern, negative)[1]
 
 
 def awaited_sets(pattern: Pattern, negative: frozenset[str]) -> dict[frozenset[Rest], tuple[str, ...]]:

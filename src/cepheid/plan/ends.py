@@ -8,14 +8,13 @@ the group say that it must not have come.
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import replace
 
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.kept import kept_with_query
 
 _PREFIX = "the end of "
-_kept: dict[int, tuple[weakref.ref[BoundQuery], BoundQuery]] = {}  # by the identity of the bound query
 
 
 def end_of(variable: str) -> str:
@@ -32,19 +31,18 @@ def with_ends(bound: BoundQuery) -> BoundQuery:
     """The query with a negated component for each event that ends a group; the same object for the same query."""
     if not bound.untils or any(is_end(component.variable) for component in bound.components):
         return bound
-    kept = _kept.get(id(bound))
-    if kept is not None and kept[0]() is bound:
-        return kept[1]
+    return _with_ends(bound)
+
+
+@kept_with_query
+def _with_ends(bound: BoundQuery) -> BoundQuery:
     ended = {variable for variable, _ in bound.untils}
     components: list[s.Component] = []
     for component in bound.components:
         if component.variable in ended:  # in front of its group: behind the last one it would wait for the window's end
             components.append(s.Component(end_of(component.variable), None, negative=True))
         components.append(component)
-    changed = replace(bound, syntax=replace(bound.syntax, components=tuple(components)))
-    number = id(bound)
-    _kept[number] = weakref.ref(bound, lambda _: _kept.pop(number, None)), changed
-    return changed
+    return replace(bound, syntax=replace(bound.syntax, components=tuple(components)))
 
 
 def about_end(node: s.Expression, variable: str) -> s.Expression:

@@ -7,11 +7,11 @@ first event of the group, `a[i]` the further ones, and proceeds when the group c
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from dataclasses import replace
 
 from cepheid.language.bound import BoundQuery, Conjunct
+from cepheid.language.kept import kept_with_query
 from cepheid.plan.automaton import (
     Action,
     Automaton,
@@ -30,22 +30,14 @@ from cepheid.plan.ends import end_of, is_end, with_ends
 from cepheid.plan.placement import begin_conjuncts, close_conjuncts, take_conjuncts
 from cepheid.plan.states import UnsuitableError, lower_expression
 
-_kept: dict[int, tuple[weakref.ref[BoundQuery], QueryAutomaton | str]] = {}  # by the identity of the bound query
 
-
+@kept_with_query
 def automaton_of(bound: BoundQuery) -> QueryAutomaton | str:
     """The automaton of a query, kept as long as the query is; or why it has none."""
-    kept = _kept.get(id(bound))
-    if kept is None or kept[0]() is not bound:
-        number = id(bound)
-        try:
-            found: QueryAutomaton | str
-            found = lower_sequence(bound) if bound.is_linear else lower_expression(with_ends(bound))
-        except UnsuitableError as error:
-            found = str(error)
-        kept = weakref.ref(bound, lambda _: _kept.pop(number, None)), found
-        _kept[number] = kept
-    return kept[1]
+    try:
+        return lower_sequence(bound) if bound.is_linear else lower_expression(with_ends(bound))
+    except UnsuitableError as error:
+        return str(error)
 
 
 def lower_sequence(bound: BoundQuery) -> QueryAutomaton:

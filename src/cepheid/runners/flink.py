@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.budget import unbounded, within_budget
-from cepheid.engine.jit_fallback import answer
-from cepheid.engine.search.flink.conditions import refusal
-from cepheid.engine.search.flink.machine import Reported
-from cepheid.engine.search.flink.run import Arranged, Search, arranged, assemble, find_matches
-from cepheid.engine.values import columnwise
+from cepheid.engine.cold import answer
+from cepheid.engine.data.flink_runs import Arranged, Reported, arranged
+from cepheid.engine.engines import FLINK_ENGINES, FlinkEngine
+from cepheid.engine.search.flink.run import assemble
 from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
-from cepheid.language import syntax as s
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
-from cepheid.plan.flink_automaton import FlinkAutomaton, compile_pattern
-from cepheid.plan.flink_limits import LIMITS, limit_reached
-from cepheid.plan.options import Limits
+from cepheid.plan.flink_automaton import FlinkAutomaton
+from cepheid.plan.flink_lowering import lower_flink
 from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import FlinkOptions
 from cepheid.runners.tables import as_local
 
-if TYPE_CHECKING:
-    from cepheid.engine.reference.flink import Found
-
-KERNEL = "search.flink.kernel"  # what is compiled
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
 
@@ -74,7 +67,7 @@ def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) ->
 
 def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:
     """The automaton of a pattern over the columns of a table."""
-    automaton = compile_pattern(pattern, events_schema(options, columns), options.parameters or {})
+    automaton = lower_flink(pattern, events_schema(options, columns), options.parameters or {})
     taken = (*_OWN_COLUMNS, *(_PARTIAL_COLUMNS if options.partial else ()))
     for step in automaton.lists:
         if step in taken:
@@ -101,60 +94,20 @@ def count_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOpti
 
 
 def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Reported:
-    partial, limits = options.partial, options.limits
-
-    search = Search(automaton)
-
-    def walked() -> Reported:
-        return find_matches(search, events, partial, limits=limits)[0]
-
-    refused = refusal(automaton)
-    if options.engine == "automaton" and refused is not None:
-        raise EngineError(f"the compiled automaton cannot run this pattern: {refused}", hint="use engine='reference'")
-    if options.engine != "reference" and refused is None:
-        return answer(KERNEL, len(events.time), walked, once=True)
-    return by_reference(automaton, events, partial, limits)
+    engine = engine_for(automaton, options)
+    run = engine.load()
+    return answer(engine.module, len(events.time), lambda: run(automaton, events, options.partial, options.limits))
 
 
-def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
-    """The same by the reference."""
-    from cepheid.engine.reference.flink import match_flink  # it brings the model along
-
-    rows, times = _rows(automaton, events.table), events.time.tolist()
-    found: list[tuple[int, Found]] = []
-    for partition in range(len(events.bounds) - 1):
-        low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
-        each = match_flink(automaton, rows[low:high], times[low:high], partial, limits)
-        found += [(low, one) for one in each]
-        if len(found) > limits.max_matches:
-            raise limit_reached("max_matches", limits)
-    return _as_arrays(automaton, found)
-
-
-def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
-    """The attributes that conditions speak of, with values as conditions see them."""
-    nodes = (node for atom in automaton.atoms for node in s.walk(atom.expression))
-    names = sorted({node.name for node in nodes if isinstance(node, s.Attribute)})
-    columns = [columnwise.value_column(table.column(name)).to_pylist() for name in names]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
-
-
-def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
-    steps = list(automaton.lists)
-    names = [state.step for state in automaton.states]
-    taken = [
-        sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found
-    ]
-    waiting = [-1 if one.waiting_for is None else names.index(one.waiting_for) for _, one in found]
-    arrays = (
-        [0] * len(found),
-        np.concatenate([[0], np.cumsum([len(each) for each in taken])]),
-        [row for each in taken for row, _ in each],
-        [step for each in taken for _, step in each],
-        waiting,
-        [one.given_up or 0 for _, one in found],
-    )
-    return Reported(*(np.array(each, np.int64) for each in arrays))
+def engine_for(automaton: FlinkAutomaton, options: FlinkOptions) -> FlinkEngine:
+    """The engine that was asked for, or the first one that can run a pattern."""
+    if options.engine == "auto":
+        return next(engine for engine in FLINK_ENGINES.values() if engine.supports(automaton) is None)
+    engine = FLINK_ENGINES[options.engine]
+    refused = engine.supports(automaton)
+    if refused is not None:
+        raise EngineError(f"engine '{engine.name}' cannot run this pattern: {refused}", hint="use engine='auto'")
+    return engine
 
 
 def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) -> str:
@@ -169,10 +122,10 @@ def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) 
         columns = local.arrow.schema
         options = options.as_they_come(columns)
     automaton = automaton_for(pattern, columns, options)
-    refused = refusal(automaton)
     engine = "automaton: every run is extended by every event, in a compiled kernel"
-    if refused is not None:
-        engine = f"reference: {refused}, so runs are extended in Python, slowly"
+    if engine_for(automaton, options).name == "reference":
+        why = FLINK_ENGINES["automaton"].supports(automaton) or "it was asked for"
+        engine = f"reference: {why}, so runs are extended in Python, slowly"
     judged = [
         f"  {atom.text}: {'over whole columns' if atom.is_simple else 'during matching'}" for atom in automaton.atoms
     ]

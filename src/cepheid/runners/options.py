@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from cepheid.errors import CepheidError, DataError, EngineError, closest
 from cepheid.language.durations import milliseconds
+from cepheid.language.schema import Roles
 from cepheid.plan.option_kinds import (
     anything,
     flag,
@@ -207,7 +208,7 @@ class Options(PlanOptions, RecordOptions, RoleOptions, OutputOptions):
             told = "bad_records='set aside' and aside='...'must be passed together"
             raise CepheidError(told, hint="for example aside='bad.parquet', or a function that takes a table")
 
-    def roles(self) -> dict[str, Any]:
+    def roles(self) -> Roles:
         """The roles of columns, as Schema.from_arrow takes them."""
         return {
             "time": self.time,

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.budget import unbounded, within_budget
-from cepheid.engine.jit_fallback import answer
+from cepheid.engine.cold import answer
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, count_matches, match_table, needed_columns, result_schema

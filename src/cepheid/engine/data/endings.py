@@ -8,7 +8,6 @@ every engine for groups tests when an event is taken, under every strategy.
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -23,10 +22,9 @@ from cepheid.language import syntax as s
 from cepheid.language.bind import place_conjunct
 from cepheid.language.bound import BoundQuery
 from cepheid.language.free_names import free_name
+from cepheid.language.kept import kept_with_query
 from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
-
-_kept: dict[int, tuple[weakref.ref[BoundQuery], BoundQuery]] = {}  # by the identity of the bound query
 
 
 def with_endings(plan: Plan, events: EventTable) -> tuple[Plan, EventTable]:
@@ -49,11 +47,9 @@ def _column(bound: BoundQuery, variable: str) -> str:
     return free_name(f"end of {variable}, for UNTIL", bound.schema.names)
 
 
+@kept_with_query
 def _compared(bound: BoundQuery) -> BoundQuery:
     """The query with UNTIL as conditions on columns; the same object for the same query, since programs hang on it."""
-    kept = _kept.get(id(bound))
-    if kept is not None and kept[0]() is bound:
-        return kept[1]
     tests: list[s.Expression] = []
     columns = [*bound.schema.columns, (_instant(bound), DataType.INT)]
     for variable, _ in bound.untils:
@@ -65,12 +61,9 @@ def _compared(bound: BoundQuery) -> BoundQuery:
     conjuncts = (*bound.conjuncts, *(place_conjunct(test, list(bound.positives)) for test in tests))
     components = tuple(replace(component, until=None) for component in bound.syntax.components)
     syntax = replace(bound.syntax, components=components, where=s.And((*([where] if where else []), *tests)))
-    changed = replace(
+    return replace(
         bound, syntax=syntax, schema=replace(bound.schema, columns=tuple(columns)), conjuncts=conjuncts, untils=()
     )
-    number = id(bound)
-    _kept[number] = weakref.ref(bound, lambda _: _kept.pop(number, None)), changed
-    return changed
 
 
 def _endings(bound: BoundQuery, ending: s.Expression, events: EventTable) -> Int64s:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.engine.cold import answer
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, PRECISE_FACTS, TIME, Events
 from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
@@ -37,7 +38,6 @@ from cepheid.engine.incremental.linking import (
     UNTIL,
 )
 from cepheid.engine.incremental.queries import Form, form_of
-from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of
 from cepheid.engine.kernels.stop import STOP, briefly

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,6 +37,7 @@ from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
+from cepheid.language.kept import kept_with_query
 from cepheid.language.printing import expression_text
 from cepheid.language.schema import DataType, Schema
 from cepheid.language.typing import type_of
@@ -65,29 +65,17 @@ class CompiledProgram:
     number: int  # ... and of that of fractions
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Kept:
     """What was compiled of a query."""
 
-    query: weakref.ref[BoundQuery]
     programs: dict[_Asked, CompiledProgram] = field(default_factory=dict)
     graphs: dict[Automata, Graph] = field(default_factory=dict)
 
 
-_kept: dict[int, _Kept] = {}  # by the identity of the bound query
-
-
+@kept_with_query
 def _kept_of(bound: BoundQuery) -> _Kept:
-    """What is kept of a query, as long as it is there: a live query asks for it with every event."""
-    found = _kept.get(id(bound))
-    if found is None or found.query() is not bound:
-        number = id(bound)
-        found = _kept[number] = _Kept(weakref.ref(bound, lambda _: _forget(number)))
-    return found
-
-
-def _forget(number: int) -> None:
-    _kept.pop(number, None)
+    return _Kept()
 
 
 def compile_program(

@@ -15,14 +15,20 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+
 from cepheid.budget import checkpoint
+from cepheid.engine.data.flink_runs import Arranged, Reported
 from cepheid.engine.reference.values import Evaluator
+from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import HERE, Atom
 from cepheid.language.flink.skip import AfterMatchSkipStrategy, Skip
-from cepheid.plan.flink_automaton import Action, All, Always, Edge, FlinkAutomaton, Formula, Judged, Kind, Not, State
+from cepheid.plan.automaton import Action, Kind
+from cepheid.plan.flink_automaton import All, Always, FlinkAutomaton, FlinkEdge, Formula, Judged, Not
 from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.options import Limits
 
@@ -60,6 +66,45 @@ def match_flink(
     if len(found) > limits.max_matches:
         raise limit_reached("max_matches", limits)
     return found
+
+
+def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
+    """The matches in events of several keys, as arrays."""
+    rows, times = _rows(automaton, events.table), events.time.tolist()
+    found: list[tuple[int, Found]] = []
+    for partition in range(len(events.bounds) - 1):
+        low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
+        each = match_flink(automaton, rows[low:high], times[low:high], partial, limits)
+        found += [(low, one) for one in each]
+        if len(found) > limits.max_matches:
+            raise limit_reached("max_matches", limits)
+    return _as_arrays(automaton, found)
+
+
+def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
+    """The attributes that conditions speak of, with values as conditions see them."""
+    nodes = (node for atom in automaton.atoms for node in s.walk(atom.expression))
+    names = sorted({node.name for node in nodes if isinstance(node, s.Attribute)})
+    columns = [value_column(table.column(name)).to_pylist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
+
+
+def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
+    steps = list(automaton.lists)
+    names = automaton.waits_for
+    taken = [
+        sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found
+    ]
+    waiting = [-1 if one.waiting_for is None else names.index(one.waiting_for) for _, one in found]
+    arrays = (
+        [0] * len(found),
+        np.concatenate([[0], np.cumsum([len(each) for each in taken])]),
+        [row for each in taken for row, _ in each],
+        [step for each in taken for _, step in each],
+        waiting,
+        [one.given_up or 0 for _, one in found],
+    )
+    return Reported(*(np.array(each, np.int64) for each in arrays))
 
 
 # --- versions and the shared buffer ---------------------------------------------------------------------------------
@@ -159,7 +204,7 @@ class _Buffer:
 class Run:
     """A partial match, or a complete one: where it is, and what it came along."""
 
-    state: State
+    state: int
     node: Node | None
     version: Version
     began: int = _LAST  # the number of its first event
@@ -224,7 +269,7 @@ class _Walk:
         self.rows = rows
         self.times = times
         self.buffer = _Buffer()
-        self.runs = Heap([Run(automaton.states[automaton.start], None, (1,))])
+        self.runs = Heap([Run(automaton.start, None, (1,))])
         self.complete = Heap()
         self.judge = _Judge(automaton, rows)
 
@@ -240,11 +285,11 @@ class _Walk:
 
     def deadline(self, run: Run) -> int | None:
         """When a run is given up."""
-        if run.state.start:
+        if run.state == self.automaton.start:
             return None
-        found = []
-        if run.state.window is not None and run.state.window > 0:
-            found.append(run.previous_time + run.state.window)
+        found, gap = [], self.automaton.gaps[run.state]
+        if gap > 0:
+            found.append(run.previous_time + gap)
         if self.automaton.window > 0:
             found.append(run.start_time + self.automaton.window)
         return min(found, default=None)
@@ -257,11 +302,11 @@ class _Walk:
             deadline = self.deadline(run)
             if deadline is None or deadline > time:
                 kept.add(run)
-            elif run.state.kind is Kind.PENDING:
+            elif self.kind(run) is Kind.PENDING:
                 waited.add(run)
             else:
                 steps = self.buffer.path(run.node, run.version)
-                found.append(Found(steps, run.state.step, deadline))
+                found.append(Found(steps, self.automaton.waits_for[run.state], deadline))
                 self.buffer.release(run.node, run.version)
         matches = self.settle(waited, kept)
         self.runs = kept
@@ -274,9 +319,9 @@ class _Walk:
             retained = []
             stopped = False
             for extended in self.extend(run, number):
-                if extended.state.kind is Kind.FINAL:
+                if self.kind(extended) is Kind.FINAL:
                     complete.add(extended)
-                elif extended.state.kind is Kind.STOP:
+                elif self.kind(extended) is Kind.STOP:
                     stopped = True
                     self.buffer.release(extended.node, extended.version)
                 else:
@@ -326,17 +371,17 @@ class _Walk:
         """What a run becomes with an event."""
         checkpoint()
         looked_back = self.buffer.path(run.node, run.version)
-        edges = self.open_edges(run.state, looked_back, number)
+        edges, starts = self.open_edges(run.state, looked_back, number), run.state == self.automaton.start
         takes = sum(edge.action is Action.TAKE for edge in edges)
-        ignores = sum(edge.action is Action.IGNORE and edge.target is not run.state for edge in edges)
+        ignores = sum(edge.action is Action.IGNORE and edge.target != run.state for edge in edges)
         onwards = 0 if takes == ignores == 0 else ignores + max(1, takes)
         takes_left, ignores_left, skipped = max(0, takes - 1), ignores, max(0, takes - 1)
         found = []
         for edge in edges:
             if edge.action is Action.IGNORE:
-                if run.state.start:
+                if starts:
                     continue
-                if edge.target is run.state:
+                if edge.target == run.state:
                     version = increased(run.version, onwards)
                 else:
                     version = (*increased(run.version, skipped + ignores_left), 0)
@@ -346,15 +391,15 @@ class _Walk:
                 continue
             current = increased(run.version, takes_left)
             takes_left -= 1
-            node = self.buffer.put(edge.source.step, number, run.node, current)
+            node = self.buffer.put(edge.variable, number, run.node, current)
             time = self.times[number]
-            began, start_time = (number, time) if run.state.start else (run.began, run.start_time)
+            began, start_time = (number, time) if starts else (run.began, run.start_time)
             version = (*current, 0)
             found.append(self.locked(Run(edge.target, node, version, began, start_time, time)))
             final = self.final_after(edge.target, looked_back, number)
             if final is not None:
                 found.append(self.locked(Run(final, node, version, began, start_time, time)))
-        if run.state.start:
+        if starts:
             found.append(Run(run.state, None, increased(run.version, onwards)))
         if run.node is not None:
             self.buffer.release(run.node, run.version)
@@ -364,26 +409,30 @@ class _Walk:
         self.buffer.lock(run.node, run.version)
         return run
 
-    def open_edges(self, state: State, looked_back: Steps, number: int) -> list[Edge]:
+    def kind(self, run: Run) -> Kind:
+        """What the state of a run is."""
+        return self.automaton.states[run.state].kind
+
+    def open_edges(self, state: int, looked_back: Steps, number: int) -> list[FlinkEdge]:
         """The edges that take or ignore an event, from a state and those it proceeds to."""
         found = []
         states = [state]
         while states:
-            for edge in states.pop().edges:
-                if self.judge.holds(edge.formula, looked_back, number):
+            for edge in self.automaton.states[states.pop()].edges:
+                if self.judge.holds(edge.guard, looked_back, number):
                     if edge.action is Action.PROCEED:
                         states.append(edge.target)
                     else:
                         found.append(edge)
         return found
 
-    def final_after(self, state: State, looked_back: Steps, number: int) -> State | None:
+    def final_after(self, state: int, looked_back: Steps, number: int) -> int | None:
         """The final state, if one is reached from here without a further event."""
         states = [state]
         while states:
-            for edge in states.pop().edges:
-                if edge.action is Action.PROCEED and self.judge.holds(edge.formula, looked_back, number):
-                    if edge.target.kind is Kind.FINAL:
+            for edge in self.automaton.states[states.pop()].edges:
+                if edge.action is Action.PROCEED and self.judge.holds(edge.guard, looked_back, number):
+                    if self.automaton.states[edge.target].kind is Kind.FINAL:
                         return edge.target
                     states.append(edge.target)
         return None

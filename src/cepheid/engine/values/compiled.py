@@ -7,6 +7,7 @@ user's ever gets into it. Each value is a pair of source fragments, the value an
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, LACKING, Colu
 from cepheid.engine.kernels.compile import COMPILES, NO_REFERENCES, borrowing, handed_over, is_interpreted
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.decimal_tests import BESIDE_WHOLE, BY_HALVES
 from cepheid.engine.values.expression_parts import (
     attributes_at_hand,
     is_aggregate,
@@ -58,24 +60,7 @@ _COMPILED_CHECKS: dict[str, Any] = {
     check.__name__: borrowing(types.boolean(types.int64, types.int64))(check) for check in OVERFLOWS.values()
 }
 
-# A decimal below, above or equal to a whole number {0}, by its side {1} and the whole number {2} below it.
-_BESIDE_WHOLE = {
-    "=": "{1} == 0 and {2} == {0}",
-    "!=": "{1} != 0 or {2} != {0}",
-    "<": "{1} == -2 or ({1} != 2 and {2} < {0})",
-    "<=": "{1} == -2 or ({1} != 2 and ({2} < {0} or ({1} == 0 and {2} == {0})))",
-    ">": "{1} == 2 or ({1} != -2 and ({2} > {0} or ({1} == 1 and {2} == {0})))",
-    ">=": "{1} == 2 or ({1} != -2 and {2} >= {0})",
-}
-# Two decimals by the upper and lower halves of each.
-_BY_HALVES = {
-    "=": "{0} == {2} and {1} == {3}",
-    "!=": "{0} != {2} or {1} != {3}",
-    "<": "{0} < {2} or ({0} == {2} and {1} < {3})",
-    "<=": "{0} < {2} or ({0} == {2} and {1} <= {3})",
-    ">": "{0} > {2} or ({0} == {2} and {1} > {3})",
-    ">=": "{0} > {2} or ({0} == {2} and {1} >= {3})",
-}
+_compiling = threading.RLock()  # threads that need the same function wait for one of them
 
 Slot = Callable[[s.Reference], str]  # which chosen event a reference means: an index into `at`, as source
 Fragment = tuple[str, str]  # value, is-null
@@ -149,7 +134,8 @@ def compile_cases(
     elif names:
         call, compiled = _kept_plain(source, functions)
     else:
-        call, compiled = _compiled(source, functions)
+        with _compiling:
+            call, compiled = _compiled(source, functions)
         _python_form(source, functions, MOST_CALLS).calls = MOST_CALLS
     return Predicate(call, writer.layout(), some, compiled, source, names)
 
@@ -182,7 +168,8 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         namespace = {**_KNOWN, **_COMPILED_CHECKS, **{name: numba.njit(call) for name, call in functions}}
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
-            compiled = in_the_background(lambda: numba.njit(PREDICATE, **NO_REFERENCES)(namespace["predicate"]))
+            options = {**NO_REFERENCES, "no_cpython_wrapper": True}  # only kernels call it
+            compiled = in_the_background(lambda: numba.njit(PREDICATE, **options)(namespace["predicate"]))
             return handed_over(compiled, PREDICATE), True
         except numba.core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
@@ -317,7 +304,7 @@ class _Writer:
             return self.exactly_compared(TURNED[operator], right, left, case)
         if self.type_of(right) is DataType.INT:
             parts = [self.value(right, case), *(self.of_decimal(name, left, case) for name in ("side", "floor"))]
-            test = _BESIDE_WHOLE[operator]
+            test = BESIDE_WHOLE[operator]
         else:
             precisions = [precision_of(side, self.schema) for side in (left, right)]
             scale = max(scale for _, scale in precisions)
@@ -327,7 +314,7 @@ class _Writer:
             else:
                 halves = ("upper", "lower")
                 parts = [self.of_decimal(half, side, case, scale) for side in (left, right) for half in halves]
-                test = _BY_HALVES[operator]
+                test = BY_HALVES[operator]
         nulls = [null for _, null in parts if null != "False"]
         test = test.format(*(self.once(value) for value, _ in parts))
         return f"(not ({' or '.join(nulls)}) and ({test}))" if nulls else f"({test})"

@@ -1,4 +1,4 @@
-"""get_json_object: a part of a text that holds JSON, found by a path, as Spark finds it."""
+"""get_json_object and json_value: a part of a text that holds JSON, found by a path, as Spark finds it."""
 
 from __future__ import annotations
 
@@ -49,6 +49,20 @@ def get_json_object(text: str, path: str) -> str | None:
     >>> get_json_object('{"a": [1, {"b": null}]}', "$.a"), get_json_object("no", "$.a")
     ('[1,{"b":null}]', None)
     """
+    found = _found(text, path)
+    return found if found is None or isinstance(found, str) else _written(found)
+
+
+def json_value(text: str, path: str) -> str | None:
+    """The same where it is a string, a number or a truth value; None where it is an object or an array.
+
+    >>> json_value('{"a": [1, {"b": "x"}]}', "$.a[1].b"), json_value('{"a": [1, {"b": "x"}]}', "$.a")
+    ('x', None)
+    """
+    return None if isinstance(_found(text, path), dict | list) else get_json_object(text, path)
+
+
+def _found(text: str, path: str) -> Any:
     steps = _steps(path)
     if steps is None or (text.count("[") + text.count("{") > _DEEPEST and _depth(text) > _DEEPEST):
         return None
@@ -66,7 +80,7 @@ def get_json_object(text: str, path: str) -> str | None:
             found = found[step]
         else:
             return None
-    return None if found is None else found if isinstance(found, str) else _written(found)
+    return found
 
 
 def _depth(text: str) -> int:

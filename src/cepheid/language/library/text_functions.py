@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.language.library.function import INT, LISTS, MANY, STRING, Function, named_twice
-from cepheid.language.library.json_texts import get_json_object, wrong_path
+from cepheid.language.library.json_texts import get_json_object, json_value, wrong_path
 from cepheid.language.library.text_parts import joined, padded, repeated, substring
 from cepheid.language.schema import PLAIN, DataType
 
@@ -457,6 +457,21 @@ FUNCTIONS: tuple[Function, ...] = (
         wrong=wrong_path,
         shown="get_json_object(s, path)",
         says="the part of a JSON text at a path such as `'$.items[0].name'`, as a text",
+    ),
+    *named_twice(
+        Function(
+            "json_value",
+            json_value,
+            2,
+            2,
+            STRING,
+            _TEXT,
+            constants=(1,),
+            wrong=wrong_path,
+            shown="json_value(s, path)",
+            says="the same if it is a string, a number or a truth value; NULL if it is an object or an array",
+        ),
+        "json_extract_scalar",
     ),
     Function(
         "left",

@@ -26,6 +26,7 @@ from cepheid.language.match_recognize.bound import (
     SortKey,
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
+from cepheid.language.match_recognize.dialects import DIALECTS
 from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, written_for
 from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
 from cepheid.language.match_recognize.syntax import (
@@ -42,12 +43,6 @@ from cepheid.language.match_recognize.syntax import (
     Star,
 )
 from cepheid.language.zones import IN_UTC, zone_info
-
-# Where NULL counts as larger than every value; elsewhere it counts as smaller (Spark, Flink, BigQuery, MySQL).
-NULLS_LARGE = frozenset({"oracle", "snowflake", "postgres", "redshift"})
-NULLS_LAST = frozenset({"trino", "presto", "athena"})
-# Where array_agg leaves NULLs out, and is empty without values rather than NULL.
-NO_NULLS_IN_ARRAYS = frozenset({"spark", "databricks", "snowflake"})
 
 
 @dataclass(frozen=True)
@@ -94,6 +89,7 @@ class _Binder:
 
     def __init__(self, clause: Clause, columns: Columns) -> None:
         self.clause = clause
+        self.dialect = DIALECTS[clause.dialect]
         self.columns = columns
         self.subsets: Mapping[str, frozenset[str]] = {
             subset.name.canonical: frozenset(label.canonical for label in subset.labels) for subset in clause.subsets
@@ -106,9 +102,9 @@ class _Binder:
     def nulls_first(self, descending: bool, written: bool | None) -> bool:
         if written is not None:
             return written
-        if self.clause.dialect in NULLS_LAST:
+        if self.dialect.nulls == "last":
             return False
-        return descending if self.clause.dialect in NULLS_LARGE else not descending
+        return descending if self.dialect.nulls == "large" else not descending
 
     def labels(self, label: Identifier | None) -> Labels:
         if label is None:
@@ -266,9 +262,9 @@ class _Binder:
         def over(function: str) -> Aggregated:
             return Aggregated(function, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
 
-        if call.name == "array_agg" and self.clause.dialect in NO_NULLS_IN_ARRAYS:
+        if call.name == "array_agg" and not self.dialect.nulls_in_arrays:
             return over("collect_list")
-        if call.name == "avg" and self.clause.dialect == "flink":  # of whole numbers it is a whole number there
+        if call.name == "avg" and self.dialect.whole_average:
             return Apply("whole /", (over("sum"), over("count")), None, call.span)
         return over(call.name)
 

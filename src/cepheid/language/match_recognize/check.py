@@ -12,7 +12,8 @@ from typing import NoReturn
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
 from cepheid.language.match_recognize.aggregates import AGGREGATES
-from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, NO_DISTINCT
+from cepheid.language.match_recognize.dialects import DIALECTS
+from cepheid.language.match_recognize.functions import FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS
 from cepheid.language.match_recognize.scalars import Months
 from cepheid.language.match_recognize.syntax import (
     Call,
@@ -229,7 +230,7 @@ def _check_navigation(clause: Clause, call: Call, known: Sequence[str], define: 
 def _check_aggregate(clause: Clause, call: Call, known: Sequence[str]) -> None:
     name = call.name.upper()
     aggregate = AGGREGATES[call.name]
-    if call.distinct and clause.dialect in NO_DISTINCT:
+    if call.distinct and not DIALECTS[clause.dialect].distinct:
         hint = f"{clause.dialect} has no DISTINCT in row patterns"
         _fail(clause, f"DISTINCT in {name}", call.name_span, "distinct", hint)
     stars = [argument for argument in call.arguments if isinstance(argument, Star)]

@@ -1,18 +1,94 @@
-"""The systems whose clauses and statements are read."""
+"""The systems whose clauses and statements are read: each is a set of overrides on Spark's SQL.
+
+A new system is one more entry of `DIALECTS`. Whatever differs between systems is a field of `Dialect`, so that no other
+module names a system.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from cepheid.errors import CepheidError, closest
 
-DIALECTS = (
-    *("spark", "databricks", "flink", "trino", "presto", "athena", "snowflake", "oracle", "bigquery", "calcite"),
-    *("postgres", "redshift", "mysql", "hive", "tsql", "sqlite", "duckdb", "clickhouse", "teradata", "exasol"),
-    *("starrocks", "doris", "druid", "drill", "dremio", "materialize", "risingwave", "fabric", "spark2"),
-)
-# Where a backslash in a string of the statement takes the next character as it is.
-ESCAPING = frozenset(
-    {"spark", "databricks", "spark2", "hive", "snowflake", "bigquery", "mysql", "clickhouse", "starrocks", "doris"}
-)
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a system does otherwise than the standard and Spark."""
+
+    nulls: str = "small"  # in ORDER BY, NULL is smaller or larger than every value, or always last
+    whole_division: bool = False  # 1 / 2 is 0
+    products: Mapping[str, str] = field(default_factory=dict)  # further operators of the rank of *
+    double_quoted_strings: bool = False  # "x" is a string, unless it can only be a name
+    escapes: bool = False  # a backslash in a string of the statement takes the next character as it is
+    double_literals: bool = False  # 1.5 is a double, not a decimal
+    key_expressions: bool = False  # PARTITION BY and ORDER BY take expressions
+    bare_names: bool = False  # AS may be left out before a measure's name
+    empty_choices: bool = False  # A | is as much as A | ()
+    distinct: bool = True  # aggregates of a row pattern take DISTINCT
+    nulls_in_arrays: bool = True  # array_agg keeps NULLs, and is NULL without rows rather than empty
+    whole_average: bool = False  # of whole numbers
+    functions: Mapping[str, str] = field(default_factory=dict)  # other names of functions, and the library's
+    other_meaning: Mapping[str, str] = field(
+        default_factory=dict
+    )  # functions that mean something else, and what to use
+
+
+_TRINO = Dialect(nulls="last", whole_division=True, distinct=False)
+_SPARK = Dialect(double_quoted_strings=True, escapes=True, nulls_in_arrays=False)
+_POSTGRES = Dialect(nulls="large", whole_division=True)
+_MYSQL = Dialect(double_quoted_strings=True, escapes=True)
+_STANDARD = Dialect()
+DIALECTS: dict[str, Dialect] = {
+    "spark": _SPARK,
+    "databricks": _SPARK,
+    "flink": Dialect(whole_division=True, distinct=False, whole_average=True),
+    "trino": _TRINO,
+    "presto": _TRINO,
+    "athena": _TRINO,
+    "snowflake": Dialect(nulls="large", escapes=True, key_expressions=True, bare_names=True, nulls_in_arrays=False),
+    "oracle": Dialect(nulls="large"),
+    "bigquery": Dialect(
+        double_quoted_strings=True,
+        escapes=True,
+        double_literals=True,
+        key_expressions=True,
+        bare_names=True,
+        empty_choices=True,
+    ),
+    "duckdb": Dialect(
+        nulls="last",
+        products={"//": "whole /"},
+        functions={
+            "list": "array_agg",
+            "arg_max": "max_by",
+            "arg_min": "min_by",
+            "len": "length",
+            "prefix": "starts_with",
+            "suffix": "ends_with",
+            "regexp_matches": "regexp_like",
+            "list_contains": "array_contains",
+            "list_value": "array",
+            "list_has": "array_contains",
+            "epoch_ms": "unix_millis",
+            "epoch_us": "unix_micros",
+            "json_extract_string": "get_json_object",
+        },
+        other_meaning={
+            "log": "ln or log10",
+            "concat": "||",
+            "datediff": "a difference of times",
+            **dict.fromkeys(("date_diff", "dayofweek", "weekday", "split"), "a column that is computed before"),
+        },
+    ),
+    **dict.fromkeys(("calcite", "teradata", "exasol", "druid", "drill", "dremio", "fabric"), _STANDARD),
+    **dict.fromkeys(("materialize", "risingwave"), _STANDARD),
+    "postgres": _POSTGRES,
+    "redshift": _POSTGRES,
+    **dict.fromkeys(("tsql", "sqlite"), Dialect(whole_division=True)),
+    **dict.fromkeys(("mysql", "hive"), _MYSQL),
+    **dict.fromkeys(("spark2", "clickhouse", "starrocks", "doris"), Dialect(escapes=True)),
+}
 
 
 def known_dialect(given: object) -> str:

@@ -27,8 +27,6 @@ MATCH_FUNCTIONS = frozenset({"classifier", "match_number", "match_sequence_numbe
 MATCH_FUNCTIONS |= {"match_row_number"}  # BigQuery's name for the second
 # The time at which a query begins.
 CLOCKS = frozenset({"current_timestamp", "now", "localtimestamp", "current_date"})
-# Systems that refuse DISTINCT in the aggregates of a row pattern.
-NO_DISTINCT = frozenset({"trino", "presto", "athena", "flink"})
 # Functions whose first argument may be a unit of time written as a bare word; with two arguments they count days.
 WITH_UNITS = frozenset({"datediff", "date_diff", "timestampdiff"})
 # Operators that have a form of their own in a clause.

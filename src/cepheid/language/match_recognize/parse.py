@@ -31,8 +31,6 @@ from cepheid.language.match_recognize.tokens import Kind, tokens
 from cepheid.language.pattern import Pattern, labels_of
 
 MAX_TEXT = 200_000
-KEY_EXPRESSIONS = frozenset({"snowflake", "bigquery"})  # where PARTITION BY and ORDER BY take expressions
-BARE_NAMES = frozenset({"snowflake", "bigquery"})  # where AS may be left out before a measure's name
 _AFTER_MEASURES = frozenset({"ONE", "ALL", "AFTER", "INITIAL", "SEEK", "PATTERN", "DEFINE"})
 
 
@@ -192,7 +190,7 @@ def _key(reader: Reader, keys: list[KeyExpression], *, shown: bool) -> Identifie
         return (expression.column, *expression.fields)[-1]
     if isinstance(expression, Literal) and first.kind is Kind.QUOTED:
         return Identifier(first.value, True, first.span)
-    if reader.dialect not in KEY_EXPRESSIONS:
+    if not reader.overrides.key_expressions:
         hint = "compute the column in a query before the clause"
         reader.fail("expected a column name", span, "not-a-column", hint)
     text = reader.text[slice(*span)]
@@ -233,7 +231,7 @@ def _measure(reader: Reader) -> Measure:
     expression = parse_expression(reader)
     span = (start, reader.ahead(-1).end)
     named = reader.token.kind in (Kind.WORD, Kind.QUOTED) and reader.token.upper not in _AFTER_MEASURES
-    if not reader.take_words("AS") and not (named and reader.dialect in BARE_NAMES):
+    if not reader.take_words("AS") and not (named and reader.overrides.bare_names):
         hint = "every measure needs a name: expression AS name"
         reader.fail("a measure without a name", expression.span, "measure-name", hint)
     return Measure(expression, reader.identifier("a name"), span)

@@ -34,10 +34,6 @@ _TYPED = frozenset({"VARCHAR", "CHAR", "STRING", "BIGINT", "INT", "INTEGER", "SM
 _QUERIES = ("SELECT", "WITH", "VALUES", "TABLE")
 UNITS_FIRST = frozenset({"timestampadd", "dateadd", "date_add"})  # Spark's, with a bare unit before two arguments
 _NOW = frozenset({"CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP"})  # written without parentheses
-# Systems in which a whole number divided by a whole number is a whole number.
-WHOLE_DIVISION = frozenset({"trino", "presto", "athena", "postgres", "redshift", "tsql", "sqlite", "flink"})
-# Systems in which "x" is a string, unless it can only be a name.
-DOUBLE_QUOTED_STRINGS = frozenset({"spark", "databricks", "bigquery", "mysql", "hive"})
 
 
 def parse_expression(reader: Reader, depth: int = 0) -> Expression:
@@ -163,10 +159,11 @@ def _sum(reader: Reader, depth: int) -> Expression:
 
 def _product(reader: Reader, depth: int) -> Expression:
     left = _unary(reader, depth)
-    while (reader.token.kind is Kind.SYMBOL and reader.token.text in _PRODUCTS) or reader.at_words("DIV"):
+    products = {**_PRODUCTS, **reader.overrides.products}
+    while (reader.token.kind is Kind.SYMBOL and reader.token.text in products) or reader.at_words("DIV"):
         written = reader.advance().text.upper()
-        operator = "div" if written == "DIV" else _PRODUCTS[written]
-        if operator == "/" and reader.dialect in WHOLE_DIVISION:
+        operator = "div" if written == "DIV" else products[written]
+        if operator == "/" and reader.overrides.whole_division:
             operator = "whole /"
         left = _operation(reader, operator, (left, _unary(reader, depth)))
     return left
@@ -202,7 +199,7 @@ def _postfix(reader: Reader, depth: int) -> Expression:
 def _primary(reader: Reader, depth: int) -> Expression:
     token = reader.token
     if token.kind is Kind.NUMBER:
-        return Literal(number_of(reader.advance().text, reader.dialect), token.span)
+        return Literal(number_of(reader.advance().text, reader.overrides.double_literals), token.span)
     if token.kind is Kind.STRING:
         return Literal(reader.advance().value, token.span)
     if reader.take_symbol("("):
@@ -219,7 +216,7 @@ def _primary(reader: Reader, depth: int) -> Expression:
 
 def _quoted(reader: Reader) -> Expression:
     token = reader.token
-    if token.text[0] == '"' and reader.dialect in DOUBLE_QUOTED_STRINGS and reader.ahead().text != ".":
+    if token.text[0] == '"' and reader.overrides.double_quoted_strings and reader.ahead().text != ".":
         return Literal(reader.advance().value, token.span)
     return _reference(reader)
 
@@ -285,6 +282,11 @@ def _reference(reader: Reader) -> Expression:
 
 def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expression:
     name = reader.identifier("a function")
+    written = name.name.lower()
+    if written in reader.overrides.other_meaning:
+        hint = f"use {reader.overrides.other_meaning[written]}"
+        reader.fail(f"{written} means something else in {reader.dialect}", name.span, "unknown-function", hint)
+    called = reader.overrides.functions.get(written, written)
     reader.expect_symbol("(")
     distinct = reader.take_words("DISTINCT")
     arguments: tuple[Expression, ...] = ()
@@ -294,7 +296,6 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
         if reader.token.upper in _QUERIES:
             _refuse_query(reader)
         arguments = _arguments(reader, depth)
-        called = name.name.lower()
         if (called in WITH_UNITS and len(arguments) > 1) or (called in UNITS_FIRST and len(arguments) > 2):
             arguments = (_as_unit(arguments[0]), *arguments[1:])
     if reader.at_words("ORDER"):
@@ -306,7 +307,7 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
     ):
         if reader.at_words(word) and reader.ahead().text == "(":
             reader.fail(f"{word} is not possible in a row pattern", reader.token.span, code, hint)
-    return Call(name.name.lower(), arguments, mode, distinct, (start, end), name.span)
+    return Call(called, arguments, mode, distinct, (start, end), name.span)
 
 
 def _as_unit(argument: Expression) -> Expression:

@@ -144,8 +144,8 @@ def parse_moment(reader: Reader) -> Literal:
     return Literal(value, (kind.start, token.end))
 
 
-def number_of(text: str, dialect: str = "spark") -> int | float | Decimal:
-    """The value of a number as written: with a fraction a decimal, with an exponent a double (BigQuery: both).
+def number_of(text: str, doubles: bool = False) -> int | float | Decimal:
+    """The value of a number as written: with a fraction a decimal, with an exponent a double; or both a double.
 
     >>> number_of("1_000"), number_of("2.5e3"), number_of("1.50")
     (1000, 2500.0, Decimal('1.50'))
@@ -154,7 +154,7 @@ def number_of(text: str, dialect: str = "spark") -> int | float | Decimal:
     if digits.isdigit():
         whole = int(digits)
         return whole if within_64_bits(whole) is not None else Decimal(digits)
-    if "e" in digits.lower() or dialect == "bigquery" or precision_of(Decimal(digits))[0] > MOST:
+    if "e" in digits.lower() or doubles or precision_of(Decimal(digits))[0] > MOST:
         return float(digits)
     return Decimal(digits)
 

@@ -27,7 +27,7 @@ def _sequence(reader: Reader, depth: int) -> p.Pattern:
     parts = []
     while not any(reader.at_symbol(symbol) for symbol in (")", "|", ",", "-}")):
         parts.append(_quantified(reader, depth))
-    if not parts and reader.dialect == "bigquery":  # A | is as much as A | ()
+    if not parts and reader.overrides.empty_choices:
         return p.Empty((start, start))
     if not parts:
         reader.unexpected("a label", "'('", "PERMUTE")

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import NoReturn, TypeAlias
 
 from cepheid.errors import QueryError, closest
+from cepheid.language.match_recognize.dialects import DIALECTS
 from cepheid.language.match_recognize.syntax import Identifier, Scalar
 from cepheid.language.match_recognize.tokens import Kind, Token
 from cepheid.language.pattern import Span
@@ -31,7 +32,7 @@ class Reader:
         self.text = text
         self.tokens = tokens
         self.position = position
-        self.dialect = dialect
+        self.dialect, self.overrides = dialect, DIALECTS[dialect]
         self.parameters: frozenset[str] = frozenset()  # of the lambdas around the place
 
     @property

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen
+from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING
-from cepheid.engine.jit_fallback import answer
 from cepheid.engine.limits import check_limit
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded

@@ -40,7 +40,7 @@ def match_flink_stream(
     aspects: dict[str, Any] = {
         "pattern": [str(pattern), str(automaton.skip), automaton.describe()],
         "parameters": options.parameters or {},
-        "window": [automaton.window, [state.window for state in automaton.states]],
+        "window": [automaton.window, [gap or None for gap in automaton.gaps]],
         "columns": [(field.name, str(field.type)) for field in schema],
         "roles of columns": [automaton.schema.time, automaton.schema.type, options.tiebreak, options.time_unit],
         "partial": options.partial,

@@ -91,7 +91,9 @@ def _ahead(df: DataFrame, options: Options, streaming: StreamOptions) -> tuple[s
     """
     from pyspark.sql import functions as F
 
-    schema = Schema.from_arrow(arrow_schema(df), **{**options.roles(), "lacks": None})
+    roles = options.roles()
+    roles["lacks"] = None
+    schema = Schema.from_arrow(arrow_schema(df), **roles)
     clock = schema.lower or schema.time
     if schema.time_unit is None:
         hint = f"pass time_unit='ms' (or what '{clock}' counts)"

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
 from cepheid.errors import QueryError
-from cepheid.language.match_recognize.dialects import ESCAPING, known_dialect
+from cepheid.language.match_recognize.dialects import DIALECTS, known_dialect
 from cepheid.language.match_recognize.parse import clause_at
 from cepheid.language.match_recognize.reader import Reader, Subquery
 from cepheid.language.match_recognize.syntax import Clause
@@ -86,7 +86,7 @@ def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> F
     >>> found.source, found.keyword, found.end
     (14, 21, 67)
     """
-    words = tokens(text, escapes=dialect in ESCAPING)
+    words = tokens(text, escapes=DIALECTS[dialect].escapes)
     for number, token in enumerate(words):
         if _begins_clause(words, number, token):
             _refuse_recursion(text, words, number)
@@ -100,7 +100,7 @@ def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> F
 
 def refuse_window_patterns(text: str, dialect: str = "spark") -> None:
     """A row pattern in a window, `OVER (... PATTERN (A+) DEFINE ...)`, is another part of the standard."""
-    words = tokens(text, escapes=dialect in ESCAPING)
+    words = tokens(text, escapes=DIALECTS[dialect].escapes)
     for number, token in enumerate(words[:-1]):
         if token.upper == "PATTERN" and words[number + 1].text == "(":
             closing = _closing(words, number + 1)
@@ -209,7 +209,7 @@ def _closing(words: list[Token], opening: int) -> int:
 
 def _tables_before(text: str, position: int, dialect: str) -> str:
     """The WITH that a table at a position may refer to: the queries that are complete before it, at every level."""
-    words = tokens(text, escapes=dialect in ESCAPING)
+    words = tokens(text, escapes=DIALECTS[dialect].escapes)
     levels = [0]
     for index, token in enumerate(words):
         if token.start >= position:

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
+from cepheid.engine.cold import answer
+from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.table import times_of
-from cepheid.engine.jit_fallback import answer
+from cepheid.engine.engines import FLINK_ENGINES
 from cepheid.engine.kernels.stop import briefly
-from cepheid.engine.search.flink.conditions import refusal
-from cepheid.engine.search.flink.machine import LATEST, Reported
+from cepheid.engine.search.flink.machine import LATEST
 from cepheid.engine.search.flink.released import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.run import Search, result_schema
 from cepheid.errors import EngineError
@@ -73,7 +74,7 @@ class FlinkStream(SearchStream):
                 return step(self.search, self.state, released, end, self.partition_by, self.partial, self.limits)
 
         with within_budget(self.limits.timeout, self.limits.max_bytes):
-            result, self.state = answer("search.flink.kernel", released.num_rows, known)
+            result, self.state = answer(FLINK_ENGINES["automaton"].module, released.num_rows, known)
         return self.result.empty_table() if result is None else result
 
     def earliest_decision(self) -> int | None:
@@ -117,7 +118,7 @@ class FlinkStream(SearchStream):
 
 def check_compiled(automaton: FlinkAutomaton) -> None:
     """An error if the kernel, which streams need, cannot judge the conditions."""
-    refused = refusal(automaton)
+    refused = FLINK_ENGINES["automaton"].supports(automaton)
     if refused is not None:
         hint = "match a table with engine='reference', or write the condition more simply"
         raise EngineError(f"the compiled automaton, which streams need, cannot run this pattern: {refused}", hint=hint)

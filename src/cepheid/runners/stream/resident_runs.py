@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import BEGINNING
-from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.kept_runs import KeptRuns, TooMany
 from cepheid.runners.stream.carried import Pending
 from cepheid.runners.stream.clock import Clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from cepheid.budget import within_budget
-from cepheid.engine.jit_fallback import answer
+from cepheid.engine.cold import answer
 from cepheid.engine.search.preferred.arrange import window_times
 from cepheid.engine.search.preferred.released import Resume, Retained, check_stream, nothing_retained, step
 from cepheid.engine.search.preferred.run import result_schema

@@ -7,7 +7,7 @@ everything is NULL. What is to hold for each event of a step is a test that walk
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,16 +17,13 @@ from cepheid.engine.program.registers import Kept, Registers, Slots
 from cepheid.engine.program.tables import NO_WINDOW, SKIP_ANY, Program, Rows
 from cepheid.engine.values.compiled import Case, Fragment, compile_cases
 from cepheid.language import syntax as s
-from cepheid.language.aggregates import AGGREGATES
 from cepheid.language.flink.conditions import HERE, Atom
 from cepheid.plan.flink_automaton import FlinkAutomaton
-
-MOST_WALKED = 62  # steps for each of whose events a condition is to hold: each has a bit of its own
 
 
 def numbered_steps(automaton: FlinkAutomaton) -> dict[str, int]:
     """The steps in the order of their places, those that conditions look back at first; see `places`."""
-    walked = [step for atom in automaton.atoms for step in _walked(atom.expression, automaton)]
+    walked = [step for atom in automaton.atoms for step in automaton.walked(atom.expression)]
     looked_back = [step for atom in automaton.atoms for step in sorted(atom.steps()) if step in automaton.lists]
     return {step: number for number, step in enumerate(dict.fromkeys([*walked, *looked_back, *automaton.lists]))}
 
@@ -35,14 +32,6 @@ def places(automaton: FlinkAutomaton) -> dict[str, int]:
     """The steps that conditions look back at, and the place of each."""
     count = len({step for atom in automaton.atoms for step in atom.steps() if step in automaton.lists})
     return {step: place for step, place in numbered_steps(automaton).items() if place < count}
-
-
-def refusal(automaton: FlinkAutomaton) -> str | None:
-    """Why the compiled automaton cannot judge the conditions of a pattern, or None."""
-    walked = {step for atom in automaton.atoms for step in _walked(atom.expression, automaton)}
-    if len(walked) > MOST_WALKED:
-        return f"its conditions hold for each event of over {MOST_WALKED} steps"
-    return None
 
 
 def compile_conditions(automaton: FlinkAutomaton) -> CompiledProgram:
@@ -88,18 +77,8 @@ def _test(atom: Atom, automaton: FlinkAutomaton, place_of: dict[str, int]) -> Te
     if atom.from_second:  # it says nothing about the first event of its own step
         assert atom.own is not None
         condition = s.Or((s.Comparison("=", s.Length(atom.own), s.Literal(0)), condition))
-    walks = dict.fromkeys(_walked(atom.expression, automaton))
+    walks = dict.fromkeys(automaton.walked(atom.expression))
     return Test((condition,), tuple((place_of[step], False) for step in walks), 0)
-
-
-def _walked(node: s.Expression, automaton: FlinkAutomaton) -> Iterator[str]:
-    """The steps with several events for each of which an expression is to hold."""
-    if isinstance(node, s.Call) and node.function.lower() in AGGREGATES:
-        return
-    if isinstance(node, s.Reference) and node.element is s.Element.SINGLE and automaton.lists.get(node.variable):
-        yield node.variable
-    for inner in s.children(node):
-        yield from _walked(inner, automaton)
 
 
 def _of_none_is_zero(registers: Registers, place_of: dict[str, int]) -> Callable[[s.Expression], Fragment]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.conditions import SCRATCH, Scratch
 from cepheid.engine.program.compile import CompiledProgram
@@ -42,7 +43,6 @@ class Machine(NamedTuple):
     kind: Int64s  # of each state
     gap: Int64s  # the longest time since the event before; 0: any
     start: int
-    final: int
     window: int  # 0: none
     gapped: int  # has a state a longest time of its own?
     fan: int  # the most that a run becomes by one event
@@ -71,17 +71,6 @@ class Events(NamedTuple):
     kind: Int64s
     end: int  # how far time has passed after the last one
     goes_on: int  # may more events come?
-
-
-class Reported(NamedTuple):
-    """Matches, and runs that were given up; or runs that go on, and complete ones that wait to be reported."""
-
-    partition: Int64s
-    first: Int64s  # where its events begin in `row`, and where the last one's end
-    row: Int64s
-    step: Int64s
-    waiting: Int64s  # the state in which it waited, or waits; -1: a match
-    given_up: Int64s  # when it was given up; of runs that go on: is it complete?
 
 
 class Room(NamedTuple):
@@ -141,7 +130,7 @@ def make_room(fan: int, compiled: CompiledProgram, limits: Limits) -> Room:
 
 
 INT = types.int64
-MACHINE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS) + (INT64S,) * 3 + (INT,) * 9, Machine)
+MACHINE = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64S, INT64_ROWS) + (INT64S,) * 3 + (INT,) * 8, Machine)
 CONDITIONS = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH, INT, INT), Conditions)
 EVENTS = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, INT, INT), Events)
 REPORTED = types.NamedUniTuple(INT64S, 6, Reported)

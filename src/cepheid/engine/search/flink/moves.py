@@ -17,19 +17,8 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.search.flink import machine as m
 from cepheid.engine.search.flink.conditions import numbered_steps
 from cepheid.errors import LimitError
-from cepheid.plan.flink_automaton import (
-    Action,
-    All,
-    Always,
-    Edge,
-    FlinkAutomaton,
-    Formula,
-    Judged,
-    Kind,
-    Not,
-    Some,
-    State,
-)
+from cepheid.plan.automaton import Action, Kind
+from cepheid.plan.flink_automaton import All, Always, FlinkAutomaton, FlinkEdge, Formula, Judged, Not, Some
 
 Move: TypeAlias = tuple[int, int, int]  # what is done, the step that takes the event, the state it leads to
 Truths: TypeAlias = dict[int, bool]  # atoms that are decided
@@ -80,12 +69,11 @@ class Moves:
     def _table(self, truths: npt.NDArray[np.uint8]) -> MoveTable:
         decision = np.zeros((len(truths), len(self.automaton.states)), np.int64)
         active = np.zeros(len(truths), np.int64)
-        for state in paced(self.automaton.states):
-            asked = self.asked[state.number]
+        for state in paced(range(len(self.automaton.states))):
+            asked = self.asked[state]
             waiting = -1 - self._outcome((self._waiting(state),))
-            column = [self._decided(state, asked, row) for row in truths[:, asked]]
-            decision[:, state.number] = column
-            active |= (decision[:, state.number] != waiting).astype(np.int64) << min(state.number, m.BITS)
+            decision[:, state] = [self._decided(state, asked, row) for row in truths[:, asked]]
+            active |= (decision[:, state] != waiting).astype(np.int64) << min(state, m.BITS)
         moves = list(self.outcomes)
         return MoveTable(
             decision,
@@ -99,31 +87,30 @@ class Moves:
     def _asked(self) -> list[list[int]]:
         """For each state the atoms about the event alone that decide what a run does there."""
         states, atoms = self.automaton.states, self.automaton.atoms
-        found = [{atom for edge in state.edges for atom in atoms_in(edge.formula)} for state in states]
+        found = [{atom for edge in state.edges for atom in atoms_in(edge.guard)} for state in states]
         changed = True
         while changed:  # states mostly lead to those that were made before them, so that few rounds are enough
             changed = False
-            for state in paced(states):
-                own = found[state.number]
+            for state, own in paced(zip(states, found, strict=True)):
                 before = len(own)
                 for edge in state.edges:
                     # Where a take leads to matters, too: the end may be reached from there without an event.
                     if edge.action is not Action.IGNORE:
-                        own |= found[edge.target.number]
+                        own |= found[edge.target]
                 changed = changed or len(own) > before
         return [sorted(atom for atom in each if atoms[atom].is_simple) for each in found]
 
-    def _waiting(self, state: State) -> Move:
-        return (m.AGAIN if state.start else m.WAIT, -1, state.number)
+    def _waiting(self, state: int) -> Move:
+        return (m.AGAIN if state == self.automaton.start else m.WAIT, -1, state)
 
-    def _decided(self, state: State, asked: list[int], truths: npt.NDArray[np.uint8]) -> int:
-        key = state.number, truths.tobytes()
+    def _decided(self, state: int, asked: list[int], truths: npt.NDArray[np.uint8]) -> int:
+        key = state, truths.tobytes()
         if key not in self.decided:
             known = {atom: bool(holds) for atom, holds in zip(asked, truths, strict=True)}
             self.decided[key] = self._decision(state, known)
         return self.decided[key]
 
-    def _decision(self, state: State, known: Truths) -> int:
+    def _decision(self, state: int, known: Truths) -> int:
         """A choice, or -1 minus an outcome."""
         checkpoint()
         try:
@@ -141,37 +128,38 @@ class Moves:
     def _outcome(self, moves: tuple[Move, ...]) -> int:
         return self.outcomes.setdefault(moves, len(self.outcomes))
 
-    def _moves(self, state: State, known: Truths) -> list[Move]:
+    def _moves(self, state: int, known: Truths) -> list[Move]:
         """All that a run becomes, in Flink's order (NFA.computeNextStates)."""
         edges = self._open_edges(state, known)
-        stopped = any(edge.target.kind is Kind.STOP for edge in edges)
+        states, starts = self.automaton.states, state == self.automaton.start
+        stopped = any(states[edge.target].kind is Kind.STOP for edge in edges)
         found: list[Move] = []
         for edge in edges:
-            target = edge.target
+            target, kind = edge.target, states[edge.target].kind
             # A run that may not go on can still be complete; what it took last is needed for that alone.
-            goes_on = not stopped or target.kind is Kind.FINAL
+            goes_on = not stopped or kind is Kind.FINAL
             if edge.action is Action.IGNORE:
-                if goes_on and not state.start:
-                    found.append((m.WAIT, -1, target.number))
+                if goes_on and not starts:
+                    found.append((m.WAIT, -1, target))
                 continue
-            if target.kind is Kind.STOP:
+            if kind is Kind.STOP:
                 continue
-            step = self.steps.get(edge.source.step, -1)
+            step = self.steps.get(edge.variable, -1)
             if goes_on:
-                found.append((m.TAKE, step, target.number))
+                found.append((m.TAKE, step, target))
             final = self._final_after(target, known)
             if final is not None:
-                found.append((m.ALSO if goes_on else m.TAKE, step, final.number))
-        if state.start and not stopped:
-            found.append((m.AGAIN, -1, state.number))
+                found.append((m.ALSO if goes_on else m.TAKE, step, final))
+        if starts and not stopped:
+            found.append((m.AGAIN, -1, state))
         return found
 
-    def _open_edges(self, state: State, known: Truths) -> list[Edge]:
+    def _open_edges(self, state: int, known: Truths) -> list[FlinkEdge]:
         """The edges that take or ignore the event, from a state and those it proceeds to."""
-        found: list[Edge] = []
+        found: list[FlinkEdge] = []
         states = [state]
         while states:
-            for edge in states.pop().edges:
+            for edge in self.automaton.states[states.pop()].edges:
                 if is_open(edge, known):
                     if edge.action is Action.PROCEED:
                         states.append(edge.target)
@@ -181,23 +169,23 @@ class Moves:
                 raise LimitError("the pattern has too many transitions at a time", hint="use engine='reference'")
         return found
 
-    def _final_after(self, state: State, known: Truths) -> State | None:
+    def _final_after(self, state: int, known: Truths) -> int | None:
         """The final state, if it is reached from a state without a further event."""
         states = [state]
         while states:
-            for edge in states.pop().edges:
+            for edge in self.automaton.states[states.pop()].edges:
                 if edge.action is Action.PROCEED and is_open(edge, known):
-                    if edge.target.kind is Kind.FINAL:
+                    if self.automaton.states[edge.target].kind is Kind.FINAL:
                         return edge.target
                     states.append(edge.target)
         return None
 
 
-def is_open(edge: Edge, known: Truths) -> bool:
+def is_open(edge: FlinkEdge, known: Truths) -> bool:
     """Does the condition of an edge hold?"""
-    holds = truth(edge.formula, known)
+    holds = truth(edge.guard, known)
     if holds is None:
-        raise Undecided(next(atom for atom in atoms_in(edge.formula) if atom not in known))
+        raise Undecided(next(atom for atom in atoms_in(edge.guard) if atom not in known))
     return holds
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, arranged
 from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import times_of
-from cepheid.engine.search.flink.machine import LATEST, Reported
-from cepheid.engine.search.flink.run import Arranged, Search, arranged, assemble, find_matches
+from cepheid.engine.search.flink.machine import LATEST
+from cepheid.engine.search.flink.run import Search, assemble, find_matches
 from cepheid.language.free_names import free_name
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
@@ -35,7 +36,7 @@ class Retained:
 
 def nothing_retained(schema: pa.Schema) -> Retained:
     """The state before the first event."""
-    return Retained(schema.empty_table(), _runs([np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)]))
+    return Retained(schema.empty_table(), NOBODY)
 
 
 def step(
@@ -193,7 +194,7 @@ def _deadlines(automaton: FlinkAutomaton, time: Int64s, runs: Reported) -> Int64
     some = np.flatnonzero((np.diff(runs.first) > 0) & (runs.given_up == 0))
     if len(some) and automaton.window > 0:
         found[some] = time[runs.row[runs.first[:-1][some]]] + automaton.window
-    gaps = np.array([state.window or 0 for state in automaton.states], np.int64)[runs.waiting[some]]
+    gaps = np.array(automaton.gaps, np.int64)[runs.waiting[some]]
     if gaps.any():
         gapped = some[gaps > 0]
         latest = time[runs.row[runs.first[1:][gapped] - 1]]

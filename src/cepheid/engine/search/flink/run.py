@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,9 +9,8 @@ import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
 from cepheid.engine.data.columns import fill
-from cepheid.engine.data.keys import codes, combined, grouped
+from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.table import ordered
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.program.compile import CompiledProgram
@@ -26,7 +22,7 @@ from cepheid.engine.search.flink.moves import Moves
 from cepheid.engine.values.python_first import is_python_first
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
-from cepheid.plan.flink_automaton import FlinkAutomaton, Kind
+from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.options import Limits
 
@@ -38,27 +34,6 @@ _SKIPS = {
     Skip.TO_LAST: m.TO_LAST,
 }
 MAX_LIST = 2**31 - 1  # Arrow's list offsets are 32 bits wide
-
-
-@dataclass(frozen=True)
-class Arranged:
-    """Events by key, in order: partition k holds the rows bounds[k] to bounds[k + 1]."""
-
-    table: pa.Table
-    bounds: Int64s
-    time: Int64s
-
-
-def arranged(automaton: FlinkAutomaton, table: pa.Table, keys: Sequence[str]) -> Arranged:
-    """The events of each key together, in the order of time; those of one instant as they came."""
-    events = ordered(table, automaton.schema)
-    if not keys:
-        bounds = np.array([0, len(events)] if len(events) else [0], np.int64)
-        return Arranged(events.table, bounds, np.require(events.time, requirements=["C", "W"]))
-    key = combined([codes(events.table.column(name)) for name in keys], len(events))
-    order, starts = grouped(key)
-    bounds = np.unique(starts)
-    return Arranged(events.table.take(pa.array(order)), bounds, np.ascontiguousarray(events.time[order]))
 
 
 class Search:
@@ -90,7 +65,7 @@ class Search:
     def machine(self, truths: npt.NDArray[np.uint8], partial: bool) -> m.Machine:
         """The automaton as arrays, for events of some kinds."""
         automaton, table = self.automaton, self.moves.table(truths)
-        gap = np.array([state.window or 0 for state in automaton.states], np.int64)
+        gap = np.array(automaton.gaps, np.int64)
         skip = automaton.skip
         return m.Machine(
             table.decision,
@@ -101,7 +76,6 @@ class Search:
             np.array([state.kind.value for state in automaton.states], np.int64),
             gap,
             automaton.start,
-            next(state.number for state in automaton.states if state.kind is Kind.FINAL),
             automaton.window,
             int(gap.any()),
             table.fan,
@@ -112,21 +86,26 @@ class Search:
         )
 
 
+def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
+    """The matches of a pattern in events that are all there, and if asked for the runs that were given up."""
+    return find_matches(Search(automaton), events, partial, limits=limits)[0]
+
+
 def find_matches(
     search: Search,
     events: Arranged,
     partial: bool,
-    known: m.Reported | None = None,
+    known: Reported | None = None,
     begin: Int64s | None = None,
     end: int | None = None,
     limits: Limits = LIMITS,
-) -> tuple[m.Reported, m.Reported]:
+) -> tuple[Reported, Reported]:
     """What is reported and, if time has an end, the runs that go on from there."""
     automaton = search.automaton
     conditions, compiled = search.over(events.table)
     kind, truths = kinds_of_events(automaton, events.table)
     machine = search.machine(truths, partial)
-    known = known or m.Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))
+    known = known or NOBODY
     first = events.bounds[:-1] if begin is None else begin
     end_of_time = m.LATEST if end is None else end
     given = m.Events(events.bounds, np.ascontiguousarray(first), events.time, kind, end_of_time, int(end is not None))
@@ -143,7 +122,7 @@ def find_matches(
     return reported, kept
 
 
-def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, partial: bool) -> pa.Table:
+def assemble(automaton: FlinkAutomaton, events: Arranged, found: Reported, partial: bool) -> pa.Table:
     """The result: when each match starts and ends, and a column per step."""
     schema = automaton.schema
     clock = events.table.column(schema.time)
@@ -162,7 +141,7 @@ def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, par
         own = pa.StructArray.from_arrays([column[here] for column in taken], events.table.column_names)
         columns[step] = _listed(own, of[here], len(sizes)) if many else _single(own, of[here], len(sizes))
     if partial:
-        names = np.array([state.step for state in automaton.states], object)
+        names = automaton.waits_for
         waited = found.waiting >= 0
         columns["timed_out"] = pa.array(waited)
         columns["waiting_for"] = pa.array([names[at] if at >= 0 else None for at in found.waiting], pa.string())
@@ -173,8 +152,7 @@ def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, par
 def result_schema(automaton: FlinkAutomaton, schema: pa.Schema, partial: bool) -> pa.Schema:
     """The schema of the result, without running anything: that of an empty table."""
     empty = Arranged(schema.empty_table(), np.zeros(1, np.int64), np.zeros(0, np.int64))
-    nothing = m.Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))
-    return assemble(automaton, empty, nothing, partial).schema
+    return assemble(automaton, empty, NOBODY, partial).schema
 
 
 def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:

@@ -14,6 +14,7 @@ from numba import types
 
 from cepheid.engine.kernels.compile import kernel
 from cepheid.engine.search.preferred.columnwise import plain
+from cepheid.engine.search.preferred.implied import window_of
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.bound import BoundClause, SortKey
 from cepheid.language.zone_labels import labelled_table
@@ -29,6 +30,7 @@ class Arranged:
     table: pa.Table
     bounds: Int64s
     time: Int64s  # the first sort key as a number, if there is a window
+    within: int = 0  # the window, stated or implied; 0: none
 
 
 def arrange(clause: BoundClause, table: pa.Table, columns: Sequence[str]) -> Arranged:
@@ -43,8 +45,9 @@ def arrange(clause: BoundClause, table: pa.Table, columns: Sequence[str]) -> Arr
         table = table.select(list(dict.fromkeys(columns))).take(pa.array(order))
     else:
         table = table.select(list(dict.fromkeys(columns)))
-    time = window_times(table, clause) if clause.within is not None else np.empty(0, np.int64)
-    return Arranged(table, bounds, time)
+    within = window_of(clause, table) if clause.order_by else None
+    time = window_times(table, clause) if within is not None else np.empty(0, np.int64)
+    return Arranged(table, bounds, time, within or 0)
 
 
 def partition_codes(columns: Sequence[pa.Array], length: int) -> tuple[Int64s, int]:

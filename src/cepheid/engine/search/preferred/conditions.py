@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from cepheid.engine.data.columns import ColumnLayout, fill
 from cepheid.engine.search.preferred.arrange import Arranged
 from cepheid.engine.search.preferred.as_python import number_of, path_condition
 from cepheid.engine.search.preferred.columnwise import evaluate, flags, read
+from cepheid.engine.search.preferred.implied import conjuncts, on_start, without_start_conditions
 from cepheid.engine.search.preferred.judge import Judge
 from cepheid.engine.search.preferred.lowering import Lowering, Seen, UnfitError, merged
 from cepheid.engine.search.preferred.points import aggregate_type
@@ -48,6 +50,7 @@ class Conditions:
     judge: Judge
     predicate: Predicate  # which judges that
     seen: Seen | None  # what it reads of the path; None: nothing, or not known
+    begins: npt.NDArray[np.uint8]  # per row: may a match begin there? Empty: at every row
 
 
 def concerns_rows_alone(expression: Bound, label: str) -> bool:
@@ -117,6 +120,9 @@ def _sees_start(expression: Bound, label: str, first: str | None) -> bool:
 def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Conditions:
     """The conditions over these rows; over few of them, what looks at the path runs as Python first."""
     length = rows.table.num_rows
+    first = [over_rows(clause, rows, conjunct, "") for conjunct in on_start(clause)]
+    begins = np.bitwise_and.reduce(first) if first else np.ones(0, np.uint8)
+    clause = without_start_conditions(clause)
     holds = np.ones((len(clause.labels), length), np.uint8)
     how = np.full(len(clause.labels), ALWAYS, np.uint8)
     left: dict[str, list[Bound]] = {}
@@ -137,14 +143,7 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
             left[label] = rest
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
     with python_first(length <= FEW_EVENTS and not compiled):
-        return Conditions(how, holds, left, *_judged(clause, rows.table, left, longest))
-
-
-def conjuncts(condition: Bound) -> list[Bound]:
-    """The conditions that AND joins."""
-    if isinstance(condition, Apply) and condition.function == "and":
-        return [part for argument in condition.arguments for part in conjuncts(argument)]
-    return [condition]
+        return Conditions(how, holds, left, *_judged(clause, rows.table, left, longest), begins)
 
 
 def over_rows(clause: BoundClause, rows: Arranged, condition: Bound, label: str) -> npt.NDArray[np.uint8]:
@@ -221,8 +220,7 @@ def _judged(
 ) -> tuple[Judge, Predicate, Seen | None]:
     """What the search keeps and hands over for the conditions on the path of some labels, and their predicate."""
     if not left:
-        nothing = Lowering(pa.table({}), (), "", sets=[])
-        return _judge(nothing, ColumnLayout(()), np.zeros((1, 2), np.int64), [], 0), no_predicate(), None
+        return _idle_judge(), no_predicate(), None
     lowering = Lowering(table, clause.labels, clause.text)
     entry = np.zeros((len(clause.labels), 2), np.int64)
     asks: list[tuple[int, ...]] = []
@@ -261,6 +259,13 @@ def _judged(
         judge.counted[lowering.counted] = number_of(table, everything, judge.sets)
         return judge, predicate, None
     return judge, predicate, Seen(tuple(reads), tuple(numbers), lowering.values)
+
+
+@lru_cache(maxsize=1)
+def _idle_judge() -> Judge:
+    """A judge with nothing to judge."""
+    nothing = Lowering(pa.table({}), (), "", sets=[])
+    return _judge(nothing, ColumnLayout(()), np.zeros((1, 2), np.int64), [], 0)
 
 
 def _judge(

@@ -67,6 +67,7 @@ class Rows(NamedTuple):
     whole: Bytes  # is its first row there?
     until: Int64s  # per partition: matches begin before this row
     upcoming: Int64s  # per row: the next row that may have a label every match has; empty if there is no such label
+    begins: Bytes  # per row: may a match begin there? Empty: at every row
 
 
 class Mode(NamedTuple):
@@ -101,7 +102,7 @@ class Scratch(NamedTuple):
 
 
 BYTES = types.uint8[::1]
-ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S), Rows)
+ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S, BYTES), Rows)
 MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 8), Mode)
 SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
 RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
@@ -349,8 +350,12 @@ def grown_path(values: Int32s, needed: int) -> Int32s:
 
 @borrowing(types.boolean(ROWS, MODE, INT, INT))
 def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
-    """Is no row in reach that may have the label every match has? (The filter of "Row Pattern Recognition Using Joins",
-    VLDB 2023, for one label.)"""
+    """May no match begin here, or is no row in reach that may have the label every match has?
+
+    (The filter of "Row Pattern Recognition Using Joins", VLDB 2023, for one label.)
+    """
+    if len(rows.begins) and not rows.begins[start]:
+        return True
     if len(rows.upcoming) == 0:
         return False
     needed = rows.upcoming[start]

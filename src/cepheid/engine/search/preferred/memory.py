@@ -31,8 +31,8 @@ FIRST_VALUES, LAST_VALUES, FIRST_ROW, LAST_ROW, FIRST_LABEL, LAST_LABEL, LABEL_B
 COUNTED, IS_KNOWN, TOTAL_WHOLE, TOTAL_REAL, BEST_VALUES, MATCH = range(7, 13)
 
 ROOM = 1 << 10  # entries to begin with
-MOST = 1 << 22  # entries of one attempt; what is beyond is tried again
-LASTING = 1 << 18  # entries that are kept for the attempts to come
+MOST = 1 << 21  # entries of one attempt; what is beyond is tried again
+LASTING = 1 << 20  # entries that are kept for the attempts to come
 USED, FULL = range(2)  # in Memory.counters
 UNREACHED = -1
 

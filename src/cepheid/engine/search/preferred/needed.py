@@ -6,33 +6,12 @@ import numpy as np
 
 from cepheid.engine.search.preferred.arrange import Int64s
 from cepheid.engine.search.preferred.conditions import Conditions
+from cepheid.engine.search.preferred.implied import needed_labels
 from cepheid.engine.search.preferred.kernel import upcoming_rows
-from cepheid.language import pattern as p
 from cepheid.language.match_recognize.bound import BoundClause
 
 RARE = 0.5  # of the rows at most: for a label that most rows may have, looking it up costs more than it saves
 NOTHING: Int64s = np.empty(0, np.int64)
-
-
-def needed_labels(pattern: p.Pattern) -> frozenset[str]:
-    """The labels that some row of every match has.
-
-    >>> a, b = p.Single("A"), p.Single("B")
-    >>> sorted(needed_labels(p.Sequence((p.Repeat(a, 0, None), p.Choice((b, p.Sequence((a, b))))))))
-    ['B']
-    """
-    match pattern:
-        case p.Single(label=label):
-            return frozenset({label})
-        case p.Sequence(parts=parts) | p.AnyOrder(parts=parts):
-            return frozenset().union(*(needed_labels(part) for part in parts))
-        case p.Choice(parts=parts):
-            return frozenset.intersection(*(needed_labels(part) for part in parts))
-        case p.Repeat(part=part, least=least):
-            return needed_labels(part) if least else frozenset()
-        case p.Excluded(part=part):
-            return needed_labels(part)
-    return frozenset()
 
 
 def upcoming_rare(clause: BoundClause, conditions: Conditions, bounds: Int64s) -> Int64s:

@@ -19,6 +19,7 @@ from cepheid.engine.search.preferred.conditions import (
     prepare,
     start_labels,
 )
+from cepheid.engine.search.preferred.implied import without_start_conditions
 from cepheid.engine.search.preferred.judge import with_own_room
 from cepheid.engine.search.preferred.kernel import NEEDS_MEMORY, NO_SUCH_LABEL, Mode, Rows, scratch_for, search
 from cepheid.engine.search.preferred.memory import memory_for, no_memory
@@ -127,6 +128,7 @@ class Openness:
 
 def program_of(clause: BoundClause) -> Program:
     """The program of the clause's pattern."""
+    clause = without_start_conditions(clause)
     labels = path_labels(clause), start_labels(clause), number_labels(clause)
     return compile_pattern(clause.pattern, clause.labels, *labels)
 
@@ -143,7 +145,7 @@ def find_matches(
     """The matches of all partitions; `positions` are moved on to where the search stopped."""
     ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
     mode = Mode(
-        clause.within or 0,
+        rows.within,
         _SKIPS[clause.skip],
         np.array([label in (clause.skip_labels or ()) for label in clause.labels], np.uint8),
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
@@ -153,7 +155,7 @@ def find_matches(
     where = (positions.begin, positions.number, positions.matched)
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
     seen = (rows.bounds, rows.time, conditions.how, conditions.holds)
-    inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming)
+    inputs = Rows(*seen, *where, positions.whole, rows.bounds[1:], upcoming, conditions.begins)
     if threads > 1 and openness is None and can_be_cut(clause, rows):
         return _find_in_parts(clause, program, inputs, mode, conditions, threads)
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0

@@ -20,7 +20,7 @@ from numba import types
 
 import cepheid
 from cepheid import disk_cache
-from cepheid.engine import jit_fallback, precompile
+from cepheid.engine import cold, warm
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.engines import ENGINES
 from cepheid.engine.kernels import progress
@@ -48,7 +48,7 @@ def test_a_cold_engine_answers_as_plain_python(engine: str, monkeypatch: pytest.
         return compile_cases(*arguments, **options)
 
     monkeypatch.setattr(stacks, "compile_program", noted)
-    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
     found = cepheid.match(EVENTS, QUERIES[engine], engine=engine)
     assert found.num_rows > 0
     assert sorted(map(str, found.to_pylist())) == sorted(
@@ -63,15 +63,15 @@ def test_a_first_answer_about_missing_events_compiles_nothing(monkeypatch: pytes
         raise AssertionError(f"{kernel.__name__} was compiled")
 
     monkeypatch.setattr(Kernel, "dispatcher", refuse)
-    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
     model = cepheid.Model(loss=0.1, gaps={name: cepheid.Exponential(mean=3) for name in "bc"})
     found = cepheid.match(EVENTS, "PATTERN SEQ(A a, B b, C c) WITHIN 9 THRESHOLD 0.05", model=model)
     assert found.num_rows > 0
 
 
 def test_what_takes_long_as_plain_python_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(jit_fallback, "PATIENCE", 0.0)
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "PATIENCE", 0.0)
     assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
 
 
@@ -81,18 +81,18 @@ def test_a_handful_of_events_loads_no_kernel(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError(f"{kernel.__name__} was loaded")
 
     monkeypatch.delenv("CEPHEID_COMPILE")
-    monkeypatch.setattr(jit_fallback, "kernels_in_use", lambda: False)
-    monkeypatch.setattr(jit_fallback._Spent, "seconds", 0.0)
+    monkeypatch.setattr(cold, "kernels_in_use", lambda: False)
+    monkeypatch.setattr(cold._Spent, "seconds", 0.0)
     with monkeypatch.context() as refusing:
         refusing.setattr(Kernel, "dispatcher", refuse)
         assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
-    monkeypatch.setattr(jit_fallback, "LOADING", 0.0)  # now it takes too long
+    monkeypatch.setattr(cold, "LOADING", 0.0)  # now it takes too long
     assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
 
 
 @compiled_only
 def test_a_deadline_of_the_caller_holds_for_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit_fallback, "_is_cold", lambda module, events: True)
+    monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
     many = pa.table({"ts": list(range(301)), "type": ["A"] * 300 + ["B"]})
     with pytest.raises(cepheid.TimeoutReached):
         cepheid.match(many, "PATTERN SEQ(A a, A b, A c, A d, B e) WITHIN 1000", engine="sequence", timeout=0.3)
@@ -267,7 +267,7 @@ def test_what_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 @compiled_only
 def test_kernels_know_what_they_call() -> None:
-    (construct,) = (each for each in jit_fallback.search_kernels(stacks) if each.__name__ == "construct")
+    (construct,) = (each for each in cold.search_kernels(stacks) if each.__name__ == "construct")
     assert isinstance(construct, Kernel)
     names = [each.__name__ for each in called_kernels(construct.py_func)]
     assert {"fill_stacks", "passes", "first_above"} <= set(names)
@@ -283,9 +283,9 @@ def test_every_kernel_that_python_calls_is_compiled_beforehand() -> None:
             if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
                 values = [function.__globals__.get(name) for name in names_in(function.__code__)]
                 kernels = [getattr(value, "__wrapped__", None) if callable(value) else None for value in values]
-                called |= {jit_fallback.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
-    every = [*(engine.module for engine in ENGINES.values()), *precompile.OTHERS]
-    shares = precompile.divided(list(dict.fromkeys(every)))
+                called |= {cold.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
+    every = [*(engine.module for engine in ENGINES.values()), *warm.OTHERS]
+    shares = warm.divided(list(dict.fromkeys(every)))
     compiled = [name for names in shares.values() for name in names]
     assert called <= set(compiled)
     assert len(set(compiled)) == len(compiled)

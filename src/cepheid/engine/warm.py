@@ -1,4 +1,4 @@
-"""Compiles every kernel once, into the cache: `cepheid warm`, or `python -m cepheid.engine.precompile`.
+"""Compiles every kernel once, into the cache: `cepheid warm`, or `python -m cepheid.engine.warm`.
 
 Worth doing when a machine is set up, since the first large query would otherwise wait for it; and before several
 processes start at once, since each would compile for itself. With `--baseline`, for the processor that kernels of a
@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
-from cepheid.engine.engines import ENGINES
-from cepheid.engine.jit_fallback import full_name, module_kernels
+from cepheid.engine.cold import full_name, module_kernels
+from cepheid.engine.engines import ENGINES, FLINK_ENGINES
 from cepheid.engine.kernels.cache import baseline_settings
 from cepheid.engine.kernels.compile import called_kernels
 from cepheid.engine.values.compiled import PREDICATE
@@ -25,7 +25,6 @@ from cepheid.language.sase.parse import parse
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = (
     "fitting.history",
-    "search.flink.run",
     "search.preferred.run",
     "search.kept_runs",
     "incremental.linking",
@@ -46,11 +45,12 @@ OTHERS = (
 SLOW_TO_LOAD = {"search.runs": ("search.runs.backtrack",)}  # modules that an engine imports only when it needs them
 
 
-def precompile(modules: Sequence[str] = (), processes: int | None = None) -> dict[str, float]:
+def warm(modules: Sequence[str] = (), processes: int | None = None) -> dict[str, float]:
     """Compiles some modules of the engine, or all, on all cores at once, and says how many seconds each took."""
     if len(modules) == 1:
         return {modules[0]: load(modules[0])}
-    every = [*(engine.module for engine in ENGINES.values()), *OTHERS]
+    own = (*(engine.module for engine in ENGINES.values()), *(engine.module for engine in FLINK_ENGINES.values()))
+    every = [*own, *OTHERS]
     shares = divided(list(dict.fromkeys(modules or every)))
     with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
         return dict(zip(shares, pool.map(load_share, shares, shares.values()), strict=True))
@@ -92,10 +92,10 @@ def main() -> None:
     arguments = sys.argv[1:]
     if "--baseline" in arguments:  # numba looks at the processor when it starts
         arguments.remove("--baseline")
-        command = [sys.executable, "-m", "cepheid.engine.precompile", *arguments]
+        command = [sys.executable, "-m", "cepheid.engine.warm", *arguments]
         sys.exit(subprocess.call(command, env={**os.environ, **baseline_settings()}))
     print("Compiling kernels (once per installation) ...", file=sys.stderr)
-    precompile(arguments)
+    warm(arguments)
     parse("PATTERN SEQ(A a)")  # the tables of the parser are kept, too
     print(f"done in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 

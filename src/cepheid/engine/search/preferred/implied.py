@@ -1,0 +1,188 @@
+"""What the conditions of a clause say about whole matches: how long one can last, and at which rows it can begin.
+
+`M.t - R.t <= INTERVAL '30' MINUTE` is a window if R is the first row of every match and M the last one. A condition
+that reads nothing but the first row decides before the search whether a match can begin there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow as pa
+
+from cepheid.language import pattern as p
+from cepheid.language.match_recognize.bound import (
+    Apply,
+    Bound,
+    BoundClause,
+    Column,
+    Constant,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    walk,
+)
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def needed_labels(pattern: p.Pattern) -> frozenset[str]:
+    """The labels that some row of every match has.
+
+    >>> a, b = p.Single("A"), p.Single("B")
+    >>> sorted(needed_labels(p.Sequence((p.Repeat(a, 0, None), p.Choice((b, p.Sequence((a, b))))))))
+    ['B']
+    """
+    match pattern:
+        case p.Single(label=label):
+            return frozenset({label})
+        case p.Sequence(parts=parts) | p.AnyOrder(parts=parts):
+            return frozenset().union(*(needed_labels(part) for part in parts))
+        case p.Choice(parts=parts):
+            return frozenset.intersection(*(needed_labels(part) for part in parts))
+        case p.Repeat(part=part, least=least):
+            return needed_labels(part) if least else frozenset()
+        case p.Excluded(part=part):
+            return needed_labels(part)
+    return frozenset()
+
+
+def conjuncts(condition: Bound) -> list[Bound]:
+    """The conditions that AND joins."""
+    if isinstance(condition, Apply) and condition.function == "and":
+        return [part for argument in condition.arguments for part in conjuncts(argument)]
+    return [condition]
+
+
+def all_of(parts: list[Bound]) -> Bound:
+    """Conditions, joined by AND."""
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = Apply("and", (joined, part))
+    return joined
+
+
+def is_start(node: Bound, pattern: p.Pattern) -> bool:
+    """Does it read the first row of the match, or a row before it, and nothing of the path?"""
+    if not isinstance(node, Navigate) or node.offset or node.shift > 0:
+        return False
+    if any(isinstance(part, RowLabel | MatchNumber) for part in walk(node.inner)):
+        return False
+    if node.first:
+        return node.labels is None or p.edge(pattern) <= node.labels
+    only = node.labels is not None and p.edge(pattern) == node.labels and len(node.labels) == 1
+    return only and _occurs_once(pattern, next(iter(node.labels or ())))
+
+
+def _occurs_once(pattern: p.Pattern, label: str) -> bool:
+    """Is it the label of one row at most: a part of the sequence itself, which nothing repeats?"""
+    parts = pattern.parts if isinstance(pattern, p.Sequence) else (pattern,)
+    times = sum(isinstance(node, p.Single) and node.label == label for node in p.walk(pattern))
+    return times == 1 and p.Single(label) in parts
+
+
+def implied_window(clause: BoundClause) -> int | timedelta | None:
+    """How much later than the first row the last row of a match can be: it is less than this. None: nothing says so."""
+    if not clause.order_by or clause.order_by[0].descending:
+        return None
+    found: list[int | timedelta] = []
+    for label in p.edge(clause.pattern, last=True):
+        condition = clause.conditions.get(label)
+        limits = [_limit(clause, label, part) for part in conjuncts(condition)] if condition is not None else []
+        known = [limit for limit in limits if limit is not None]
+        if not known or len({type(limit) for limit in (*found, *known)}) > 1:
+            return None
+        found.append(min(known))
+    return max(found) if found else None
+
+
+def _limit(clause: BoundClause, label: str, condition: Bound) -> int | timedelta | None:
+    """The window that one condition of the last row implies: `t - start.t <= limit` or `t <= start.t + limit`."""
+    if not isinstance(condition, Apply) or condition.function not in _MIRRORED:
+        return None
+    left, right = condition.arguments
+    operator = condition.function
+    if operator in (">", ">="):
+        left, right, operator = right, left, _MIRRORED[operator]
+    match left, right:
+        case Apply(function="-", arguments=(here, start)), Constant(value=limit):
+            pass
+        case here, Apply(function="+", arguments=(start, Constant(value=limit))):
+            pass
+        case here, Apply(function="+", arguments=(Constant(value=limit), start)):
+            pass
+        case _:
+            return None
+    if isinstance(limit, bool) or not isinstance(limit, int | timedelta):
+        return None
+    if not _is_time(clause, here) or not _is_time(clause, start) or not is_start(start, clause.pattern):
+        return None
+    assert isinstance(here, Navigate)
+    if here.first or here.offset or here.shift or not (here.labels is None or label in here.labels):
+        return None
+    least = 0 if operator == "<" else 1
+    if isinstance(limit, timedelta):
+        return limit + timedelta(microseconds=1) * least
+    return limit + least
+
+
+def _is_time(clause: BoundClause, node: Bound) -> bool:
+    return isinstance(node, Navigate) and node.shift == 0 and node.inner == Column(clause.order_by[0].column)
+
+
+def window_of(clause: BoundClause, table: pa.Table) -> int | None:
+    """The window of a clause over a table, in steps of its first sort key: the stated one, or a shorter implied one."""
+    implied = implied_window(clause)
+    if implied is None:
+        return clause.within
+    column = table.column(clause.order_by[0].column)
+    fits = pa.types.is_integer if isinstance(implied, int) else pa.types.is_timestamp
+    if column.null_count or not fits(column.type) or getattr(column.type, "unit", "us") == "ns":
+        return clause.within
+    length = implied if isinstance(implied, int) else implied // timedelta(microseconds=1)
+    return max(min(length, length if clause.within is None else clause.within), 1)
+
+
+def on_start(clause: BoundClause) -> list[Bound]:
+    """Conditions of labels that every match has, which read its first row alone; as conditions of that row."""
+    return [
+        _at_hand(part)
+        for label in sorted(needed_labels(clause.pattern) & clause.conditions.keys())
+        for part in conjuncts(clause.conditions[label])
+        if _reads_start_alone(part, clause.pattern)
+    ]
+
+
+def without_start_conditions(clause: BoundClause) -> BoundClause:
+    """The clause without the conditions that `on_start` has."""
+    conditions = dict(clause.conditions)
+    for label in needed_labels(clause.pattern) & conditions.keys():
+        rest = [part for part in conjuncts(conditions[label]) if not _reads_start_alone(part, clause.pattern)]
+        if len(rest) < len(conjuncts(conditions[label])):
+            conditions[label] = all_of(rest) if rest else Constant(True)
+    return replace(clause, conditions=conditions)
+
+
+def _reads_start_alone(condition: Bound, pattern: p.Pattern) -> bool:
+    reads = [node for node in walk(condition) if isinstance(node, Navigate)]
+    return bool(reads) and _is_of(condition, pattern)
+
+
+def _is_of(node: Bound, pattern: p.Pattern) -> bool:
+    match node:
+        case Navigate():
+            return is_start(node, pattern)
+        case Apply(arguments=arguments):
+            return all(_is_of(argument, pattern) for argument in arguments)
+    return isinstance(node, Constant)
+
+
+def _at_hand(node: Bound) -> Bound:
+    """The same, with the row at hand in place of the first row."""
+    match node:
+        case Navigate(inner=inner, shift=shift):
+            return Navigate(inner, shift=shift)
+        case Apply(arguments=arguments):
+            return replace(node, arguments=tuple(_at_hand(argument) for argument in arguments))
+    return node
