@@ -76,7 +76,7 @@ def top(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Find patterns of events: sequences, absences, repetitions; also in streams that lost events.
+    """Find patterns of events: sequences, absences and repetitions, also if events are missing.
 
     Example:
 

@@ -173,8 +173,8 @@ def run(
 ) -> None:
     """Find the matches of a query, or of several, in files of events.
 
-    Matches go to --output, or to standard output: as a table on a terminal, as JSON lines when piped.
-    Runs in this process; on Spark with --master, with --stream, or where the input is larger than 2 GiB.
+    Matches go to --output, or to standard output: a table on a terminal, JSON lines in a pipe.
+    The query runs in this process. It runs on Spark with --master, with --stream, or if the input exceeds 2 GiB.
 
     Examples:
 
