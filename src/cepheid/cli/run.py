@@ -24,7 +24,6 @@ from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
 from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
-from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
@@ -380,6 +379,8 @@ def unknown_name(task: Task, events: pa.Table) -> str | None:
     """What the query names and the events do not have: a type, since anything else is an error."""
     if events.num_rows == 0 or not isinstance(task.query, cepheid.Query):
         return None
+    from cepheid.diagnose.errors import errors_of
+
     error = next(
         errors_of(task.query.text or str(task.query), events, task.roles.arguments(), task.query.parameters), None
     )
