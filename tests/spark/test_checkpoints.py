@@ -49,7 +49,7 @@ def test_a_stream_goes_on_from_a_checkpoint_of_an_earlier_version(spark, tmp_pat
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
     query.awaitTermination()
     assert found[0].num_rows
-    assert ("goes on with these" in caplog.text) == (not options)
+    assert ("continues with these" in caplog.text) == (not options)
     assert recorded_shards((tmp_path / "checkpoint" / RECORD).read_text()) == 2
     expected = cepheid.match(table, {"absent": ABSENT})
     assert sorted(line for part in found for line in rows(part)) == rows(expected)
