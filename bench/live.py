@@ -1,14 +1,15 @@
-"""Live queries: events a second in batches of 100, and the time of a single event, beside a batch in the same run.
+"""Live queries beside the loop that a programmer writes by hand, in one run: single dicts, and tables of several sizes.
 
-`python -m bench live` prints a table for each strategy; 1,000 keys, SEQ of 3 over 6 types, window 5,000. Under
-skip_till_next_match also one key: the window holds 2,500 candidates of it, which nobody wants to look at again.
-
-A last table sends single dicts of SASE's workload (20 types, 1,000 keys, window 10,000) to queries of several kinds,
-beside the loop that a programmer writes by hand for the first of them. Times are processor time there.
+`python -m bench live` prints events a second for every shape of query and every size of table, on SASE's workload (20
+types, 1,000 keys, window 10,000); how the cost of an event grows with the window, the keys, the queries and the length
+of the pattern; how long `send` takes at a given rate; and what memory does over a long stream. Then a batch in the same
+run, with lists and tables of 100. Times are processor time, except those of `send` at a rate.
 """
 
 from __future__ import annotations
 
+import gc
+import resource
 import time
 from collections import defaultdict, deque
 from typing import Any
@@ -53,6 +54,12 @@ def rate(call: object, number: int) -> float:
 
 def main(quick: bool = False) -> None:
     """Measures and prints."""
+    number = 30_000 if quick else 200_000
+    table = workload(number)
+    shapes(table)
+    growth(number)
+    delays(5_000 if quick else 50_000)
+    memory(200_000 if quick else 5_000_000)
     for name, query, keys in (
         ("every combination", ANY, 1000),
         ("next match", NEXT, 1000),
@@ -61,30 +68,130 @@ def main(quick: bool = False) -> None:
         print(f"\n{name}\n")
         measure(query, events_of(50_000 if quick else 200_000, keys))
 
-    singles(30_000 if quick else 100_000)
+
+SCHEMA = {"ts": int, "type": str, "k": int, "price": float}
+SIZES = (1, 10, 100, 1_000, 10_000)  # rows of a table; 1: a dict
 
 
-def singles(number: int) -> None:
-    """Single dicts beside a loop written by hand."""
-    draw = np.random.default_rng(3)
-    kinds, keys, prices = draw.integers(0, 20, number), draw.integers(0, 1000, number), draw.random(number)
-    rows = [
-        {"ts": at, "type": f"T{kind}", "k": int(key), "price": float(price)}
-        for at, (kind, key, price) in enumerate(zip(kinds, keys, prices, strict=True))
-    ]
-    print("\nsingle dicts, SASE's workload\n\n| query | events a second | of the loop | matches |\n|---|---|---|---|")
+def workload(number: int, keys: int = 1000, first: int = 0) -> pa.Table:
+    """SASE's: 20 types, so many keys."""
+    draw = np.random.default_rng(3 + first)
+    names = np.array([f"T{kind}" for kind in range(20)])
+    return pa.table(
+        {
+            "ts": np.arange(first, first + number),
+            "type": names[draw.integers(0, 20, number)].astype(object),
+            "k": draw.integers(0, keys, number),
+            "price": draw.random(number),
+        }
+    )
+
+
+def sent(live: Any, pieces: list[Any]) -> tuple[float, int]:
+    """Processor time for each event of the last four fifths of the pieces, and matches."""
+    warm = max(1, len(pieces) // 5)
+    found = sum(len(live.send(piece)) for piece in pieces[:warm])
     begin = time.process_time()
-    found = by_hand(rows)
-    loop = number / (time.process_time() - begin)
-    print(f"| the loop, any match | {loop:,.0f} | 1 | {found:,} |")
+    found += sum(len(live.send(piece)) for piece in pieces[warm:])
+    spent = time.process_time() - begin
+    return spent / sum(1 if isinstance(piece, dict) else len(piece) for piece in pieces[warm:]), found
+
+
+def in_pieces(table: pa.Table, size: int) -> list[Any]:
+    """Dicts, or tables of a size."""
+    if size == 1:
+        return table.to_pylist()  # type: ignore[no-any-return]
+    return [table.slice(start, size) for start in range(0, table.num_rows, size)]
+
+
+def shapes(table: pa.Table) -> None:
+    """Every shape of query and every size of table, beside the loop."""
+    rows = table.to_pylist()
+    begin = time.process_time()
+    by_hand(rows)
+    loop = len(rows) / (time.process_time() - begin)
+    print(f"\nThousand events a second, and the share of the loop's {loop / 1e3:,.0f} (any match)\n")
+    print("| query | a dict | 10 | 100 | 1,000 | 10,000 | matches |\n|---|---|---|---|---|---|---|")
     for name, query in SINGLES.items():
-        live = cepheid.live(query, {"ts": int, "type": str, "k": int, "price": float})
-        used = rows if name not in ("no key", "count window") else rows[: number // 5]
-        found = sum(len(live.send(row)) for row in used[:WARM])
-        begin = time.process_time()
-        found += sum(len(live.send(row)) for row in used[WARM:])
-        each = (len(used) - WARM) / (time.process_time() - begin)
-        print(f"| {name} | {each:,.0f} | {each / loop:.3f} | {found + len(live.finish()):,} |")
+        cells, found = [], 0
+        for size in SIZES:
+            live = cepheid.live(query, SCHEMA)
+            each, found = sent(live, in_pieces(table, size))
+            cells.append(f"{1 / each / 1e3:,.0f} ({1 / each / loop:.2f})")
+            found += len(live.finish())
+        print(f"| {name} | {' | '.join(cells)} | {found:,} |")
+
+
+def growth(number: int) -> None:
+    """Microseconds an event as single dicts, against one thing at a time."""
+    any_match = SINGLES["any match"]
+    print("\nMicroseconds an event, as single dicts\n\n| against | values | microseconds |\n|---|---|---|")
+    by_window = [any_match.replace("10000", str(window)) for window in (100, 1_000, 10_000, 100_000)]
+    told("window", (100, 1_000, 10_000, 100_000), [(query, workload(number)) for query in by_window])
+    told(
+        "keys",
+        (1, 10, 100, 1_000),
+        [(any_match.replace("10000", "1000"), workload(number, k)) for k in (1, 10, 100, 1000)],
+    )
+    told("components", (2, 3, 5, 8), [(_of_length(length), workload(number)) for length in (2, 3, 5, 8)])
+    table = workload(number // 4)
+    several = [({f"q{each}": _of_types(each) for each in range(count)}, table) for count in (1, 10, 100, 1000)]
+    told("queries", (1, 10, 100, 1_000), several)
+
+
+def told(against: str, values: tuple[int, ...], runs: list[tuple[Any, pa.Table]]) -> None:
+    """One row of the table."""
+    spent = [sent(cepheid.live(query, SCHEMA), in_pieces(table, 1))[0] * 1e6 for query, table in runs]
+    print(
+        f"| {against} | {', '.join(f'{value:,}' for value in values)} | {', '.join(f'{each:.2f}' for each in spent)} |"
+    )
+
+
+def _of_length(length: int) -> str:
+    parts = ", ".join(f"T{place} v{place}" for place in range(length))
+    return f"PATTERN SEQ({parts}) WHERE [k] WITHIN 10000"
+
+
+def _of_types(number: int) -> str:
+    """A query of three of the types; of 1,000 of them some ten mention all three of an event's."""
+    first, second, third = (f"T{(number * step + step) % 20}" for step in (1, 7, 13))
+    return f"PATTERN SEQ({first} a, {second} b, {third} c) WHERE [k] WITHIN {1_000 + number}"
+
+
+def delays(number: int) -> None:
+    """How long `send` of a dict takes, where events come at a rate; by the clock on the wall."""
+    rows = workload(number + WARM).to_pylist()
+    print("\nMicroseconds that `send` of a dict takes\n\n| events a second | p50 | p99 | p99.9 |\n|---|---|---|---|")
+    for rate in (1_000, 10_000, 100_000):
+        live = cepheid.live(SINGLES["any match"], SCHEMA)
+        for row in rows[:WARM]:
+            live.send(row)
+        gc.collect()
+        spent, due = [], time.perf_counter()
+        for row in rows[WARM : WARM + min(number, 5 * rate)]:
+            due += 1 / rate
+            while time.perf_counter() < due:
+                pass
+            begin = time.perf_counter()
+            live.send(row)
+            spent.append(1e6 * (time.perf_counter() - begin))
+        median, late, latest = np.percentile(spent, [50, 99, 99.9])
+        print(f"| {rate:,} | {median:.1f} | {late:.1f} | {latest:.1f} |")
+
+
+def memory(number: int) -> None:
+    """The most memory that the process has held, as a stream goes on."""
+    live = cepheid.live(SINGLES["any match"], SCHEMA)
+    peaks, chunk = [], 100_000
+    for first in range(0, number, chunk):
+        table = workload(chunk, first=first)
+        for start in range(0, chunk, 1_000):
+            live.send(table.slice(start, 1_000))
+        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    early, late = peaks[min(2, len(peaks) - 1)], peaks[-1]
+    begun = min(3, len(peaks)) * chunk
+    print(f"\nMost memory held: {early:,.0f} MB after {begun:,} events, {late:,.0f} MB after {number:,}")
+    print(f"events kept: {live.numbers.retained:,}")
 
 
 def by_hand(rows: list[dict[str, Any]]) -> int:

@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cepheid.engine import engines
-from cepheid.engine.engines import ENGINES, Engine
-from contract import properties
+from cepheid.engine.engines import ENGINES, FLINK_ENGINES, Engine
+from contract import flink, properties
 from contract.cases import cases
 
 # Forecasts have queries of their own (tests/model/test_forecast_queries.py): no other query runs on that engine.
 EVERY_ENGINE = pytest.mark.parametrize("name", [name for name, engine in ENGINES.items() if not engine.forecasts])
+EVERY_FLINK_ENGINE = pytest.mark.parametrize("name", FLINK_ENGINES)
 CUTS = st.lists(st.integers(-5, 30), max_size=4)
 # Agreement has the cases of the profile for each engine, and compiled no fewer than ten, which cost no new compilation.
 # Of every other property a long run has so many over all engines together, and a short one some for each.
@@ -60,6 +61,34 @@ def test_it_takes_every_kind_of_table(name: str, data: Any) -> None:
 @given(data=st.data())
 def test_it_streams_like_a_batch(name: str, data: Any) -> None:
     properties.streams_like_a_batch(data.draw(cases(ENGINES[name], window=True)), name, data.draw)
+
+
+@EVERY_FLINK_ENGINE
+@drawn
+@given(case=flink.flink_cases())
+def test_flink_engines_agree_with_the_reference(name: str, case: flink.FlinkCase) -> None:
+    flink.agrees_with_the_reference(case, name)
+
+
+@EVERY_FLINK_ENGINE
+@shared
+@given(case=flink.flink_cases(), cuts=CUTS)
+def test_flink_patterns_can_be_cut_anywhere(name: str, case: flink.FlinkCase, cuts: list[int]) -> None:
+    flink.can_be_cut_anywhere(case, name, cuts)
+
+
+@EVERY_FLINK_ENGINE
+@shared
+@given(case=flink.flink_cases())
+def test_flink_engines_take_every_kind_of_table(name: str, case: flink.FlinkCase) -> None:
+    flink.takes_every_kind_of_table(case, name)
+
+
+@EVERY_FLINK_ENGINE
+@shared
+@given(case=flink.flink_cases())
+def test_flink_engines_keep_their_limits(name: str, case: flink.FlinkCase) -> None:
+    flink.keeps_its_limits(case, name)
 
 
 def test_a_new_engine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from cepheid.engine.data.flink_runs import Arranged, Reported
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.limits import MAX_BRANCHES, MOST_PLACES
 from cepheid.language import syntax as s
@@ -16,12 +18,14 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import refusal
 from cepheid.language.printing import expression_text
 from cepheid.plan.cost import cheapest_order, considered, eager_order
+from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.lowering import automaton_of
 from cepheid.plan.options import (
     ChainOptions,
     ForecastOptions,
     ImpreciseOptions,
     IntervalOptions,
+    Limits,
     MissingOptions,
     NoOptions,
     RunsOptions,
@@ -34,9 +38,12 @@ from cepheid.plan.statistics import Statistics
 Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events be missing, are times imprecise
 Cost = Callable[[BoundQuery, Statistics | None], float]
 Run = Callable[..., Matches]  # plan, events, after, until
+FlinkRun = Callable[[FlinkAutomaton, Arranged, bool, Limits], Reported]  # automaton, events, runs given up, limits
+Runs = TypeVar("Runs")
 
 LAZY_GAIN = 4.0  # the lazy engines pay for their freedom of order: they must save more than this factor
 NEVER_CHOSEN = float("inf")
+MOST_WALKED = 62  # steps of a Flink pattern for each of whose events a condition is to hold
 
 
 # --- what an engine can run: why not, or None -----------------------------------------------------------------------
@@ -189,7 +196,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Backwards:
-    """Combinations of the one order that the engine has, so many times as dear each."""
+    """Combinations of the one order that the engine has, each so many times as expensive."""
 
     times: float
 
@@ -210,15 +217,31 @@ class BestOrder:
 # --- the engines ----------------------------------------------------------------------------------------------------
 
 
+class Registered(Generic[Runs]):
+    """An engine that is named here, and loaded on first use, since loading kernels takes time."""
+
+    run: str  # where the function is that runs it, below cepheid.engine
+
+    @property
+    def module(self) -> str:
+        """The module that holds it, below cepheid.engine."""
+        return self.run.partition(":")[0]
+
+    def load(self) -> Runs:
+        """The function that runs it."""
+        run: Runs = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.run.partition(":")[2])
+        return run
+
+
 @dataclass(frozen=True)
-class Engine:
-    """A way to find matches."""
+class Engine(Registered[Run]):
+    """A way to find the matches of query text."""
 
     name: str
     options: type  # the options that it reads
     supports: Supports
     cost: Cost
-    run: str  # where the function is that runs a plan, below cepheid.engine
+    run: str
     automaton: str | None = None  # the function beside it that draws its automaton as text
     forecasts: bool = False  # does it report partial matches (FORECAST), and nothing else?
 
@@ -226,16 +249,6 @@ class Engine:
     def any_order(self) -> bool:
         """Can it fill components in any order, so that statistics matter?"""
         return isinstance(self.cost, BestOrder)
-
-    @property
-    def module(self) -> str:
-        """The module that holds it, below cepheid.engine."""
-        return self.run.partition(":")[0]
-
-    def load(self) -> Run:
-        """The function that runs a plan. Its module is loaded on first use, since loading kernels takes time."""
-        run: Run = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.run.partition(":")[2])
-        return run
 
     def refuses(self, bound: BoundQuery, model: object = None) -> str | None:
         """Why it cannot run a query, or None."""
@@ -280,5 +293,37 @@ ENGINES: Mapping[str, Engine] = {
         Engine("intervals", IntervalOptions, intervals, Fixed(1.0), "search.intervals.run:run_intervals"),
         Engine("forecast", ForecastOptions, forecasts, Fixed(1.0), "forecasting:run", forecasts=True),
         Engine("points", ImpreciseOptions, points, Fixed(10.0), "search.points:run_points"),
+    )
+}
+
+
+# --- Flink's patterns -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FlinkEngine(Registered[FlinkRun]):
+    """A way to find the matches of a Flink pattern."""
+
+    name: str
+    supports: Callable[[FlinkAutomaton], str | None]  # why not, or None
+    run: str
+
+
+def compiled_automaton(automaton: FlinkAutomaton) -> str | None:
+    """The kernel has a bit for each step that a condition quantifies over."""
+    walked = {step for atom in automaton.atoms for step in automaton.walked(atom.expression)}
+    return f"its conditions hold for each event of over {MOST_WALKED} steps" if len(walked) > MOST_WALKED else None
+
+
+def any_automaton(automaton: FlinkAutomaton) -> str | None:
+    """The reference runs every pattern, if slowly."""
+    return None
+
+
+FLINK_ENGINES: Mapping[str, FlinkEngine] = {  # the first that supports a pattern runs it
+    engine.name: engine
+    for engine in (
+        FlinkEngine("automaton", compiled_automaton, "search.flink.run:find"),
+        FlinkEngine("reference", any_automaton, "reference.flink:find"),
     )
 }

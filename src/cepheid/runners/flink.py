@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.budget import unbounded, within_budget
+from cepheid.budget import within_budget
 from cepheid.engine.cold import answer
-from cepheid.engine.reference.flink import Found, match_flink
-from cepheid.engine.search.flink.conditions import refusal
-from cepheid.engine.search.flink.machine import Reported
-from cepheid.engine.search.flink.run import Arranged, Search, arranged, assemble, find_matches
-from cepheid.engine.values import columnwise
-from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
-from cepheid.language import syntax as s
+from cepheid.engine.data.flink_runs import Arranged, Reported, arranged
+from cepheid.engine.engines import FLINK_ENGINES, FlinkEngine
+from cepheid.engine.search.flink.run import assemble, result_schema
+from cepheid.errors import DataError, EngineError, QueryError, closest
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
-from cepheid.plan.flink_limits import LIMITS, limit_reached
 from cepheid.plan.flink_lowering import lower_flink
-from cepheid.plan.options import Limits
-from cepheid.runners.dispatch import is_spark
+from cepheid.runners.languages import BoundSearch, Language
 from cepheid.runners.options import FlinkOptions
-from cepheid.runners.tables import as_local
+from cepheid.runners.stream.flink import FlinkStream, check_compiled
 
-KERNEL = "search.flink.kernel"  # what is compiled
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
 
@@ -49,26 +42,83 @@ def events_schema(options: FlinkOptions, columns: pa.Schema) -> Schema:
     return replace(found, columns=kinds)
 
 
-def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) -> Any:
-    """The matches of a Flink pattern, as a table of the kind that came."""
-    options = FlinkOptions.from_keywords(keywords)
-    if is_spark(events):
+@dataclass(frozen=True)
+class FlinkSearch(BoundSearch):
+    """A pattern over the columns of a table."""
+
+    automaton: FlinkAutomaton
+    columns: pa.Schema
+    options: FlinkOptions
+    functions: tuple[bytes, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of partition_by."""
+        return self.options.partition_by
+
+    @property
+    def clock(self) -> Schema:
+        """The events as conditions see them."""
+        return self.automaton.schema
+
+    @property
+    def result(self) -> pa.Schema:
+        """The columns of the result."""
+        return result_schema(self.automaton, self.columns, self.options.partial)
+
+    def run(self, events: pa.Table, threads: int = 1) -> pa.Table:
+        """The result over a table in memory."""
+        return run_pattern(self.automaton, events, self.options)
+
+    def count(self, events: pa.Table) -> int:
+        """How many matches there are."""
+        return count_pattern(self.automaton, events, self.options)
+
+    def check_stream(self) -> None:
+        """An error for conditions that the kernel cannot evaluate."""
+        check_compiled(self.automaton)
+
+    def lateness(self) -> int:
+        """A match is known with its last event, or at the end of its window where something must not follow."""
+        windows = [self.automaton.window, *self.automaton.gaps]
+        return max(window or 0 for window in windows)
+
+    def begin(self, delay: int = 0) -> FlinkStream:
+        """The pattern over events as they come."""
+        asked = self.options
+        return FlinkStream(self.automaton, self.columns, delay, asked.partition_by, asked.partial, asked.limits)
+
+
+@dataclass(frozen=True)
+class FlinkLanguage(Language):
+    """A pattern of `cepheid.flink`."""
+
+    pattern: Pattern
+    options = FlinkOptions
+
+    def bind(self, columns: pa.Schema, options: FlinkOptions) -> FlinkSearch:
+        """The pattern over the columns of a table."""
+        return FlinkSearch(automaton_for(self.pattern, columns, options), columns, options)
+
+    def times(self, options: FlinkOptions) -> tuple[str, ...]:
+        """The time column."""
+        return (options.time,)
+
+    def described(self, columns: pa.Schema | None, options: FlinkOptions) -> str:
+        """The automaton, what judges its conditions, and the engine."""
+        if columns is None:
+            return f"Pattern\n  {self.pattern}\n\nPass events for the automaton, the conditions and the engine."
+        return explain_pattern(self.pattern, columns, options)
+
+    def match_spark(self, df: Any, options: FlinkOptions) -> Any:
+        """The matches in a Spark table."""
         from cepheid.runners.spark.flink import match_spark_flink
 
-        with unbounded():
-            found = match_spark_flink(events, pattern, replace(options, partial=options.partial and not options.counts))
-            if options.counts and events.isStreaming:
-                raise CepheidError("output='count' is for tables, and a stream returns rows", hint="leave it out")
-            return found.count() if options.counts else found
-    options.check_place()
-    local = as_local(events)
-    if local is None:
-        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
-    options = options.as_they_come(local.arrow.schema)
-    automaton = automaton_for(pattern, local.arrow.schema, options)
-    if options.counts:
-        return count_pattern(automaton, local.arrow, options)
-    return local.back(run_pattern(automaton, local.arrow, options))
+        return match_spark_flink(df, self.pattern, options)
+
+    def count_spark(self, df: Any, options: FlinkOptions) -> int:
+        """How many matches there are in a Spark table."""
+        return int(self.match_spark(df, replace(options, partial=False)).count())
 
 
 def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:
@@ -100,76 +150,29 @@ def count_pattern(automaton: FlinkAutomaton, table: pa.Table, options: FlinkOpti
 
 
 def _found(automaton: FlinkAutomaton, events: Arranged, options: FlinkOptions) -> Reported:
-    partial, limits = options.partial, options.limits
-
-    search = Search(automaton)
-
-    def walked() -> Reported:
-        return find_matches(search, events, partial, limits=limits)[0]
-
-    refused = refusal(automaton)
-    if options.engine == "automaton" and refused is not None:
-        raise EngineError(f"the compiled automaton cannot run this pattern: {refused}", hint="use engine='reference'")
-    if options.engine != "reference" and refused is None:
-        return answer(KERNEL, len(events.time), walked)
-    return by_reference(automaton, events, partial, limits)
+    engine = engine_for(automaton, options)
+    run = engine.load()
+    return answer(engine.module, len(events.time), lambda: run(automaton, events, options.partial, options.limits))
 
 
-def by_reference(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
-    """The same by the reference."""
-    rows, times = _rows(automaton, events.table), events.time.tolist()
-    found: list[tuple[int, Found]] = []
-    for partition in range(len(events.bounds) - 1):
-        low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
-        each = match_flink(automaton, rows[low:high], times[low:high], partial, limits)
-        found += [(low, one) for one in each]
-        if len(found) > limits.max_matches:
-            raise limit_reached("max_matches", limits)
-    return _as_arrays(automaton, found)
-
-
-def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
-    """The attributes that conditions speak of, with values as conditions see them."""
-    nodes = (node for atom in automaton.atoms for node in s.walk(atom.expression))
-    names = sorted({node.name for node in nodes if isinstance(node, s.Attribute)})
-    columns = [columnwise.value_column(table.column(name)).to_pylist() for name in names]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
-
-
-def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
-    steps = list(automaton.lists)
-    names = automaton.waits_for
-    taken = [
-        sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found
-    ]
-    waiting = [-1 if one.waiting_for is None else names.index(one.waiting_for) for _, one in found]
-    arrays = (
-        [0] * len(found),
-        np.concatenate([[0], np.cumsum([len(each) for each in taken])]),
-        [row for each in taken for row, _ in each],
-        [step for each in taken for _, step in each],
-        waiting,
-        [one.given_up or 0 for _, one in found],
-    )
-    return Reported(*(np.array(each, np.int64) for each in arrays))
-
-
-def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) -> str:
-    """How a pattern is run: its automaton, and what judges its conditions."""
-    options = FlinkOptions.from_keywords(keywords)
-    local = as_local(events)
-    if local is None:
-        from cepheid.runners.spark.session import arrow_schema
-
-        columns = arrow_schema(events)
-    else:
-        columns = local.arrow.schema
-        options = options.as_they_come(columns)
-    automaton = automaton_for(pattern, columns, options)
-    refused = refusal(automaton)
-    engine = "automaton: every run is extended by every event, in a compiled kernel"
+def engine_for(automaton: FlinkAutomaton, options: FlinkOptions) -> FlinkEngine:
+    """The engine that was asked for, or the first one that can run a pattern."""
+    if options.engine == "auto":
+        return next(engine for engine in FLINK_ENGINES.values() if engine.supports(automaton) is None)
+    engine = FLINK_ENGINES[options.engine]
+    refused = engine.supports(automaton)
     if refused is not None:
-        engine = f"reference: {refused}, so runs are extended in Python, slowly"
+        raise EngineError(f"engine '{engine.name}' cannot run this pattern: {refused}", hint="use engine='auto'")
+    return engine
+
+
+def explain_pattern(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> str:
+    """How a pattern is run: its automaton, and what judges its conditions."""
+    automaton = automaton_for(pattern, columns, options)
+    engine = "automaton: every run is extended by every event, in a compiled kernel"
+    if engine_for(automaton, options).name == "reference":
+        why = FLINK_ENGINES["automaton"].supports(automaton) or "it was asked for"
+        engine = f"reference: {why}, so runs are extended in Python, slowly"
     judged = [
         f"  {atom.text}: {'over whole columns' if atom.is_simple else 'during matching'}" for atom in automaton.atoms
     ]

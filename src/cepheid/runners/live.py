@@ -73,6 +73,8 @@ class Live(LiveFace):
         fast, state = self._fast, self._state
         assert fast is not None
         if self._opened is state:
+            if fast.broken:
+                fast.mend()
             if not fast.is_crowded():
                 return True
             state = self._latest()
@@ -86,16 +88,16 @@ class Live(LiveFace):
         fast, state = self._fast, self._state
         if fast is None or self._opened is not state:
             return state
-        passed, tied = fast.closed()
-        if not passed.events:
+        tied = fast.closed()
+        if not fast.events:
             return state
         held, ties = self.resident.held(), state.ties
         tables = [self.reader.read([each]).table if type(each) is dict else each for each in tied]
-        ties = ties.pass_by(passed.events - sum(table.num_rows for table in tables))
+        ties = ties.pass_by(fast.events - sum(table.num_rows for table in tables))
         if tables:
             ties = ties.take(pa.concat_tables(tables), None, held.until)
         numbers = state.numbers
-        numbers = replace(numbers, events=numbers.events + passed.events, matches=numbers.matches + passed.matches)
+        numbers = replace(numbers, events=numbers.events + fast.events, matches=numbers.matches + fast.matches)
         self._state = State(held, ties, numbers, back=fast.back or state.back, mark=state.mark)
         return self._state
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from cepheid.runners.ties import LiveTies
 from cepheid.runners.worker_plans import result_rows
 
 FAR = 2**62  # times beyond are none
+LEAST, MOST = -(2**63), 2**63 - 1  # of whole numbers
 MOST_TIED = 1_000  # events of one time, or tables with some, that wait to be counted
 MOST_SHAPES = 1_000  # combinations of names and types of values that are known to fit
 HELD_FOR_EACH = 20  # rows of tables in memory, for each event that is kept
@@ -42,16 +43,10 @@ _KINDS: dict[pa.DataType, frozenset[type]] = {
 _NOTHING: frozenset[type] = frozenset({type(None)})
 _NAIVE, _EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _LETTERS = (pa.string(),)
+_TO_LIST = pa.Table.to_pylist
 
 Takers = tuple[tuple[int, DictEvents, int], ...]  # the number of a query, its events, and the components as bits
 Told = list[tuple[int, list[Found]]]  # what was found, by the number of the query
-
-
-class Passed(NamedTuple):
-    """What came this way since the long way last looked."""
-
-    events: int = 0
-    matches: int = 0
 
 
 class FastDoor:
@@ -75,6 +70,10 @@ class FastDoor:
         self.shapes: set[Any] = set()
         self.nothing = result.empty_table()
         self.same = given.equals(narrow)
+        self.time_at, self.type_at = narrow.get_field_index(self.time), narrow.get_field_index(self.type)
+        self.columns_at = [
+            [(name, narrow.get_field_index(name)) for name in core.array_names] for core in resident.cores
+        ]
         self.selects = all(given.field(each.name).type == each.type for each in narrow)
         self.dict_rows = DictRows(resident.shipments, result) if not self.zoned else None
         self._cores: list[Core] = []
@@ -83,7 +82,7 @@ class FastDoor:
         self.newest = -FAR
         self.ends: deque[int] = deque()  # times of events that may be the last ones of a match
         self.due = FAR  # the time from which a match may be known
-        self.passed = Passed()
+        self.events = self.matches = 0  # that came this way since the long way last looked
         self.counts_ties = False
         self.tied: list[Any] = []  # events that share their time with another
         self.most_tied = 2
@@ -108,17 +107,18 @@ class FastDoor:
         self._look_for_ends()
         self.counts_ties = ties.counts
         self.recent, self.recent_time = [], self.newest  # the long way knows the events of that time
-        self.passed, self.back, self.tied, self.broken = Passed(), None, [], False
+        self.events = self.matches = 0
+        self.back, self.tied, self.broken = None, [], False
         return True
 
-    def closed(self) -> tuple[Passed, list[Any]]:
-        """What came this way, for the long way: how many events, and those that may be tied."""
+    def closed(self) -> list[Any]:
+        """What came this way, for the long way, which asks for its number, too: events that may be tied."""
         if self.broken:
             self.mend()
         resident = self.resident
-        if self.passed.events:
+        if self.events:
             resident.until, resident.newest = self._until(self.newest), self.newest
-        return self.passed, [*self.tied, *self.recent]
+        return [*self.tied, *self.recent]
 
     def _look_at(self, cores: list[Core]) -> None:
         """New searches: which of them want events of which types?"""
@@ -148,8 +148,8 @@ class FastDoor:
         told = done = None
         try:
             with live._lock:
-                if live._is_open():
-                    told = self.take(events)
+                if (live._opened is live._state and not self.tied and not self.broken) or live._is_open():
+                    told = self._one(events) if type(events) is dict else self.take(events)
                     done = self.before
             if told is not None:
                 return told
@@ -165,14 +165,12 @@ class FastDoor:
 
     def take(self, events: Any) -> Any:
         """What events decide, as they came; None: they have to go the long way."""
-        if self.broken:
-            self.mend()
         kind = type(events)
         if kind is dict:
-            return self._one(events) if self.readable else None
+            return self._one(events)
         if kind is pa.Table:
             return self._table(events)
-        if kind is list and self.readable and events:
+        if kind is list and events:
             return self._several(events)
         return None
 
@@ -181,16 +179,22 @@ class FastDoor:
         if type(time) is not int or not self.whole:
             time = self._instant(time)
         newest = self.newest
-        if not newest <= time < FAR or not self._fits(event):
+        if not newest <= time < FAR:
             return None
+        if (*event, *map(type, event.values())) not in self.shapes and not self._fits(event):
+            return None
+        for name in self.wholes:
+            value = event.get(name)
+            if value is not None and not LEAST <= value <= MOST:
+                return None
         takers = self.entries.get(event.get(self.type), self.others)
         if takers is None and time <= self.due:
-            passed = self.passed
-            self.before = newest, passed, self.tied, self.recent, self.recent_time, self.back, None
+            events = self.events
+            self.before = newest, events, self.back
             try:
-                self.passed = Passed(passed.events + 1, passed.matches)
-                self.back = pa.Table.to_pylist
+                self.back = _TO_LIST
                 self.newest = time
+                self.events = events + 1
                 return []
             except BaseException:
                 self.mend()
@@ -215,6 +219,10 @@ class FastDoor:
                 time = self._instant(time)
             if not newest <= time < FAR or not self._fits(event) or not self._are_texts(event):
                 return None
+            for name in self.wholes:
+                value = event.get(name)
+                if value is not None and not LEAST <= value <= MOST:
+                    return None
             newest = time
             times.append(time)
         self._begin()
@@ -274,7 +282,7 @@ class FastDoor:
         return found
 
     def _fits(self, event: Event) -> bool:
-        """Is it an event of the schema that a table takes as it is?"""
+        """Has it the names and types of values of the schema, so that a table takes it as it is?"""
         shape = (*event, *map(type, event.values()))
         if shape not in self.shapes:
             if not self.names >= event.keys():
@@ -284,10 +292,6 @@ class FastDoor:
                     return False
             if len(self.shapes) < MOST_SHAPES:
                 self.shapes.add(shape)
-        for name in self.wholes:
-            value = event.get(name)
-            if value is not None and not -(2**63) <= value < 2**63:
-                return False
         return True
 
     def _are_texts(self, event: Event) -> bool:
@@ -319,7 +323,7 @@ class FastDoor:
         if len(batches) != 1:
             return None
         (batch,) = batches
-        times, kinds = batch.column(self.time), batch.column(self.type)
+        times, kinds = batch.column(self.time_at), batch.column(self.type_at)
         if times.null_count or kinds.null_count:
             return None
         rows, codes, when = self.types.rows(times, kinds)
@@ -368,7 +372,7 @@ class FastDoor:
             self.due = self.ends[0] + self.delay
 
     def _append(self, core: Core, arrived: Arrived, times: Int64s, numbers: Int64s) -> None:
-        core.append(arrived, times, numbers)
+        core.append(arrived, times, numbers, in_order=True)
         ending = times[(arrived.mask & core.form.ending) != 0]
         if len(ending):
             self.ends.extend(ending.tolist())
@@ -383,9 +387,10 @@ class FastDoor:
         if not core.every_event and not mask.all():
             inside = mask != 0
             rows, mask = rows[inside], mask[inside]
-        columns = {name: batch.column(name) for name in core.array_names}
-        if any(column.null_count for column in columns.values()):
-            return core.read(table)
+        columns = {name: batch.column(place) for name, place in self.columns_at[number]}
+        for column in columns.values():
+            if column.null_count:
+                return core.read(table)
         return core.read_arrays(columns, rows, mask)
 
     # --- a call -------------------------------------------------------------------------------------------------------
@@ -394,16 +399,19 @@ class FastDoor:
         """Notes where to go back to if the call is broken off."""
         log, resident = self.resident.log, self.resident
         of_log = log, log.parts, len(log.parts), log.rows, resident.until
-        self.before = self.newest, self.passed, self.tied, self.recent, self.recent_time, self.back, of_log
+        counted = self.events, self.matches
+        self.before = self.newest, counted, self.tied, self.recent, self.recent_time, self.back, of_log
         self.broken = True
 
     def mend(self) -> None:
         """A call was broken off: it did not happen."""
         self.broken = True
-        newest, self.passed, self.tied, self.recent, self.recent_time, self.back, of_log = self.before
-        if of_log is None:  # nothing was kept of the event
-            self.newest, self.broken = newest, False
+        if len(self.before) == 3:  # nothing was kept of the event
+            self.newest, self.events, self.back = self.before
+            self.broken = False
             return
+        newest, counted, self.tied, self.recent, self.recent_time, self.back, of_log = self.before
+        self.events, self.matches = counted
         log, parts, number, rows, until = of_log
         resident = self.resident
         resident.until = until
@@ -432,9 +440,9 @@ class FastDoor:
             most = max(residents.LEAST, 2 * resident.kept)
             if log.rows > most or log.held_rows > HELD_FOR_EACH * most:
                 self._forget(newest)
-        passed = self.passed
-        self.passed = Passed(passed.events + events, passed.matches + matches)
-        self.back = _same if as_table else pa.Table.to_pylist
+        self.events += events
+        self.matches += matches
+        self.back = _same if as_table else _TO_LIST
         self.newest = newest
         self.broken = False
         return told

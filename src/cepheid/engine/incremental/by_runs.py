@@ -58,6 +58,7 @@ from cepheid.engine.search.runs.moves import OVERFLOW, Widths
 from cepheid.engine.search.runs.scan import NOTHING_REACHED, RUNS_REACHED, VERBOSE, Asked, Machine, scan
 
 _scan = scan.__wrapped__  # type: ignore[attr-defined]
+del scan  # by its name it would be one of the kernels that are called here
 
 
 @kernel(types.int64(INT64S))

@@ -59,7 +59,7 @@ _NO_WAITS = Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0)
 
 
 _KEYS, _VALUES = (pa.int64(), pa.string()), (pa.int64(), pa.float64())
-_NOTHING = np.empty(0, np.int64)
+_NOTHING = np.empty(0, np.int64), np.empty(0, np.float64), np.zeros((0, 0), np.int64)
 
 
 class Found(NamedTuple):
@@ -228,20 +228,22 @@ class Core:
         else:
             values = [values_of(columns[name], rows) for name in names]
             keys = self.reader.numbers_of(values[0] if len(values) == 1 else list(zip(*values, strict=True)))
-        whole: list[Any] = []
-        number: list[Any] = []
-        for name, kind, _ in self.form.compiled.layout.attributes:
+        attributes = self.form.compiled.layout.attributes
+        if not attributes:
+            return Arrived(rows, keys, mask, mask, None)
+        whole = np.empty((len(self.whole), len(rows)), np.int64)
+        number = np.empty((len(self.number), len(rows)), np.float64)
+        wholes = numbers = 0
+        for name, kind, _ in attributes:
             column = _array(columns[name])[rows]
-            (whole if storage(kind) == "whole" else number).append(column)
-        read = Columns(
-            np.array(whole, np.int64).reshape(len(whole), len(rows)),
-            np.array(number, np.float64).reshape(len(number), len(rows)),
-            np.zeros((len(whole) + len(number), len(rows)), np.uint8),
-            _NOTHING,
-            np.empty(0, np.float64),
-            np.zeros((0, 0), np.int64),
-        )
-        return Arrived(rows, keys, mask, mask, read if whole or number else None)
+            if storage(kind) == "whole":
+                whole[wholes] = column
+                wholes += 1
+            else:
+                number[numbers] = column
+                numbers += 1
+        null = np.zeros((len(attributes), len(rows)), np.uint8)
+        return Arrived(rows, keys, mask, mask, Columns(whole, number, null, *_NOTHING))
 
     def waiting_ends(self) -> list[int]:
         """The times of events that time has not passed yet and that can be the last ones of a match."""
@@ -249,7 +251,7 @@ class Core:
         found: list[int] = waiting[TIME, (waiting[MASK] & self.form.ending) != 0].tolist()
         return found
 
-    def append(self, arrived: Arrived, time: Int64s, rows: Int64s) -> None:
+    def append(self, arrived: Arrived, time: Int64s, rows: Int64s, in_order: bool = False) -> None:
         """Takes candidates in: the time of each, and the number by which its event is known."""
         number = len(arrived.rows)
         if not number:
@@ -257,15 +259,15 @@ class Core:
         self.make_room(number)
         self.make_room_for_keys(self.reader.keys)
         begin, end = self.size, self.size + number
-        facts = self.facts[:, begin:end]
-        facts[:] = 0
+        facts = self.facts[:, begin:end]  # what was there before is 0
         facts[TIME], facts[KEY], facts[MASK], facts[ROW] = time, arrived.keys, arrived.mask, rows
         facts[BEGINS] = arrived.begins
         if arrived.columns is not None:
             self.whole[:, begin:end], self.number[:, begin:end] = arrived.columns.whole, arrived.columns.number
             self.null[:, begin:end] = arrived.columns.null
         self.head[SIZE] = self.size = end
-        self._put_in_order()
+        if not in_order:
+            self._put_in_order()
 
     def _put_in_order(self) -> None:
         """Events that time has not passed lie in its order, and as they came where that is the same."""

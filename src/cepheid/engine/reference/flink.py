@@ -15,8 +15,13 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+
 from cepheid.budget import checkpoint
+from cepheid.engine.data.flink_runs import Arranged, Reported
 from cepheid.engine.reference.values import Evaluator
+from cepheid.engine.values.columnwise import value_column
 from cepheid.errors import DataError
 from cepheid.language import syntax as s
 from cepheid.language.aggregates import AGGREGATES
@@ -61,6 +66,45 @@ def match_flink(
     if len(found) > limits.max_matches:
         raise limit_reached("max_matches", limits)
     return found
+
+
+def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
+    """The matches in events of several keys, as arrays."""
+    rows, times = _rows(automaton, events.table), events.time.tolist()
+    found: list[tuple[int, Found]] = []
+    for partition in range(len(events.bounds) - 1):
+        low, high = int(events.bounds[partition]), int(events.bounds[partition + 1])
+        each = match_flink(automaton, rows[low:high], times[low:high], partial, limits)
+        found += [(low, one) for one in each]
+        if len(found) > limits.max_matches:
+            raise limit_reached("max_matches", limits)
+    return _as_arrays(automaton, found)
+
+
+def _rows(automaton: FlinkAutomaton, table: pa.Table) -> list[dict[str, Any]]:
+    """The attributes that conditions speak of, with values as conditions see them."""
+    nodes = (node for atom in automaton.atoms for node in s.walk(atom.expression))
+    names = sorted({node.name for node in nodes if isinstance(node, s.Attribute)})
+    columns = [value_column(table.column(name)).to_pylist() for name in names]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
+
+
+def _as_arrays(automaton: FlinkAutomaton, found: Sequence[tuple[int, Found]]) -> Reported:
+    steps = list(automaton.lists)
+    names = automaton.waits_for
+    taken = [
+        sorted((low + row, steps.index(step)) for step, rows in one.steps.items() for row in rows) for low, one in found
+    ]
+    waiting = [-1 if one.waiting_for is None else names.index(one.waiting_for) for _, one in found]
+    arrays = (
+        [0] * len(found),
+        np.concatenate([[0], np.cumsum([len(each) for each in taken])]),
+        [row for each in taken for row, _ in each],
+        [step for each in taken for _, step in each],
+        waiting,
+        [one.given_up or 0 for _, one in found],
+    )
+    return Reported(*(np.array(each, np.int64) for each in arrays))
 
 
 # --- versions and the shared buffer ---------------------------------------------------------------------------------

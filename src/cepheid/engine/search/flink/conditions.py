@@ -20,8 +20,6 @@ from cepheid.language import syntax as s
 from cepheid.language.flink.conditions import HERE, Atom
 from cepheid.plan.flink_automaton import FlinkAutomaton
 
-MOST_WALKED = 62  # steps for each of whose events a condition is to hold: each has a bit of its own
-
 
 def numbered_steps(automaton: FlinkAutomaton) -> dict[str, int]:
     """The steps in the order of their places, those that conditions look back at first; see `places`."""
@@ -34,14 +32,6 @@ def places(automaton: FlinkAutomaton) -> dict[str, int]:
     """The steps that conditions look back at, and the place of each."""
     count = len({step for atom in automaton.atoms for step in atom.steps() if step in automaton.lists})
     return {step: place for step, place in numbered_steps(automaton).items() if place < count}
-
-
-def refusal(automaton: FlinkAutomaton) -> str | None:
-    """Why the compiled automaton cannot judge the conditions of a pattern, or None."""
-    walked = {step for atom in automaton.atoms for step in automaton.walked(atom.expression)}
-    if len(walked) > MOST_WALKED:
-        return f"its conditions hold for each event of over {MOST_WALKED} steps"
-    return None
 
 
 def compile_conditions(automaton: FlinkAutomaton) -> CompiledProgram:

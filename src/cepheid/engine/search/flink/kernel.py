@@ -16,6 +16,7 @@ import numpy as np
 from numba import types
 
 from cepheid.engine.data.columns import INT64_ROWS, INT64S
+from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
@@ -71,7 +72,6 @@ from cepheid.engine.search.flink.machine import (
     Conditions,
     Events,
     Machine,
-    Reported,
     Room,
 )
 

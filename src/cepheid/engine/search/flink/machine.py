@@ -9,6 +9,7 @@ import numpy.typing as npt
 from numba import types
 
 from cepheid.engine.data.columns import COLUMNS, FLOAT64_ROWS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.conditions import SCRATCH, Scratch
 from cepheid.engine.program.compile import CompiledProgram
@@ -70,17 +71,6 @@ class Events(NamedTuple):
     kind: Int64s
     end: int  # how far time has passed after the last one
     goes_on: int  # may more events come?
-
-
-class Reported(NamedTuple):
-    """Matches, and runs that were given up; or runs that go on, and complete ones that wait to be reported."""
-
-    partition: Int64s
-    first: Int64s  # where its events begin in `row`, and where the last one's end
-    row: Int64s
-    step: Int64s
-    waiting: Int64s  # the state in which it waited, or waits; -1: a match
-    given_up: Int64s  # when it was given up; of runs that go on: is it complete?
 
 
 class Room(NamedTuple):

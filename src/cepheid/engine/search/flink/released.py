@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported, arranged
 from cepheid.engine.data.keys import codes, combined
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.table import times_of
-from cepheid.engine.search.flink.machine import LATEST, Reported
-from cepheid.engine.search.flink.run import Arranged, Search, arranged, assemble, find_matches
+from cepheid.engine.search.flink.machine import LATEST
+from cepheid.engine.search.flink.run import Search, assemble, find_matches
 from cepheid.language.free_names import free_name
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
@@ -35,7 +36,7 @@ class Retained:
 
 def nothing_retained(schema: pa.Schema) -> Retained:
     """The state before the first event."""
-    return Retained(schema.empty_table(), _runs([np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)]))
+    return Retained(schema.empty_table(), NOBODY)
 
 
 def step(

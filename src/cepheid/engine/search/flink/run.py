@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,9 +9,8 @@ import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
 from cepheid.engine.data.columns import fill
-from cepheid.engine.data.keys import codes, combined, grouped
+from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
 from cepheid.engine.data.matches import Int64s
-from cepheid.engine.data.table import ordered
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.program.compile import CompiledProgram
@@ -23,7 +19,7 @@ from cepheid.engine.search.flink.conditions import compile_conditions
 from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS, walk
 from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.moves import Moves
-from cepheid.engine.values.python_first import is_python_first
+from cepheid.engine.values.python_first import as_python_first, is_python_first
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton
@@ -38,27 +34,6 @@ _SKIPS = {
     Skip.TO_LAST: m.TO_LAST,
 }
 MAX_LIST = 2**31 - 1  # Arrow's list offsets are 32 bits wide
-
-
-@dataclass(frozen=True)
-class Arranged:
-    """Events by key, in order: partition k holds the rows bounds[k] to bounds[k + 1]."""
-
-    table: pa.Table
-    bounds: Int64s
-    time: Int64s
-
-
-def arranged(automaton: FlinkAutomaton, table: pa.Table, keys: Sequence[str]) -> Arranged:
-    """The events of each key together, in the order of time; those of one instant as they came."""
-    events = ordered(table, automaton.schema)
-    if not keys:
-        bounds = np.array([0, len(events)] if len(events) else [0], np.int64)
-        return Arranged(events.table, bounds, np.require(events.time, requirements=["C", "W"]))
-    key = combined([codes(events.table.column(name)) for name in keys], len(events))
-    order, starts = grouped(key)
-    bounds = np.unique(starts)
-    return Arranged(events.table.take(pa.array(order)), bounds, np.ascontiguousarray(events.time[order]))
 
 
 class Search:
@@ -111,27 +86,37 @@ class Search:
         )
 
 
+def find(automaton: FlinkAutomaton, events: Arranged, partial: bool, limits: Limits = LIMITS) -> Reported:
+    """The matches of a pattern in events that are all there, and if asked for the runs that were given up."""
+    return find_matches(Search(automaton), events, partial, limits=limits)[0]
+
+
 def find_matches(
     search: Search,
     events: Arranged,
     partial: bool,
-    known: m.Reported | None = None,
+    known: Reported | None = None,
     begin: Int64s | None = None,
     end: int | None = None,
     limits: Limits = LIMITS,
-) -> tuple[m.Reported, m.Reported]:
+) -> tuple[Reported, Reported]:
     """What is reported and, if time has an end, the runs that go on from there."""
     automaton = search.automaton
-    conditions, compiled = search.over(events.table)
     kind, truths = kinds_of_events(automaton, events.table)
     machine = search.machine(truths, partial)
-    known = known or m.Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))
+    known = known or NOBODY
     first = events.bounds[:-1] if begin is None else begin
     end_of_time = m.LATEST if end is None else end
     given = m.Events(events.bounds, np.ascontiguousarray(first), events.time, kind, end_of_time, int(end is not None))
-    room = m.make_room(machine.fan, compiled, limits)
     known = known._replace(step=search.place_of[known.step])
-    reported, kept, failure = walk(machine, conditions, compiled.predicate.call, given, known, room)
+
+    def walked() -> tuple[Reported, Reported, int]:
+        conditions, compiled = search.over(events.table)
+        room = m.make_room(machine.fan, compiled, limits)
+        return walk(machine, conditions, compiled.predicate.call, given, known, room)
+
+    judged = np.asarray((machine.decision >= 0).any(axis=1))[kind]  # the events for which conditions look back
+    reported, kept, failure = as_python_first(int(np.count_nonzero(judged)), walked)
     if failure in (TOO_MANY_RUNS, TOO_MANY_MATCHES):
         raise limit_reached("max_partial_matches" if failure == TOO_MANY_RUNS else "max_matches", limits)
     if failure:
@@ -142,7 +127,7 @@ def find_matches(
     return reported, kept
 
 
-def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, partial: bool) -> pa.Table:
+def assemble(automaton: FlinkAutomaton, events: Arranged, found: Reported, partial: bool) -> pa.Table:
     """The result: when each match starts and ends, and a column per step."""
     schema = automaton.schema
     clock = events.table.column(schema.time)
@@ -172,8 +157,7 @@ def assemble(automaton: FlinkAutomaton, events: Arranged, found: m.Reported, par
 def result_schema(automaton: FlinkAutomaton, schema: pa.Schema, partial: bool) -> pa.Schema:
     """The schema of the result, without running anything: that of an empty table."""
     empty = Arranged(schema.empty_table(), np.zeros(1, np.int64), np.zeros(0, np.int64))
-    nothing = m.Reported(*(np.zeros(length, np.int64) for length in (0, 1, 0, 0, 0, 0)))
-    return assemble(automaton, empty, nothing, partial).schema
+    return assemble(automaton, empty, NOBODY, partial).schema
 
 
 def _taken(column: pa.ChunkedArray, rows: Int64s) -> pa.Array:
