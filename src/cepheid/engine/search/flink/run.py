@@ -19,7 +19,7 @@ from cepheid.engine.search.flink.conditions import compile_conditions
 from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS, walk
 from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.moves import Moves
-from cepheid.engine.values.python_first import is_python_first
+from cepheid.engine.values.python_first import as_python_first, is_python_first
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton
@@ -102,16 +102,21 @@ def find_matches(
 ) -> tuple[Reported, Reported]:
     """What is reported and, if time has an end, the runs that go on from there."""
     automaton = search.automaton
-    conditions, compiled = search.over(events.table)
     kind, truths = kinds_of_events(automaton, events.table)
     machine = search.machine(truths, partial)
     known = known or NOBODY
     first = events.bounds[:-1] if begin is None else begin
     end_of_time = m.LATEST if end is None else end
     given = m.Events(events.bounds, np.ascontiguousarray(first), events.time, kind, end_of_time, int(end is not None))
-    room = m.make_room(machine.fan, compiled, limits)
     known = known._replace(step=search.place_of[known.step])
-    reported, kept, failure = walk(machine, conditions, compiled.predicate.call, given, known, room)
+
+    def walked() -> tuple[Reported, Reported, int]:
+        conditions, compiled = search.over(events.table)
+        room = m.make_room(machine.fan, compiled, limits)
+        return walk(machine, conditions, compiled.predicate.call, given, known, room)
+
+    judged = np.asarray((machine.decision >= 0).any(axis=1))[kind]  # the events for which conditions look back
+    reported, kept, failure = as_python_first(int(np.count_nonzero(judged)), walked)
     if failure in (TOO_MANY_RUNS, TOO_MANY_MATCHES):
         raise limit_reached("max_partial_matches" if failure == TOO_MANY_RUNS else "max_matches", limits)
     if failure:
