@@ -42,7 +42,8 @@ OTHERS = (
     "output.overlap",
     "output.top",
 )
-EVERY = tuple(dict.fromkeys([*(engine.module for engine in (*ENGINES.values(), *FLINK_ENGINES.values())), *OTHERS]))
+_ENGINES = (*(engine.module for engine in ENGINES.values()), *(engine.module for engine in FLINK_ENGINES.values()))
+EVERY = tuple(dict.fromkeys([*_ENGINES, *OTHERS]))
 SLOW_TO_LOAD = {"search.runs": ("search.runs.backtrack",)}  # modules that an engine imports only when it needs them
 
 
