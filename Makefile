@@ -1,6 +1,8 @@
 # make demo      run the demonstration
+# make check     lint, types, layers and the fast tests, in a minute or two: while you work
 # make test      lint, types, layers, doctests and tests (what CI runs)
 # make test-all  the same with the slow tests and many more drawn examples
+# make wheel     a wheel for this platform, with compiled kernels, in dist
 # make security  fuzzing, known vulnerabilities and licences of the dependencies; part of test-all
 # make lint      lint, types and layers only
 # make format    rewrite the sources in the project's format
@@ -22,7 +24,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 MINUTES ?= 30
 
-.PHONY: demo test test-all security lint format spark-versions bench bench-smoke bench-rivals docs clean tools kernels
+.PHONY: demo check fast test test-local test-spark test-all security lint format spark-versions bench bench-smoke bench-rivals docs clean tools kernels wheel
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -31,12 +33,29 @@ demo: tools
 # Drawn cases of the engines run as plain Python, where each costs milliseconds, and a few of them compiled, where each
 # new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only;
 # compiled, `make test` runs the contract of all engines and what is about compiling itself, `make test-all` everything.
+# The passes run beside each other: tests on Spark wait for the JVM half of the time, the others fill it.
 COMPILED := contract cold stop numba_insides runs_large learn compressed totals maximal value_index
-test: tools
-	@$(MAKE) --no-print-directory -j 2 lint kernels
-	$(BIN)/pytest -n $(JOBS) --ignore=tests/engine
-	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(BIN)/pytest -n $(JOBS) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
-	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) $(COMPILED:%=tests/engine/test_%.py)
+PYTEST := $(BIN)/pytest -n $(JOBS)
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+test: tools kernels
+	@$(MAKE) --no-print-directory $(SYNC) -j 3 lint test-spark test-local
+
+test-local: $(READY)
+	$(PYTEST) --ignore=tests/engine --ignore=tests/spark
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
+	CEPHEID_TEST_PROFILE=compiled $(PYTEST) $(COMPILED:%=tests/engine/test_%.py)
+
+test-spark: $(READY)
+	$(PYTEST) tests/spark
+
+# For the inner loop: everything as plain Python, so that no kernel need be compiled after a change, and no Spark.
+FAST := src $(addprefix tests/,language plan rows flink runners test_source.py test_wording.py test_errors.py) \
+	$(addprefix tests/engine/test_,sequence.py runs.py negation.py engines.py)
+check: tools
+	@$(MAKE) --no-print-directory $(SYNC) -j 2 lint fast
+
+fast: $(READY)
+	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) -m "not slow and not spark" $(FAST)
 
 test-all: lint kernels security
 	CEPHEID_KILLS=100 $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine
@@ -60,10 +79,17 @@ security: $(READY)
 	@if [ -x $(BIN)/pip-licenses ]; then $(BIN)/pip-licenses --fail-on '$(REFUSED)' >/dev/null; \
 	else echo "licences were not looked up: pip-licenses could not be installed"; fi
 
+# The kernels are for a baseline processor (engine/kernels/cache.py); one that lacks it compiles its own.
+wheel: $(READY)
+	@rm -rf build/kernels
+	@NUMBA_CACHE_DIR=build/kernels $(BIN)/python -m cepheid.engine.warm --baseline
+	@CEPHEID_KERNELS=build/kernels/cepheid $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
 kernels: $(READY)
 	@$(BIN)/python -m cepheid.engine.warm
 
-lint: tools
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy --strict src
@@ -100,11 +126,12 @@ tools: $(READY)
 	else java="no Java found: install Java 17 or newer (Debian: openjdk-17-jre-headless) for everything that uses Spark"; fi; \
 	printf '%s, %s\n' "$$($(BIN)/python --version)" "$$java"
 
+# Without --no-compile pip compiles 9,000 modules, of which few are ever imported, for a third of its time.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cepheid needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ...")'
 	@echo "Building .venv from constraints.txt (some minutes the first time) ..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
 clean:

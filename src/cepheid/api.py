@@ -409,10 +409,10 @@ def forecast(events: Any, query: AnyQuery, *, at: Any = None, **options: Unpack[
 def why(
     events: Any, query: AnyQuery | OtherQuery, *, most_events: int | None = None, **options: Unpack[PlanKeywords]
 ) -> Diagnosis:
-    """Why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
+    """Explains why a query, or its text, finds nothing or too little in a pyarrow, pandas or polars table.
 
-    Takes the options of `match`. Tables beyond `most_events`, two million unless told, are thinned out, and the
-    diagnosis says how. Printed it is the whole story; a notebook shows it as tables.
+    It takes the options of `match`. Tables of more than `most_events` (two million) are sampled, and the diagnosis
+    says how. `print` shows it as text, a notebook as tables.
 
     >>> import pyarrow as pa
     >>> events = pa.table({"ts": [98, 100, 120], "type": ["D", "C", "D"]})

@@ -64,7 +64,7 @@ def probabilities(matches: Any, threshold: float | None = None) -> Chart:
 
 
 def calibration(matches: Any, truth: Any, *, key: str | None = None, column: str | None = None) -> Chart:
-    """Reported probabilities against the share that was true: honest ones lie on the diagonal.
+    """Reported probabilities against the share that was true: calibrated ones are on the diagonal.
 
     `truth` says which matches are real: a boolean for each, or by the attribute `key` of their events, as a mapping or
     as a table with this column and a boolean one, `column`.

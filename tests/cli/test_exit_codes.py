@@ -8,8 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 from cepheid.cli import run
+from cepheid.cli.app import app
 from cli.conftest import THEFT, Cepheid
 
 
@@ -118,11 +120,13 @@ def test_colours_switch_on_and_off() -> None:
 
 
 def test_every_command_shows_an_example() -> None:
-    from cepheid.cli.app import app
-
-    for command in app.registered_commands:
-        assert command.callback is not None
-        assert "Example" in (command.callback.__doc__ or ""), command.name
+    commands = typer.main.get_command(app)
+    assert isinstance(commands, typer.core.TyperGroup)
+    context = typer.Context(commands)
+    for name in commands.list_commands(context):
+        command = commands.get_command(context, name)
+        assert command is not None
+        assert "Example" in (command.help or ""), name
     helped = _process("run", "--help")
     assert helped.returncode == 0
     assert "cepheid run" in helped.stdout

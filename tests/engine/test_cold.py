@@ -19,6 +19,7 @@ import pytest
 from numba import types
 
 import cepheid
+from cepheid import disk_cache
 from cepheid.engine import cold, warm
 from cepheid.engine.data.columns import INT64S
 from cepheid.engine.engines import ENGINES
@@ -48,7 +49,6 @@ def test_a_cold_engine_answers_as_plain_python(engine: str, monkeypatch: pytest.
 
     monkeypatch.setattr(stacks, "compile_program", noted)
     monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
     found = cepheid.match(EVENTS, QUERIES[engine], engine=engine)
     assert found.num_rows > 0
     assert sorted(map(str, found.to_pylist())) == sorted(
@@ -64,35 +64,35 @@ def test_a_first_answer_about_missing_events_compiles_nothing(monkeypatch: pytes
 
     monkeypatch.setattr(Kernel, "dispatcher", refuse)
     monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
     model = cepheid.Model(loss=0.1, gaps={name: cepheid.Exponential(mean=3) for name in "bc"})
     found = cepheid.match(EVENTS, "PATTERN SEQ(A a, B b, C c) WITHIN 9 THRESHOLD 0.05", model=model)
     assert found.num_rows > 0
 
 
-def test_paths_that_are_no_strings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whoever puts a pathlib.Path into sys.path gets a first answer all the same."""
-    started: list[dict[str, str]] = []
-    monkeypatch.setattr(cold.subprocess, "Popen", lambda *_, env, **__: started.append(env))
-    monkeypatch.setattr(cold.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.delenv("CEPHEID_COMPILE", raising=False)
-    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path, b"/bytes", None])
-    monkeypatch.setattr(cold, "_started", set())
-    cold.compile_meanwhile("search.stacks")
-    assert started[0]["PYTHONPATH"].split(os.pathsep)[-2:] == [str(tmp_path), "/bytes"]
-
-
 def test_what_takes_long_as_plain_python_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
     monkeypatch.setattr(cold, "PATIENCE", 0.0)
+    assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
+
+
+@compiled_only
+def test_a_handful_of_events_loads_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(kernel: Kernel) -> Any:
+        raise AssertionError(f"{kernel.__name__} was loaded")
+
+    monkeypatch.delenv("CEPHEID_COMPILE")
+    monkeypatch.setattr(cold, "kernels_in_use", lambda: False)
+    monkeypatch.setattr(cold._Spent, "seconds", 0.0)
+    with monkeypatch.context() as refusing:
+        refusing.setattr(Kernel, "dispatcher", refuse)
+        assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
+    monkeypatch.setattr(cold, "LOADING", 0.0)  # now it takes too long
     assert cepheid.match(EVENTS, QUERIES["sequence"], engine="sequence").num_rows > 0
 
 
 @compiled_only
 def test_a_deadline_of_the_caller_holds_for_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold, "_is_cold", lambda module, events: True)
-    monkeypatch.setattr(cold, "compile_meanwhile", lambda module: None)
     many = pa.table({"ts": list(range(301)), "type": ["A"] * 300 + ["B"]})
     with pytest.raises(cepheid.TimeoutReached):
         cepheid.match(many, "PATTERN SEQ(A a, A b, A c, A d, B e) WITHIN 1000", engine="sequence", timeout=0.3)
@@ -102,6 +102,7 @@ FIRST = """
 import sys, time
 import pyarrow as pa
 import cepheid
+from cepheid import disk_cache
 events = pa.table({"ts": list(range(999)), "type": ["A", "B", "C"] * 333, "x": [n * n % 7 for n in range(999)]})
 began = time.perf_counter()
 print(cepheid.match(events, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 9").num_rows > 0)
@@ -110,12 +111,12 @@ print(cepheid.match(events, "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x WITHIN 9
 
 @compiled_only
 def test_the_first_answer_of_an_installation_compiles_nothing(tmp_path: Path) -> None:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "CEPHEID_COMPILE": "later"}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "CEPHEID_COMPILE": ""}
     done = subprocess.run(
         [sys.executable, "-c", FIRST], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
-    assert not list(tmp_path.rglob("*construct*.nbc"))
+    assert not list(tmp_path.rglob("*construct*"))
 
 
 MODULE = """
@@ -131,8 +132,7 @@ print(doubled(21))
 
 
 @compiled_only
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_a_truncated_file_of_the_cache_is_written_again(tmp_path: Path, suffix: str) -> None:
+def test_a_damaged_file_of_the_cache_is_written_again(tmp_path: Path) -> None:
     source = tmp_path / "doubling.py"
     source.write_text(MODULE)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "CEPHEID_COMPILE": "always"}
@@ -145,36 +145,67 @@ def test_a_truncated_file_of_the_cache_is_written_again(tmp_path: Path, suffix: 
         return done.stdout.strip()
 
     assert run() == "42"
-    (cached,) = (tmp_path / "cache").rglob(f"*doubled*.{suffix}")
+    (cached,) = (tmp_path / "cache").rglob("*doubled*")
     whole = cached.read_bytes()
-    for size in (0, len(whole) // 2):
-        cached.write_bytes(whole[:size])
+    middle = len(whole) // 2
+    for damaged in (b"", whole[:middle], whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]):
+        cached.write_bytes(damaged)
         assert run() == "42"
+        assert len(cached.read_bytes()) > middle
+
+
+COUNTED = """
+from numba import types
+from cepheid.engine.kernels import cache
+from cepheid.engine.kernels.compile import kernel
+from part import FACTOR, part
+
+@kernel(types.int64(types.int64))
+def whole(value):
+    return part(value) + FACTOR
+
+known = whole.is_ready()
+print(whole(7), known)
+"""
+PART = """
+from numba import types
+from cepheid.engine.kernels.compile import kernel
+from constants import FACTOR
+
+@kernel(types.int64(types.int64))
+def part(value):
+    return {} * value
+"""
 
 
 @compiled_only
-def test_a_kernel_is_compiled_again_when_the_file_of_one_that_it_calls_changes(tmp_path: Path) -> None:
-    head = "from numba import types\nfrom cepheid.engine.kernels.compile import kernel\n"
-    part = "@kernel(types.int64(types.int64))\ndef part(value):\n    return {} * value\n"
-    (tmp_path / "whole.py").write_text(
-        f"{head}from part import part\n"
-        "@kernel(types.int64(types.int64))\ndef whole(value):\n    return part(value)\nprint(whole(7))\n"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    for factor, expected in ((2, "14"), (2, "14"), (300, "2100")):
-        (tmp_path / "part.py").write_text(head + part.format(factor))
-        os.utime(tmp_path / "part.py", (1_000_000_000, 1_000_000_000))
-        command = [sys.executable, str(tmp_path / "whole.py")]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
-        assert done.stdout.strip() == expected
-    assert len(list((tmp_path / "cache").rglob("*whole*.nbi"))) == 1
-    assert not list((tmp_path / "cache").rglob("*part.part*"))
+def test_a_kernel_is_compiled_again_when_what_it_contains_changes_and_only_then(tmp_path: Path) -> None:
+    """Wherever it lies, and whenever its files were written."""
+
+    def run(folder: Path, factor: int, constant: int) -> str:
+        folder.mkdir(exist_ok=True)
+        (folder / "whole.py").write_text(COUNTED)
+        (folder / "part.py").write_text(PART.format(factor))
+        (folder / "constants.py").write_text(f"FACTOR = {constant}\n")
+        for file in folder.glob("*.py"):
+            os.utime(file, (1_000_000_000, 1_000_000_000))
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, str(folder / "whole.py")]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120, check=True
+        ).stdout.strip()
+
+    assert run(tmp_path / "here", 2, 1) == "15 False"
+    assert run(tmp_path / "here", 2, 1) == "15 True"
+    assert run(tmp_path / "there", 2, 1) == "15 True"
+    assert run(tmp_path / "here", 3, 1) == "22 False"
+    assert run(tmp_path / "here", 2, 5) == "19 False"
+    assert not list((tmp_path / "cache").rglob("*part.part*"))  # a part is in the files of those that contain it
 
 
 @compiled_only
 def test_without_any_place_for_a_cache_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
-    monkeypatch.setattr(numba.config, "CACHE_DIR", numba.config.CACHE_DIR)
+    monkeypatch.setattr(disk_cache, "folders", list)
 
     @kernel(types.int64(INT64S))
     def longest(values: Any) -> int:
@@ -221,7 +252,8 @@ def test_what_makes_arrays_can_be_compiled_for_what_makes_none(tmp_path: Path) -
 def test_what_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("cepheid.engine.kernels.progress.PATIENCE", -1.0)
     lines: list[str] = []
-    source = tmp_path / "trebling.py"  # a file of its own, which no cache knows
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))  # it is not there yet
+    source = tmp_path / "trebling.py"
     source.write_text("def trebled(value):\n    return 3 * value\n")
     trebled = kernel(types.int64(types.int64))(runpy.run_path(str(source))["trebled"])
     tell_with(lines.append)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import pyarrow as pa
 import pytest
 
@@ -69,8 +70,9 @@ def test_too_many_rounds_are_refused(pattern: Pattern) -> None:
 
 
 def test_many_rounds_are_run() -> None:
-    pattern = Pattern.begin("a").where("type = 'A'").times(3000).followed_by("b").where("type = 'B'")
-    assert cepheid.match(events(3000), pattern).num_rows == 1
+    rounds = 300 if numba.config.DISABLE_JIT else 3000  # the work grows with their square
+    pattern = Pattern.begin("a").where("type = 'A'").times(rounds).followed_by("b").where("type = 'B'")
+    assert cepheid.match(events(rounds), pattern).num_rows == 1
 
 
 @pytest.mark.parametrize(

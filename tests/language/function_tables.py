@@ -19,7 +19,7 @@ LIBRARIES = {
 def table(functions: tuple[Function, ...]) -> str:
     """The functions of a library, one row each."""
     rows = [f"| `{function.shown or function.name + '(x)'}` | {function.says} |" for function in functions]
-    return "\n".join(["| Function | Gives |", "|---|---|", *rows])
+    return "\n".join(["| Function | Returns |", "|---|---|", *rows])
 
 
 def page(text: str) -> str:

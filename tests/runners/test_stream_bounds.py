@@ -92,8 +92,8 @@ def test_a_step_that_takes_too_long_is_taken_again_with_fewer_events(monkeypatch
 
     monkeypatch.setattr("cepheid.runners.stream.state.find", slow)
     with pytest.raises(TimeoutReached):
-        replace(step, budget=Budget(max_seconds=1)).run(Clock(), Memory(), [table], END_OF_TIME)
-    bounded = replace(step, budget=Budget(policy=OLDEST, max_seconds=1))
+        replace(step, budget=Budget(max_seconds=1000)).run(Clock(), Memory(), [table], END_OF_TIME)
+    bounded = replace(step, budget=Budget(policy=OLDEST, max_seconds=1000))
     outcome = bounded.run(Clock(), Memory(), [table], END_OF_TIME)
     assert tried[1:] == [400, 200, 100]
     assert outcome.shed_for == ((TIME, 300),)

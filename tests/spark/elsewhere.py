@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 import cepheid
+from cepheid.disk_cache import folders
 from cepheid.runners.spark.session import SETTINGS, start_session
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE [id] AND a.x < b.x AND b.x < c.x WITHIN 60"
@@ -47,11 +48,8 @@ def agree(what: str, found: pa.Table, expected: pa.Table) -> None:
 
 
 def compiled() -> set[tuple[str, int]]:
-    """The files in which numba keeps the compiled kernels of these queries, each with when it was written."""
-    places = [Path(cepheid.__file__).parent, *map(Path, filter(None, [os.environ.get("NUMBA_CACHE_DIR")]))]
-    found = [
-        path for place in places for name in ("sequence", "candidates") for path in place.rglob(f"{name}.*.nb[ci]")
-    ]
+    """The files in which compiled kernels of these queries are kept, each with when it was written."""
+    found = [path for place in folders() for name in ("stacks", "candidates") for path in place.glob(f"*.{name}.*")]
     assert found
     return {(str(path), path.stat().st_mtime_ns) for path in found}
 

@@ -1,31 +1,62 @@
-"""All commands in one place."""
+"""All commands in one place, each loaded when it is called: a call waits for no module that it does not need."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import cepheid
-from cepheid.cli import (
-    bench,
-    check,
-    console,
-    demo,
-    explain,
-    fit,
-    forecast,
-    report,
-    run,
-    simulate,
-    sql,
-    tutorial,
-    warm,
-    why,
-)
 from cepheid.cli.messages import out
 
+COMMANDS = (
+    "run",
+    "sql",
+    "check",
+    "explain",
+    "why",
+    "fit",
+    "forecast",
+    "report",
+    "console",
+    "simulate",
+    "tutorial",
+    "demo",
+    "warm",
+    "bench",
+)
+_SETTINGS = {"bench": {"allow_extra_args": True, "ignore_unknown_options": True}}
+
+
+class _Commands(TyperGroup):
+    """The commands by name: `cepheid.cli.NAME` holds a function NAME, or an app of its own."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = dict.fromkeys(COMMANDS)  # their names, for "Did you mean ...?"
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Loads one."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"cepheid.cli.{cmd_name}")
+        one = getattr(module, "app", None)
+        if one is None:
+            one = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+            one.command(cmd_name, context_settings=_SETTINGS.get(cmd_name))(getattr(module, cmd_name))
+        command = typer.main.get_command(one)
+        command.name = cmd_name
+        return command
+
+
 app = typer.Typer(
+    cls=_Commands,
     rich_markup_mode="markdown",  # rich's own markup would swallow the [id] of queries
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -45,25 +76,9 @@ def top(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Find patterns of events: sequences, absences, repetitions; also in streams that lost events.
+    """Find patterns of events: sequences, absences and repetitions, also if events are missing.
 
     Example:
 
         cepheid run "PATTERN SEQ(Shelf x, !(Register y), Exit z) WHERE [tag] WITHIN 12 hours" -i events.parquet
     """
-
-
-app.command("run")(run.run)
-app.command("sql")(sql.sql)
-app.command("check")(check.check)
-app.command("explain")(explain.explain)
-app.command("why")(why.why)
-app.command("fit")(fit.fit)
-app.command("forecast")(forecast.forecast)
-app.command("report")(report.report)
-app.command("console")(console.console)
-app.add_typer(simulate.app, name="simulate")
-app.command("tutorial")(tutorial.tutorial)
-app.command("demo")(demo.demo)
-app.command("warm")(warm.warm)
-app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)

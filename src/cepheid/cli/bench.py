@@ -13,7 +13,7 @@ from cepheid.errors import CepheidError
 
 
 def bench(context: typer.Context) -> None:
-    """Run the benchmarks; they are part of the source tree, not of the installed package.
+    """Run the benchmarks of a source checkout. The installed package does not contain them.
 
     All arguments go to `python -m bench`.
 

@@ -41,7 +41,7 @@ def check(
 ) -> None:
     """List all errors of queries, without running them.
 
-    With --input, also whether the columns and event types that they name exist. Exit code 0 if all are clean.
+    With --input, check also that columns and event types exist. The exit code is 0 if there are no errors.
 
     Example:
 

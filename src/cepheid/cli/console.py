@@ -39,9 +39,9 @@ def console(
     port: _Port = 0,
     no_browser: _NoBrowser = False,
 ) -> None:
-    """Serve a page on this machine: write a query, see its errors, run it, watch it on a stream, ask why.
+    """Serve a local web page to write queries, see their errors, run them on tables and streams, and ask why.
 
-    The page is for whoever has the address with its token, and fetches nothing from elsewhere.
+    The address contains a token, and the page needs it. The page loads nothing from elsewhere.
 
     Example:
 

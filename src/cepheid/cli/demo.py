@@ -47,8 +47,8 @@ FILES = 3  # in which the stream arrives
 def demo(tags: _Tags = 6000, seed: _Seed = 7, local: _Local = False, output: _Folder = Path("out/demo")) -> None:
     """Simulate a day in a store, learn how much its readers miss, and find the thefts of the afternoon.
 
-    The model is fitted on the first half of the day; the second half runs as a stream on Spark (in this process where
-    there is no Java). The matches come with probabilities, beside the truth, and as a page to look at.
+    The model is fitted on the first half of the day. The second half runs as a stream on Spark, or in this process if
+    Java is missing. The demo compares the probabilities with the truth and writes a report.
 
     Example:
 

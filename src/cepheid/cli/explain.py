@@ -44,7 +44,7 @@ def explain(
 ) -> None:
     """Show the plan of a query: its operators, the engine that runs it, and why.
 
-    Without --input the types of columns are guessed from the query, and there are no estimates.
+    Without --input, column types are guessed from the query, and there are no estimates.
 
     Example:
 

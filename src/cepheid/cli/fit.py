@@ -74,7 +74,7 @@ def fit(
 ) -> None:
     """Learn from past events how often readers miss events, and how long events take to follow each other.
 
-    A model that does not fit its history is saved with a note that says so, and a warning goes to stderr.
+    A model that does not fit its history is saved with a note. A warning goes to stderr.
 
     Example:
 

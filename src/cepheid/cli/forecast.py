@@ -43,7 +43,7 @@ def forecast(
     limit: _Limit = 20,
     as_json: o.AsJson = False,
 ) -> None:
-    """List the partial matches that are open, with the probability that they complete, and when.
+    """List the open partial matches, with their probability to complete and the expected time.
 
     Example:
 

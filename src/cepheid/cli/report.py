@@ -72,10 +72,10 @@ def report(
     thousands: o.Thousands = None,
     functions: o.FunctionsPath = None,
 ) -> None:
-    """Run a query and write its matches as one HTML page that opens offline.
+    """Run a query and write its matches as one HTML page that works offline.
 
-    Timeline, counts over time, probabilities, the automaton, and what each step saw. With --truth also whether the
-    probabilities are calibrated.
+    The page has a timeline, counts over time, probabilities, the automaton, and the events of each step. With --truth,
+    it also shows whether the probabilities are calibrated.
 
     Example:
 

@@ -24,7 +24,6 @@ from cepheid.cli.spark_run import Ran, SparkOptions, Task, run_batch, run_stream
 from cepheid.cli.spark_session import LOCAL
 from cepheid.cli.spark_tables import kafka_topic
 from cepheid.cli.stages import Stages
-from cepheid.diagnose.errors import errors_of
 from cepheid.errors import CepheidError
 from cepheid.files.event_files import read_events
 from cepheid.files.input_files import find_files
@@ -174,8 +173,8 @@ def run(
 ) -> None:
     """Find the matches of a query, or of several, in files of events.
 
-    Matches go to --output, or to standard output: as a table on a terminal, as JSON lines when piped.
-    Runs in this process; on Spark with --master, with --stream, or where the input is larger than 2 GiB.
+    Matches go to --output, or to standard output: a table on a terminal, JSON lines in a pipe.
+    The query runs in this process. It runs on Spark with --master, with --stream, or if the input exceeds 2 GiB.
 
     Examples:
 
@@ -380,6 +379,8 @@ def unknown_name(task: Task, events: pa.Table) -> str | None:
     """What the query names and the events do not have: a type, since anything else is an error."""
     if events.num_rows == 0 or not isinstance(task.query, cepheid.Query):
         return None
+    from cepheid.diagnose.errors import errors_of
+
     error = next(
         errors_of(task.query.text or str(task.query), events, task.roles.arguments(), task.query.parameters), None
     )

@@ -69,7 +69,7 @@ def sql(
     conf: _Conf = None,
     unsafe_functions: _Unsafe = False,
 ) -> None:
-    """Run a SELECT with MATCH_RECOGNIZE over files; without a statement, ask for one after the other.
+    """Run a SELECT with MATCH_RECOGNIZE over files. Without a statement, open a prompt.
 
     Example:
 

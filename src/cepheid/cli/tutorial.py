@@ -73,7 +73,7 @@ NEXT = (
 
 
 def tutorial(notebook: _Notebook = None, pause: _Pause = True) -> None:
-    """Take the first steps: four queries over tables that come with the package, each with its result.
+    """Show the first steps: four queries over tables of the package, each with its result.
 
     Examples:
 

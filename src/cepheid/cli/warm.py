@@ -8,9 +8,9 @@ from cepheid.cli.messages import note
 
 
 def warm() -> None:
-    """Compile all engines for this machine, once: when a machine or an image is set up.
+    """Compile all engines for this machine in advance, for example when an image is built.
 
-    Small tables do not wait for it, large ones do.
+    Without it, the first query over a large table waits for the compiler.
 
     Example:
 

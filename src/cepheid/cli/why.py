@@ -63,10 +63,10 @@ def why(
     most_events: _MostEvents = 2_000_000,
     as_json: o.AsJson = False,
 ) -> None:
-    """Say why a query finds nothing, or too little.
+    """Explain why a query finds nothing, or too little.
 
-    Counts how many events each component can take, how many combinations survive each step, condition and negation,
-    and how many matches there would be without each of them; shows what came closest to a match, and likely causes.
+    Count the events that each component can take, the combinations that remain after each step, condition and negation,
+    and the matches without each of them. Show what came closest to a match, and likely causes.
 
     Example:
 

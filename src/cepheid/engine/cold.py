@@ -1,28 +1,24 @@
-"""The first answers of a fresh installation: small tables do not wait for the compiler.
+"""Answers before kernels are compiled or loaded: small tables do not wait.
 
 Kernels are plain Python as well, some hundred times slower. Where an engine is not compiled yet and there are few
-events, a query runs that way, and another process compiles the engine meanwhile, for the queries to come. What turns
-out to take long after all is stopped, and run again by the compiled engine.
+events, a query runs that way; so does one over a handful of events in a process that has loaded no kernel, since the
+first one costs half a second. What turns out to take long after all is stopped, and run again by the compiled engine.
+Nothing is compiled for later: `cepheid warm` does that, and a platform wheel brings compiled kernels.
 
-`CEPHEID_COMPILE=always` has every query wait for the compiler; `CEPHEID_COMPILE=later` starts no process.
+`CEPHEID_COMPILE=always` has every query wait for the compiler.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-import subprocess
-import sys
-import tempfile
 import time
-import zlib
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from cepheid.budget import within_budget
+from cepheid.engine.kernels.cache import kernels_in_use
 from cepheid.engine.kernels.compile import COMPILES, Kernel, interpreted, names_in
 from cepheid.engine.values.python_first import as_python_first
 from cepheid.errors import TimeoutReached
@@ -30,6 +26,8 @@ from cepheid.errors import TimeoutReached
 FEW_EVENTS = 5_000  # more of them take longer as plain Python than the compiler does
 PATIENCE = 2.0  # seconds that a query may take as plain Python
 IN_ALL = 6.0  # seconds of this process; after that compiling is worth it
+HANDFUL = 200  # so few events take less time as plain Python than loading the first kernel does
+LOADING = 0.5  # seconds that this takes
 
 Result = TypeVar("Result")
 
@@ -38,33 +36,35 @@ class _Spent:
     seconds = 0.0
 
 
-_started: set[str] = set()  # engines for which a process compiles
 _ready: set[str] = set()  # engines that were found compiled: a cache is read once, not with every call
 
 
-def answer(module: str, events: int, run: Callable[[], Result]) -> Result:
+def answer(module: str, events: int, run: Callable[[], Result], *, once: bool = False) -> Result:
     """What `run` returns, as plain Python if the engine's module is not compiled and there are few events.
 
-    If it is compiled, new conditions alone run as plain Python, for a while (`values/python_first.py`).
+    With `once` there may be no further calls, so a handful of events are not worth loading a kernel. If it is compiled,
+    new conditions alone run as plain Python, for a while (`values/python_first.py`).
     """
-    if not _is_cold(module, events):
+    loads = once and events <= HANDFUL and _Spent.seconds < LOADING and _may_interpret() and not kernels_in_use()
+    if not loads and not _is_cold(module, events):
         return as_python_first(events, run)
-    compile_meanwhile(module)
     began = time.monotonic()
     try:
-        with within_budget(PATIENCE, None), interpreted():
+        with within_budget(LOADING if loads else PATIENCE, None), interpreted():
             return run()
     except TimeoutReached:
-        _Spent.seconds = IN_ALL  # the data are larger than they look
+        _Spent.seconds = max(_Spent.seconds, LOADING if loads else IN_ALL)  # the data are larger than they look
     finally:
         _Spent.seconds += time.monotonic() - began
-    return run()
+    return answer(module, events, run) if loads else run()
+
+
+def _may_interpret() -> bool:
+    return COMPILES and os.environ.get("CEPHEID_COMPILE") != "always"
 
 
 def _is_cold(module: str, events: int) -> bool:
-    if not COMPILES or os.environ.get("CEPHEID_COMPILE") == "always":
-        return False
-    if events > FEW_EVENTS or _Spent.seconds >= IN_ALL:
+    if events > FEW_EVENTS or _Spent.seconds >= IN_ALL or not _may_interpret():
         return False
     if module not in _ready:
         searches = search_kernels(importlib.import_module(f"cepheid.engine.{module}"))
@@ -108,30 +108,3 @@ def module_kernels(module: str) -> list[Kernel]:
         if not isinstance(value, Kernel):
             visit(value)
     return found
-
-
-def _search_path() -> str:
-    """Where this process looks for modules; others may have put paths there that are no strings."""
-    return os.pathsep.join(os.fsdecode(each) for each in sys.path if isinstance(each, str | bytes | os.PathLike))
-
-
-def compile_meanwhile(module: str) -> None:
-    """Starts a process that compiles an engine into the cache, unless one is at it."""
-    if module in _started or os.environ.get("CEPHEID_COMPILE") == "later":
-        return
-    _started.add(module)
-    where = zlib.crc32(str(Path(__file__).parent).encode())
-    owner = os.getuid() if hasattr(os, "getuid") else "user"
-    lock = Path(tempfile.gettempdir()) / f"cepheid-compiles-{owner}-{where:08x}-{module}"
-    with suppress(OSError):
-        if lock.exists() and time.time() - lock.stat().st_mtime < 600:
-            return
-        lock.touch(mode=0o600)
-        subprocess.Popen(
-            [sys.executable, "-m", "cepheid.engine.warm", module],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C in the terminal is not meant for it
-            env={**os.environ, "CEPHEID_COMPILE": "always", "PYTHONPATH": _search_path()},
-        )

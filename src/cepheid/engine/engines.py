@@ -196,7 +196,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Backwards:
-    """Combinations of the one order that the engine has, so many times as dear each."""
+    """Combinations of the one order that the engine has, each so many times as expensive."""
 
     times: float
 

@@ -45,7 +45,9 @@ def find(
     if plan.engine == AUTO:
         plan = decide(plan, events)
     with within_budget(plan.limits.timeout, plan.limits.max_bytes):
-        return answer(ENGINES[plan.engine].module, len(events), lambda: _find(plan, events, after, until, ended))
+        once = after is None and until is None
+        module = ENGINES[plan.engine].module
+        return answer(module, len(events), lambda: _find(plan, events, after, until, ended), once=once)
 
 
 def _find(

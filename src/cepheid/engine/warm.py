@@ -1,12 +1,14 @@
-"""Compiles every kernel once, into numba's cache: `cepheid warm`, or `python -m cepheid.engine.warm`.
+"""Compiles every kernel once, into the cache: `cepheid warm`, or `python -m cepheid.engine.warm`.
 
 Worth doing when a machine is set up, since the first large query would otherwise wait for it; and before several
-processes start at once, since each would compile for itself.
+processes start at once, since each would compile for itself. With `--baseline`, for the processor that kernels of a
+wheel are for (`make wheel`).
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -14,9 +16,11 @@ from concurrent.futures import ProcessPoolExecutor
 
 from cepheid.engine.cold import full_name, module_kernels
 from cepheid.engine.engines import ENGINES, FLINK_ENGINES
+from cepheid.engine.kernels.cache import baseline_settings
 from cepheid.engine.kernels.compile import called_kernels
 from cepheid.engine.values.compiled import PREDICATE
 from cepheid.engine.values.python_first import called_by_number
+from cepheid.language.sase.parse import parse
 
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = (
@@ -85,8 +89,14 @@ def load(module: str) -> float:
 def main() -> None:
     """Says what is going on, since the first time takes a minute or two."""
     begun = time.perf_counter()
+    arguments = sys.argv[1:]
+    if "--baseline" in arguments:  # numba looks at the processor when it starts
+        arguments.remove("--baseline")
+        command = [sys.executable, "-m", "cepheid.engine.warm", *arguments]
+        sys.exit(subprocess.call(command, env={**os.environ, **baseline_settings()}))
     print("Compiling kernels (once per installation) ...", file=sys.stderr)
-    warm(sys.argv[1:])
+    warm(arguments)
+    parse("PATTERN SEQ(A a)")  # the tables of the parser are kept, too
     print(f"done in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 

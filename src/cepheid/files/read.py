@@ -29,9 +29,9 @@ def read(
 ) -> pa.Table:
     """The events of a file, a directory, a glob or several of them, as a pyarrow table.
 
-    The name tells the format, or `format` does: `parquet`, `csv`, `jsonl`, `arrow`, `delta`, `syslog`, `access-log`,
-    `xes` or `ocel`. See docs/how-to/read-logs.md for the columns. `bad_records` and `aside` say what becomes of lines
-    of logs that cannot be read, as in `cepheid.match`.
+    The file name shows the format, or `format` names it: `parquet`, `csv`, `jsonl`, `arrow`, `delta`, `syslog`,
+    `access-log`, `xes` or `ocel`. See docs/how-to/read-logs.md for the columns. `bad_records` and `aside` say how
+    to handle invalid lines of logs, as in `cepheid.match`.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "auth.log"

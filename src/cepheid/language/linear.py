@@ -267,7 +267,7 @@ class Writer:
     def where(self, *, partial: bool = False) -> s.Expression | None:
         """All conditions of the linear pattern; None if they cannot hold. `partial`: those on these steps alone."""
         parts: list[s.Expression] = []
-        where = self.bound.syntax.where
+        where = self.bound.where
         for part in _top_level(negation_normal_form(where)) if where is not None else ():
             if isinstance(part, s.Equivalence):
                 parts.append(part)

@@ -24,7 +24,7 @@ class Comparison:
     without" (not seen), "forecast" (partial matches of about the same probability) or "missing together": how often it
     was not seen on some trips, where `given` says what these showed of `others`. Shares are compared as they are;
     lengths by their medians, and `off` is the largest difference of the two distributions. `unlikely` is the
-    probability that chance alone differs so much, and `reason` says what the deviation means, where that can be told.
+    probability of such a difference by chance, and `reason` says what the deviation means, if that is known.
     """
 
     what: str

@@ -70,8 +70,8 @@ def fit_gap(
 ) -> GapDistribution:
     """The distribution that explains the gaps best, or a histogram when no family does.
 
-    `censored` are waits that were cut off before the event came. Of `trials` beginnings, those in neither list never
-    had the event: they tell `happens`, which is 1 otherwise. `resolution` is the clock's step (1 for whole seconds).
+    `censored` are waits that ended before the event came. Of `trials` beginnings, those in neither list never had
+    the event: they determine `happens`, which is 1 otherwise. `resolution` is the clock's step (1 for whole seconds).
 
     >>> gaps = np.random.default_rng(1).exponential(60.0, 2000)
     >>> fit_gap(gaps, families=[Exponential], trials=2500)

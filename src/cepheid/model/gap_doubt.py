@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy import signal
 
 from cepheid.model.distributions import Empirical
 from cepheid.model.fit import decode_gap, encode_gap
@@ -32,6 +31,8 @@ def sum_cdf(first: GapDistribution, second: GapDistribution, times: Floats, *mor
     >>> bool(np.allclose(sum_cdf(Exponential(20), Exponential(20), times), Gamma(2, 20).cdf(times), atol=1e-5))
     True
     """
+    from scipy import signal  # slow to load
+
     top = float(times.max())
     edges = np.linspace(0.0, top, _CELLS + 1)
     total = np.asarray(first.cdf(edges))

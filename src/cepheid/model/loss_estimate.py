@@ -33,7 +33,7 @@ def estimate_loss(
 ) -> LossEstimate:
     """The loss rate where sequences prove losses: `lost` occurrences that must have happened, next to `seen` ones.
 
-    The interval is Wilson's, which stays inside [0, 1] and is honest when no loss was proven.
+    The interval is Wilson's, which stays inside [0, 1] and covers the rate when no loss was proven.
 
     >>> estimate = estimate_loss(seen=90, lost=10)
     >>> print(f"{estimate.loss:.2f} [{estimate.low:.3f}, {estimate.high:.3f}]")

@@ -170,7 +170,7 @@ def _scanned(plan: Plan) -> Iterator[str]:
 
 def _reach(bound: BoundQuery, steps: int) -> str:
     """How far back events are needed: the window, if that says it, or so many steps of the time column."""
-    window, written = bound.window, bound.syntax.within
+    window, written = bound.window, bound.within
     named = written is not None and written.unit is not None and not isinstance(written.length, s.Name)
     if window is not None and named and not window.events and steps in (window.length - 1, window.length):
         return window_of(bound)

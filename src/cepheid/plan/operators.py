@@ -1,8 +1,8 @@
-"""The operators of a plan, as frozen data: what is read, how it is brought together, matched, judged and output.
+"""The operators of a plan, as frozen data: what is read, how it is shuffled, matched, scored and output.
 
     scan -> exchange -> match -> score -> output -> transform
 
-The rules in `rules/` move work from the later ones into the earlier ones; every runner executes what stands in them.
+The rules in `rules/` move work from the later ones into the earlier ones; every runner executes their contents.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _OF_SCORE = frozenset(each.name for each in fields(Score))
 
 @dataclass(frozen=True, init=False)
 class Plan:
-    """The operators of one query, bottom up; runners and engines execute what stands in them.
+    """The operators of one query, bottom up; runners and engines execute their contents.
 
     A plan is made by the planner (`engine.choose.make_plan`). `Plan(bound, engine, partition=..., ...)` makes the one
     in which everything else is pushed as far down as it goes, and `replace(plan, engine=...)` changes one thing.

@@ -215,7 +215,7 @@ class Calibration:
 
 
 def calibration(said: Float64s, true: npt.NDArray[np.bool_], bins: int = 10) -> Calibration:
-    """How honest probabilities are: of the matches said to be 70 % likely, about 70 % should be true.
+    """How well probabilities are calibrated: about 70 % of the matches with probability 70 % should be true.
 
     >>> calibration(np.array([0.1, 0.1, 0.9, 0.9]), np.array([False, False, True, True])).error
     0.1

@@ -1,4 +1,4 @@
-"""What every live query offers besides finding matches: one call at a time, each of which happens whole or not at all.
+"""What every live query offers besides finding matches: one call at a time, and each call is atomic.
 
 All that a live query knows is one value, `_state`, which nothing changes. A call works out the next one, and putting
 that in its place is the last thing it does: an error, a limit or Ctrl-C before that leaves everything as it was.

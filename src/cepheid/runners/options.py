@@ -74,7 +74,7 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """How records are read as events, and what becomes of those that cannot be."""
+    """How records are read as events, and how invalid ones are handled."""
 
     bad_records: str | None = option(
         None,

@@ -1,4 +1,4 @@
-"""Records that cannot be events: what is wrong with each, and what becomes of them.
+"""Invalid records: what is wrong with each, and how it is handled.
 
 A record is bad if its time is NULL, not finite or not written as a time, if its type or a key of the query is NULL, or
 if a text should be a number and is none. `bad_records` says what to do: nothing is matched ("fail"), they are left out

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from cepheid.budget import unbounded, within_budget
 from cepheid.engine.cold import answer
-from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
 from cepheid.engine.search.preferred.run import arranged, count_matches, match_table, needed_columns, result_schema
@@ -120,10 +119,12 @@ def run_clause(
 
 def _run(clause: BoundClause, table: pa.Table, engine: str, threads: int, most: int) -> pa.Table:
     if engine != "reference":
-        return answer(KERNEL, table.num_rows, lambda: match_table(clause, table, threads, most))
+        return answer(KERNEL, table.num_rows, lambda: match_table(clause, table, threads, most), once=True)
     schema = result_schema(clause, table.schema)
     shown = table if clause.zone is None else labelled_table(table, clause.zone)
     try:
+        from cepheid.engine.reference.rows import match_rows  # it brings the model along
+
         rows = match_rows(clause, shown.to_pylist(), most)
     except RecursionError:
         raise LimitError("the reference engine recurses once for each row of a match", hint=FEWER_ROWS) from None

@@ -46,7 +46,7 @@ def ties_of(plan: Plan, events: EventTable) -> Ties | None:
     """The events of a table that are tied, if there are any."""
     if not may_tie(plan.bound, events):
         return None
-    number = answer("data.keys", len(events), lambda: count_ties(plan, events))
+    number = answer("data.keys", len(events), lambda: count_ties(plan, events), once=True)
     return Ties(number, len(events), plan.bound.equivalence) if number else None
 
 

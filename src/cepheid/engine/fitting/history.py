@@ -1,4 +1,4 @@
-"""What a history tells about loss and gaps: waits that ended, waits that were cut off, and losses that it proves.
+"""What a history says about loss and gaps: complete waits, censored waits, and losses that it proves.
 
 For each component, every event of the positive component before it opens a wait. The wait ends with the first event
 that could fill the component, and is cut off where the trip ends without it: at the next positive component, at a new

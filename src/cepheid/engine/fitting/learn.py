@@ -52,10 +52,10 @@ def learn(
     """The model that a history supports.
 
     Losses and shares are taken from `loss` and `happens` where these state them. Else the lengths of trips tell, of a
-    positive component between two others, how many of its events were lost and how many never happened. Nothing tells
-    that of the first component, which is taken to have happened always, with a warning; the last one's loss, and that
-    of negated ones, is the rate of all that are known together. For negated components `negatives="em"` infers loss and
-    `happens` from the lengths of trips instead. Kleene groups are never missing and need no loss.
+    positive component between two others, how many of its events were lost and how many never happened. For the
+    first component this cannot be learned: it is taken to have happened always, with a warning. The last one's loss,
+    and that of negated ones, is the rate of all that are known together. For negated components `negatives="em"`
+    infers loss and `happens` from the lengths of trips instead. Kleene groups are never missing and need no loss.
     With `loss_by`, components that the query fixes to the same value of that attribute (a reader) share one loss; with
     `loss_by_hour`, losses depend on the hour of the day.
     `resolution` is the step of the clock, and the window's length is in the unit of the gaps, too.

@@ -107,7 +107,7 @@ class TypeNumbers:
             while codes[slot] >= 0:
                 slot = (slot + 1) & (slots - 1)
             hashes[slot], codes[slot] = number, code
-        self._kept: tuple[Any, ...] = hashes, codes, starts.astype(np.int64), text
+        self._kept: list[Any] = [hashes, codes, starts.astype(np.int64), text]
         self.head[SLOTS], self.head[EVERY], self.head[LETTERS] = slots - 1, int(every), len(text)
         for field, array in zip((HASHES_AT, CODES_AT, STARTS_AT, NAMES_AT), self._kept, strict=True):
             self.head[field] = array.ctypes.data

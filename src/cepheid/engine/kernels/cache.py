@@ -1,96 +1,151 @@
-"""Compiled kernels on disk: numba's cache, where it can be written, read again and trusted.
+"""Compiled kernels on disk, found by content (`disk_cache`): all sources in a kernel, the constants that they see, its
+signature and the versions make the name of its file.
 
-Numba takes what it has of a function as long as the function's own file is as it was. A kernel contains others, of
-other files, so here all of these must be as they were, and the modules that say how kernels are compiled.
+A platform wheel carries kernels for a baseline processor (`make wheel`). They are used where the processor has all that
+the baseline has; everything else is compiled for this processor.
 """
 
 from __future__ import annotations
 
-import os
+import hashlib
 import pickle
-import tempfile
-from collections.abc import Callable, Iterable
+import platform
+import sys
+from collections.abc import Callable, Set
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import llvmlite.binding
 import numba
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
-# What reading a cache file that was cut off or overwritten can raise.
-UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError, OSError)
+from cepheid import disk_cache
+from cepheid.errors import CepheidError
+
+FORMAT = b"1"
 HERE = Path(__file__).parent
-HOW = tuple(str(HERE / name) for name in ("cache.py", "compile.py", "parts.py"))
+HOW = tuple(str(HERE / name) for name in ("compile.py", "parts.py", "stop.py"))  # modules that say what code is made
 
-config: Any = numba.config
+# By machine: the processor that kernels of a wheel are for, and the features that tell whether this one has them all.
+_V3 = ["avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "ssse3"]
+BASELINES: dict[str, tuple[str, list[str]]] = {
+    "x86_64": ("x86-64-v3", _V3),
+    "AMD64": ("x86-64-v3", _V3),
+    "aarch64": ("generic", []),
+    "arm64": ("generic", []),
+}
 
-
-def cached(function: Callable[..., Any], signature: Any, options: dict[str, Any], files: Iterable[str]) -> Any:
-    """The compiled function, from the cache if that can be read and written; without one otherwise."""
-    try:
-        return _compiled(function, signature, options, files)
-    except RuntimeError as error:  # an installation that cannot be written to, and no home to put it
-        if "cannot cache" not in str(error) or not _own_cache():
-            raise
-    except numba.core.errors.NumbaError:
-        raise
-    except UNREADABLE:
-        _forget(function)
-    try:
-        return _compiled(function, signature, options, files)
-    except (RuntimeError, *UNREADABLE):
-        return numba.njit(signature, **options)(function)
+# What unpickling a file of another version can raise, should it have the right name.
+UNREADABLE = (EOFError, pickle.UnpicklingError, ValueError, KeyError, IndexError, AttributeError, ImportError)
 
 
-def is_cached(function: Callable[..., Any], signature: Any, files: Iterable[str]) -> bool:
-    """Has the cache the function, as its files are now?"""
-    try:
-        cache = _with_cache(function, {}, files)._cache
-        key = cache._index_key(signature, numba.core.registry.cpu_target.target_context.codegen())
-        name = cache._cache_file._load_index().get(key)
-        return name is not None and os.path.getsize(cache._cache_file._data_path(name)) > 0
-    except (RuntimeError, *UNREADABLE):
-        return False
+class Contents(NamedTuple):
+    """What a kernel is made of: the files of all functions in it, and the constants that they see."""
+
+    files: Set[str]
+    constants: Set[str] = frozenset()
 
 
-def _compiled(function: Callable[..., Any], signature: Any, options: dict[str, Any], files: Iterable[str]) -> Any:
-    dispatcher = _with_cache(function, options, files)
+class _Used:
+    kernels = 0
+
+
+def kernels_in_use() -> bool:
+    """Has this process loaded or compiled a kernel? The first one costs half a second, the others little."""
+    return _Used.kernels > 0
+
+
+def cached(function: Callable[..., Any], signature: Any, options: dict[str, Any], contents: Contents) -> Any:
+    """The compiled function: read, or compiled and written where that is possible."""
+    _Used.kernels += 1
+    dispatcher: Any = numba.njit(**options)(function)
+    dispatcher._cache = _Files(*_name(function, signature, contents))
     dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
 
 
-def _with_cache(function: Callable[..., Any], options: dict[str, Any], files: Iterable[str]) -> Any:
-    """Numba's form of a function, not compiled yet, whose cache knows the files it depends on."""
-    dispatcher: Any = numba.njit(cache=True, **options)(function)
-    file = dispatcher._cache._cache_file
-    file._source_stamp = (file._source_stamp, *sorted(map(_stamp, {*files, *HOW})))
-    return dispatcher
+def is_cached(function: Callable[..., Any], signature: Any, contents: Contents) -> bool:
+    """Is there a compiled form of the function, as its contents are now?"""
+    return disk_cache.exists(*_name(function, signature, contents), _kinds())
 
 
-def _stamp(path: str) -> tuple[str, float, int]:
-    try:
-        status = os.stat(path)
-    except OSError:  # in an archive, say: then numba's own stamp is all there is
-        return os.path.basename(path), 0.0, 0
-    return os.path.basename(path), status.st_mtime, status.st_size
+class _Files(NullCache):
+    """What numba asks for the compiled form of one kernel."""
+
+    def __init__(self, stem: str, digest: str) -> None:
+        self.stem, self.digest = stem, digest
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled form from a file, or None."""
+        target_context.refresh()
+        for data in disk_cache.found(self.stem, self.digest, _kinds()):
+            try:
+                return CompileResult._rebuild(target_context, *pickle.loads(data))
+            except UNREADABLE:
+                continue
+        return None
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Writes it, without the annotation, which is for readers and holds paths."""
+        if cres.library.has_dynamic_globals or not all(each.can_cache for each in cres.lifted):
+            return
+        parts = list(cres._reduce())
+        parts[6] = ""
+        disk_cache.write(self.stem, self.digest, _own_kind(), dumps(tuple(parts)))
 
 
-def _own_cache() -> bool:
-    """Gives numba a folder of temporary files that only this user can read or write."""
-    folder = Path(tempfile.gettempdir()) / f"cepheid-kernels-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.stat()
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o077 or folder.is_symlink()):
-            return True  # someone else's: code must not come from there, so nothing is kept
-    except OSError:
-        return True
-    config.CACHE_DIR = str(folder)
-    return True
+def _name(function: Callable[..., Any], signature: Any, contents: Contents) -> tuple[str, str]:
+    """The name of a kernel's file but for the processor: a stem, and a digest of all it is made from."""
+    made = hashlib.sha256(FORMAT)
+    versions = (numba.__version__, llvmlite.__version__, sys.implementation.cache_tag)
+    own = (function.__module__, function.__qualname__, str(signature))
+    for part in (*versions, *own, *sorted(contents.constants)):
+        made.update(f"{part}\0".encode())
+    for digest in sorted(map(_digest, {*contents.files, *HOW})):
+        made.update(digest)
+    stem = "".join(each for each in f"{function.__module__}.{function.__qualname__}" if each.isalnum() or each in "._")
+    return stem, made.hexdigest()[:24]
 
 
-def _forget(function: Callable[..., Any]) -> None:
-    """Removes what the cache has of a function."""
-    dispatcher: Any = numba.njit(cache=True)(function)
-    file = dispatcher._cache._cache_file
-    for path in Path(file._cache_path).glob(f"{Path(file._index_path).stem}*"):
-        path.unlink(missing_ok=True)
+@cache
+def _digest(path: str) -> bytes:
+    """Of a file's content, once per process."""
+    return hashlib.sha256(disk_cache.read(path) or path.encode()).digest()
+
+
+def _kinds() -> tuple[str, str]:
+    return _own_kind(), _baseline_kind()
+
+
+@cache
+def _own_kind() -> str:
+    """The processor that code is made for here, as the end of a file's name."""
+    return _kind(*_codegen().magic_tuple())
+
+
+@cache
+def _baseline_kind() -> str:
+    """The same for the kernels that a wheel carries, if this processor has all that theirs has; else empty."""
+    processor, needed = BASELINES.get(platform.machine(), ("", []))
+    has = llvmlite.binding.get_host_cpu_features()
+    fits = processor and all(has.get(each) for each in needed)
+    return _kind(_codegen().magic_tuple()[0], processor, "") if fits else ""
+
+
+def baseline_settings() -> dict[str, str]:
+    """The environment in which numba compiles for the processor of a wheel."""
+    if platform.machine() not in BASELINES:
+        raise CepheidError(f"kernels of a wheel have no processor for a machine of the kind {platform.machine()}")
+    return {"NUMBA_CPU_NAME": BASELINES[platform.machine()][0], "NUMBA_CPU_FEATURES": ""}
+
+
+def _codegen() -> Any:
+    return numba.core.registry.cpu_target.target_context.codegen()
+
+
+def _kind(triple: str, processor: str, features: str) -> str:
+    return f"{processor}-{hashlib.sha256(f'{triple} {features}'.encode()).hexdigest()[:8]}.kernel"

@@ -25,7 +25,7 @@ import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import typeof_impl
 
-from cepheid.engine.kernels.cache import cached, is_cached
+from cepheid.engine.kernels.cache import Contents, cached, is_cached
 from cepheid.engine.kernels.parts import OF_A_PART, WITHOUT_PYTHON, set_environments
 from cepheid.engine.kernels.progress import compiling
 from cepheid.engine.kernels.stop import guarded, in_the_background
@@ -103,11 +103,18 @@ class Kernel:
         """Is it compiled, or in the cache?"""
         if self._dispatcher is not None:
             return True
-        return is_cached(self.py_func, self.signature, self._files())
+        return is_cached(self.py_func, self.signature, self._contents())
 
-    def _files(self) -> set[str]:
-        """Where the source is of all that it contains."""
-        return {each.py_func.__code__.co_filename for each in (self, *called_kernels(self.py_func))}
+    def _contents(self) -> Contents:
+        """Where the source is of all that it contains, and the constants of its modules, which other files may set."""
+        functions = [each.py_func for each in (self, *called_kernels(self.py_func))]
+        constants = {
+            f"{function.__module__}.{name}={value!r}"
+            for function in functions
+            for name in names_in(function.__code__)
+            if isinstance(value := function.__globals__.get(name), int | float | str | np.generic)
+        }
+        return Contents({function.__code__.co_filename for function in functions}, constants)
 
     def _compile(self) -> Any:
         # What is called by its address must be there before code from the cache is linked.
@@ -116,7 +123,7 @@ class Kernel:
                 other.dispatcher()
         options = {**self.targetoptions, **(WITHOUT_PYTHON if self.address else {"no_cfunc_wrapper": True})}
         with compiling(self):
-            dispatcher = cached(self.py_func, self.signature, options, self._files())
+            dispatcher = cached(self.py_func, self.signature, options, self._contents())
         set_environments(dispatcher)
         return _by_address(dispatcher, self.py_func) if self.address else dispatcher
 

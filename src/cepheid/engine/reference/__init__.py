@@ -1,4 +1,4 @@
-"""The judge: the meaning of queries as slow, plain Python that enumerates. Every fast engine must agree with it."""
+"""The reference: the meaning of queries as slow, plain Python that enumerates. Every fast engine must agree with it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-from cepheid.engine.kernels.cache import cached
+from cepheid.engine.kernels.cache import Contents, cached
 from cepheid.engine.kernels.compile import handed_over
 from cepheid.engine.kernels.stop import in_the_background
 
@@ -121,5 +121,5 @@ def judged_by_number(case, at, counted, running, columns):  # type: ignore[no-un
 @lru_cache(maxsize=1)
 def called_by_number(signature: Any) -> Any:
     """The same, compiled, or from the cache."""
-    compiled = in_the_background(lambda: cached(judged_by_number, signature, {}, [__file__]))
+    compiled = in_the_background(lambda: cached(judged_by_number, signature, {}, Contents({__file__})))
     return handed_over(compiled, signature)

@@ -313,7 +313,7 @@ def _mathematical(
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function("abs", absolute, 1, 1, NUMBER, None, inline="abs({0})", says="without its sign"),
+    Function("abs", absolute, 1, 1, NUMBER, None, inline="abs({0})", says="the absolute value"),
     Function(
         "sqrt",
         _guarded(_sqrt),
@@ -337,7 +337,7 @@ FUNCTIONS: tuple[Function, ...] = (
         kernel=_log,
         kernels={2: _log_of},
         shown="log(x), log(base, x)",
-        says="the natural logarithm, or that to another base",
+        says="the natural logarithm, or the logarithm to a base",
     ),
     _mathematical("ln", _log, "the natural logarithm"),
     _mathematical("log10", _log10, "the logarithm to base 10"),
@@ -363,7 +363,7 @@ FUNCTIONS: tuple[Function, ...] = (
         spark=_spark_floor("floor"),
         typed=_whole_type,
         precision=round_precision,
-        says="rounded down to a whole number",
+        says="x rounded down to a whole number",
     ),
     *named_twice(
         Function(
@@ -396,7 +396,7 @@ FUNCTIONS: tuple[Function, ...] = (
         typed=_round_type,
         precision=round_precision,
         shown="round(x, digits)",
-        says="rounded to so many decimal digits (0 if left out), halves away from zero",
+        says="x rounded to decimal digits (default 0), halves away from zero",
     ),
     Function(
         "sign",
@@ -429,7 +429,7 @@ FUNCTIONS: tuple[Function, ...] = (
         None,
         precision=lambda types, constants: type_of_result("%", *types),
         shown="pmod(x, y)",
-        says="the remainder, positive where y is",
+        says="the remainder, positive if y is positive",
     ),
     Function(
         "least",
@@ -442,7 +442,7 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=lambda *columns: pc.min_element_wise(*columns, skip_nulls=True),
         precision=lambda types, constants: widest(types),
         shown="least(x, y, ...)",
-        says="the smallest that is not NULL",
+        says="the smallest value that is not NULL",
     ),
     Function(
         "greatest",
@@ -455,7 +455,7 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=lambda *columns: pc.max_element_wise(*columns, skip_nulls=True),
         precision=lambda types, constants: widest(types),
         shown="greatest(x, y, ...)",
-        says="the largest that is not NULL",
+        says="the largest value that is not NULL",
     ),
     Function(
         "isnan",
@@ -466,7 +466,7 @@ FUNCTIONS: tuple[Function, ...] = (
         DataType.BOOL,
         strict=False,
         shown="isnan(x)",
-        says="never: what is not a number is NULL",
+        says="always false, because NaN is NULL",
     ),
     Function(
         "haversine",

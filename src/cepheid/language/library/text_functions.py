@@ -353,12 +353,12 @@ def _by_pattern(name: str, call: Any, wrong: Any, written: str) -> Function:
         STRING,
         _BOOL,
         shown=f"{name}_pattern(s, t)",
-        says=f"the same with the pattern in a column: also `a.s {written} b.t`; NULL where t is no pattern",
+        says=f"the same with a pattern from a column; also `a.s {written} b.t`; NULL if t is not a pattern",
     )
 
 
 def _regexes(*names: str) -> tuple[Function, ...]:
-    told = "a part of the text fits the regular expression (RE2); also written `s RLIKE '...'`"
+    told = "true if a part of the text matches the regular expression (RE2); also `s RLIKE '...'`"
     return tuple(
         _pattern_test(
             name,
@@ -374,8 +374,8 @@ def _regexes(*names: str) -> tuple[Function, ...]:
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    *named_twice(_cased("lower", str.lower, "in lower case"), "lcase"),
-    *named_twice(_cased("upper", str.upper, "in upper case"), "ucase"),
+    *named_twice(_cased("lower", str.lower, "s in lower case"), "lcase"),
+    *named_twice(_cased("upper", str.upper, "s in upper case"), "ucase"),
     *named_twice(
         Function(
             "length",
@@ -390,7 +390,7 @@ FUNCTIONS: tuple[Function, ...] = (
             ),
             spark=lambda F, text: F.char_length(text).cast("bigint"),
             shown="length(s)",
-            says="how many characters a string has, or elements a list",
+            says="the number of characters of a string, or of elements of a list",
         ),
         "char_length",
     ),
@@ -400,7 +400,7 @@ FUNCTIONS: tuple[Function, ...] = (
         pc.match_like,
         lambda F, text, pattern: text.like(pattern),
         "like(s, pattern)",
-        "the whole text fits: `%` any characters, `_` one, a backslash takes them as they are; also `s LIKE '...'`",
+        "true if the whole text matches: `%` any characters, `_` one, a backslash escapes; also `s LIKE '...'`",
         wrong_like,
     ),
     _pattern_test(
@@ -409,7 +409,7 @@ FUNCTIONS: tuple[Function, ...] = (
         lambda column, pattern: pc.match_like(_lowered(column), pattern.lower()),
         None,
         "ilike(s, pattern)",
-        "the same without regard to case; also `s ILIKE '...'`",
+        "the same, ignoring case; also `s ILIKE '...'`",
         wrong_like,
         ascii=lambda F, text, pattern: F.lower(text).like(pattern.lower()),
     ),
@@ -428,7 +428,7 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=_extract_column,
         wrong=_wrong_extract,
         shown="regexp_extract(s, regex, group)",
-        says="what the group took (1 if left out, 0: the whole); an empty text where nothing fits",
+        says="the text of a group (default 1; 0: the whole match); an empty text without a match",
     ),
     *named_twice(
         Function(
@@ -442,7 +442,7 @@ FUNCTIONS: tuple[Function, ...] = (
             wrong=_wrong_whole,
             spark=_spark_substring,
             shown="substring(s, start, length)",
-            says="so many characters (all if left out) from a place on; places count from 1, from the end if negative",
+            says="characters from a position on (by default all); positions count from 1, negative ones from the end",
         ),
         "substr",
     ),
@@ -493,9 +493,9 @@ FUNCTIONS: tuple[Function, ...] = (
         shown="right(s, n)",
         says="the last n characters",
     ),
-    _trimming("trim", pc.utf8_trim, "without spaces at both ends"),
-    _trimming("ltrim", pc.utf8_ltrim, "without spaces at the start"),
-    _trimming("rtrim", pc.utf8_rtrim, "without spaces at the end"),
+    _trimming("trim", pc.utf8_trim, "s without spaces at both ends"),
+    _trimming("ltrim", pc.utf8_ltrim, "s without leading spaces"),
+    _trimming("rtrim", pc.utf8_rtrim, "s without trailing spaces"),
     Function(
         "concat",
         lambda *texts: "".join(texts),
@@ -506,7 +506,7 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=_concatenated,
         spark=lambda F, *texts: F.concat(*texts),
         shown="concat(s, t, ...)",
-        says="one after the other; NULL if one is (`\\|\\|` is OR)",
+        says="the concatenation; NULL if a part is NULL (`\\|\\|` is OR)",
     ),
     Function(
         "replace",
@@ -520,7 +520,7 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=_replaced,
         spark=lambda F, text, *parts: F.replace(text, *map(F.lit, parts)),
         shown="replace(s, part, other)",
-        says="with every part replaced, or left out",
+        says="s with every part replaced, or removed",
     ),
     *named_twice(
         _test("starts_with", str.startswith, pc.starts_with, "startswith", "true if s starts with part"),
@@ -538,12 +538,12 @@ FUNCTIONS: tuple[Function, ...] = (
             _WHOLE,
             narrow=True,
             shown="instr(s, part)",
-            says="where the part first stands, from 1 on; 0 if it does not",
+            says="the position of the first occurrence, from 1; 0 if there is none",
         ),
         "strpos",
     ),
-    Function("reverse", lambda text: text[::-1], 1, 1, STRING, _TEXT, shown="reverse(s)", says="from the end"),
-    Function("repeat", repeated, 2, 2, (STRING, INT), _TEXT, shown="repeat(s, n)", says="n times, one after the other"),
+    Function("reverse", lambda text: text[::-1], 1, 1, STRING, _TEXT, shown="reverse(s)", says="s reversed"),
+    Function("repeat", repeated, 2, 2, (STRING, INT), _TEXT, shown="repeat(s, n)", says="s repeated n times"),
     *(
         Function(
             name,
@@ -553,9 +553,9 @@ FUNCTIONS: tuple[Function, ...] = (
             (STRING, INT, STRING),
             _TEXT,
             shown=f"{name}(s, length, fill)",
-            says=f"brought to a length, cut or filled {where} (with spaces if left out)",
+            says=f"s at a given length, cut or padded {where} (default: spaces)",
         )
-        for name, where in (("lpad", "in front"), ("rpad", "behind"))
+        for name, where in (("lpad", "on the left"), ("rpad", "on the right"))
     ),
     Function(
         "concat_ws",
@@ -566,7 +566,7 @@ FUNCTIONS: tuple[Function, ...] = (
         _TEXT,
         strict=False,
         shown="concat_ws(separator, s, t, ...)",
-        says="those that are not NULL, with a separator between them; also the texts of lists",
+        says="the values that are not NULL, with a separator between them; lists contribute their elements",
     ),
     Function(
         "array_join",
@@ -576,7 +576,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (frozenset({DataType.TEXTS}), STRING),
         _TEXT,
         shown="array_join(list, separator)",
-        says="the texts of a list that are not NULL, with a separator between them",
+        says="the elements of a list that are not NULL, with a separator between them",
     ),
     Function(
         "split",
@@ -589,6 +589,6 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=_split_column,
         wrong=wrong_regex,
         shown="split(s, regex)",
-        says="the parts between what fits the regular expression, as a list",
+        says="s split at matches of the regular expression, as a list",
     ),
 )

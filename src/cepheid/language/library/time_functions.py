@@ -270,7 +270,7 @@ FUNCTIONS: tuple[Function, ...] = (
         inline="({0} // 1_000_000 if {0} >= 0 else -(-{0} // 1_000_000))",
         instant=True,
         shown="unix_timestamp(ts)",
-        says="seconds since 1970, cut towards zero",
+        says="seconds since 1970, truncated towards zero",
     ),
     Function(
         "to_unixtime",
@@ -296,7 +296,7 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=lambda unit, column: _vectorised(lambda time: date_trunc(unit, time))(column),
         spark=_spark_trunc,
         shown="date_trunc('hour', ts)",
-        says="the time cut down to its unit: microsecond to day, week (from Monday on), month, quarter, year",
+        says="the time truncated to a unit: microsecond to day, week (from Monday), month, quarter, year",
     ),
     Function(
         "timestampdiff",
@@ -311,7 +311,7 @@ FUNCTIONS: tuple[Function, ...] = (
         null="difference_overflows({1}, {0})",
         columnwise=_difference_columns,
         shown="timestampdiff(minute, start, end)",
-        says="how many whole units lie between two times",
+        says="the number of whole units between two times",
     ),
     *named_twice(
         Function(
@@ -325,7 +325,7 @@ FUNCTIONS: tuple[Function, ...] = (
             spark=lambda F, end, start: _divided(F, end, DAY) - _divided(F, start, DAY),
             narrow=True,
             shown="datediff(end, start)",
-            says="how many days one date is after the other",
+            says="the number of days from start to end",
         ),
         "date_diff",
     ),

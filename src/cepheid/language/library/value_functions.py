@@ -328,7 +328,7 @@ FUNCTIONS: tuple[Function, ...] = (
         spark=lambda F, *values: F.coalesce(*values),
         precision=lambda types, constants: widest(types),
         shown="coalesce(x, y, ...)",
-        says="the first that is not NULL",
+        says="the first value that is not NULL",
     ),
     *(
         Function(
@@ -373,7 +373,7 @@ FUNCTIONS: tuple[Function, ...] = (
         columnwise=_case_columns,
         spark=_spark_case,
         shown="CASE WHEN c THEN x ELSE y END",
-        says="the value behind the first condition that holds, else the last, or NULL; also `CASE x WHEN 1 THEN ...`",
+        says="the value of the first condition that holds, otherwise ELSE, or NULL; also `CASE x WHEN 1 THEN ...`",
     ),
     *named_twice(
         Function(
@@ -422,7 +422,7 @@ FUNCTIONS: tuple[Function, ...] = (
             typed=_cast_type,
             precision=_cast_precision,
             shown=f"{name.upper()}(x AS type)",
-            says="as bigint, double, decimal(10, 2), string, boolean, timestamp or date; NULL where it cannot be"
+            says="x as bigint, double, decimal(10, 2), string, boolean, timestamp or date; NULL if the cast fails"
             if name == "cast"
             else "the same",
         )
@@ -438,7 +438,7 @@ FUNCTIONS: tuple[Function, ...] = (
         typed=_element_key,
         columnwise=_each_of(_get),
         shown="get(list, i)",
-        says="an element, counted from 0, or the value of a map under a key; also `a.list[0]` and `a.map['key']`",
+        says="an element of a list, from 0, or the value of a key in a map; also `a.list[0]` and `a.map['key']`",
     ),
     Function(
         "element_at",
@@ -450,7 +450,7 @@ FUNCTIONS: tuple[Function, ...] = (
         typed=_element_key,
         columnwise=_each_of(_element_at),
         shown="element_at(list, i)",
-        says="the same counted from 1, negative places from the end",
+        says="the same, counted from 1; negative positions count from the end",
     ),
     Function(
         "array_contains",
@@ -461,7 +461,7 @@ FUNCTIONS: tuple[Function, ...] = (
         DataType.BOOL,
         columnwise=_each_of(_array_contains),
         shown="array_contains(list, x)",
-        says="is it an element?",
+        says="true if x is an element of the list",
     ),
     *named_twice(
         Function(
@@ -473,7 +473,7 @@ FUNCTIONS: tuple[Function, ...] = (
             DataType.INT,
             narrow=True,
             shown="size(list)",
-            says="how many elements a list or a map has",
+            says="the number of elements of a list or a map",
         ),
         "cardinality",
         "array_size",

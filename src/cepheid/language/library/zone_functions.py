@@ -70,7 +70,7 @@ FUNCTIONS: tuple[Function, ...] = (
         instant=True,
         gives_instant=False,
         shown="local_time(ts, 'Asia/Tokyo')",
-        says="what the clocks of a zone show at an instant, as a time without a zone",
+        says="the clock time of a zone at an instant, without a zone",
     ),
     Function(
         TO_INSTANT,
@@ -85,7 +85,7 @@ FUNCTIONS: tuple[Function, ...] = (
         spark=_instants,
         gives_instant=True,
         shown="local_time_at(ts, 'Asia/Tokyo')",
-        says="the instant at which the clocks of a zone show a time without a zone",
+        says="the instant of a clock time in a zone",
     ),
     Function(
         READ,
@@ -98,6 +98,6 @@ FUNCTIONS: tuple[Function, ...] = (
         wrong=_wrong_zone,
         gives_instant=True,
         shown="timestamp_at(text, 'Asia/Tokyo')",
-        says="the instant that a text names, in a zone unless the text has an offset",
+        says="the instant of a text, in the zone unless the text has an offset",
     ),
 )

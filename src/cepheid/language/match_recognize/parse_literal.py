@@ -36,7 +36,7 @@ def parse_type(reader: Reader) -> str:
 
 
 def _inside_type(reader: Reader) -> str:
-    """What stands in the parentheses of a type: numbers, or types, each after the name of a field if it has one."""
+    """The contents of the parentheses of a type: numbers, or types, each after the name of a field if it has one."""
     parts = []
     while True:
         if reader.token.kind is Kind.NUMBER:
@@ -160,7 +160,7 @@ def number_of(text: str, doubles: bool = False) -> int | float | Decimal:
 
 
 def within(value: Any) -> Any:
-    """-9223372036854775808 is a whole number of 64 bits, though what stands behind the sign is none.
+    """-9223372036854775808 is a whole number of 64 bits, though the number after the sign is not.
 
     >>> within(-number_of("9223372036854775808"))
     -9223372036854775808

@@ -64,7 +64,7 @@ def tokens(text: str, start: int = 0, escapes: bool = False) -> list[Token]:
     """The tokens of a text from an offset on, ending with one of kind END; comments and spaces are left out.
 
     With `escapes`, a backslash in a string means what it means in Spark's SQL; inside of a clause it is a character as
-    any other, as the standard has it.
+    any other, as in the standard.
 
     >>> [token.text for token in tokens("A.x >= 'it''s' -- why")]
     ['A', '.', 'x', '>=', "'it''s'", '']

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import math
+import sys
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from typing import Any, NoReturn
 
+import lark
 from lark import Lark, Token, UnexpectedInput, v_args
 from lark.exceptions import VisitError
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
+from cepheid import disk_cache
 from cepheid.errors import QueryError, closest
 from cepheid.language import syntax as s
 from cepheid.language.library.conversions import day_of_text, moment_of_text
@@ -74,9 +80,18 @@ def parse(text: str) -> s.QuerySyntax:
 
 @cache
 def _parser() -> Lark:
-    return Lark.open(
-        "grammar.lark", rel_to=__file__, start="query", parser="lalr", propagate_positions=True, maybe_placeholders=True
-    )
+    """Its tables take a quarter of a second to make, so they are kept."""
+    grammar = (disk_cache.read(Path(__file__).parent / "grammar.lark") or b"").decode()
+    versions = f"{lark.__version__} {sys.implementation.cache_tag}"
+    digest = hashlib.sha256(f"{versions} {grammar}".encode()).hexdigest()[:24]
+    for data in disk_cache.found("grammar", digest, ("parser", "parser")):
+        kept: Lark = Lark.load(io.BytesIO(data))
+        return kept
+    made = Lark(grammar, start="query", parser="lalr", propagate_positions=True, maybe_placeholders=True)
+    tables = io.BytesIO()
+    made.save(tables)
+    disk_cache.write("grammar", digest, "parser", tables.getvalue())
+    return made
 
 
 # --- building nodes ---------------------------------------------------------------------------------------------

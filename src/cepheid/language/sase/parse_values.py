@@ -42,7 +42,7 @@ def exact_number(text: str, value: int | float) -> int | float | Decimal | None:
 
 
 def within(value: int | float | Decimal) -> int | float | Decimal:
-    """-9223372036854775808 is a whole number of 64 bits, though what stands behind the sign is none."""
+    """-9223372036854775808 is a whole number of 64 bits, though the number after the sign is not."""
     if isinstance(value, Decimal) and value == value.to_integral_value() and value.as_tuple().exponent == 0:
         whole = int(value)
         return whole if within_64_bits(whole) is not None else value

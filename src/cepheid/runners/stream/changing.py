@@ -20,7 +20,6 @@ from cepheid.language.bind import bind
 from cepheid.language.check import check
 from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
-from cepheid.model.loss_model import model_from_json
 from cepheid.plan.options import PlanOptions, options_of
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
@@ -101,6 +100,8 @@ def read_plan_options(given: Mapping[str, Any]) -> Options:
         if name not in known:
             raise CepheidError(f"'{name}' is not an option of a single query", hint=f"there are {', '.join(known)}")
     if "model" in given:
+        from cepheid.model.loss_model import model_from_json  # most queries have none
+
         given = {**given, "model": model_from_json(given["model"])}
     return Options.from_keywords(given)
 

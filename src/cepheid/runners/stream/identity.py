@@ -24,7 +24,6 @@ from cepheid.language.bound import BoundQuery
 from cepheid.language.functions import find_function
 from cepheid.language.printing import stored_text
 from cepheid.language.schema import Schema
-from cepheid.model.loss_model import model_to_json
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.worker_plans import Shipment
@@ -194,6 +193,8 @@ def aspects(plan: Plan, more: Mapping[str, Any] | None = None) -> dict[str, str]
     if schema.lacks:
         told["lacks"] = schema.lacks
     if plan.model is not None:
+        from cepheid.model.loss_model import model_to_json  # most queries have none
+
         told["model"] = model_to_json(plan.model)
     if plan.scoring != "exact":
         told["scoring"] = plan.scoring

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numba import types
@@ -64,6 +63,8 @@ def partition_codes(columns: Sequence[pa.Array], length: int) -> tuple[Int64s, i
         if combined is None:
             combined = codes
         else:
+            import pandas as pd  # slow to load; one key needs none of it
+
             combined, uniques = pd.factorize(combined * max(size, 1) + codes)
             combined, size = combined.astype(np.int64), len(uniques)
     assert combined is not None

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow.compute as pc
 from numba import types
 
@@ -260,6 +259,8 @@ def _reads_at(judge: Judge, label: int, what: int, place: list[int], names: list
 
 def _codes_of(seen: Seen, reads: list[tuple[str, int]], bounds: Ints, rows: int) -> Ints:
     """Per row a number: equal where all that is read from the row is equal."""
+    import pandas as pd  # slow to load
+
     low, high = np.repeat(bounds[:-1], np.diff(bounds)), np.repeat(bounds[1:], np.diff(bounds))
     combined = np.zeros(rows, np.int64)
     for name, shift in reads:

@@ -1,0 +1,52 @@
+"""What a small call loads: no model, no Spark, no page, and no compiled kernel. Each would cost a second or so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CALL = """
+import sys
+from cepheid.cli import exit_code
+assert exit_code(["run", sys.argv[1], "-i", sys.argv[2]]) == 0
+print(*sorted(sys.modules))
+"""
+QUERIES = [
+    "PATTERN SEQ(A a, B b) WHERE [id] AND a.x < b.x WITHIN 10",
+    "MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.x AS x PATTERN (A B) DEFINE A AS x > 0, B AS x > A.x)",
+]
+# scipy.linalg comes with the first kernel that is loaded
+UNWANTED = {
+    "altair",
+    "cepheid.console",
+    "cepheid.diagnose",
+    "cepheid.engine.reference",
+    "cepheid.model",
+    "cepheid.plot",
+}
+UNWANTED |= {
+    "matplotlib",
+    "polars",
+    "pyspark",
+    "scipy.linalg",
+    "scipy.signal",
+    "scipy.special",
+    "scipy.stats",
+    "sqlglot",
+}
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=["text", "clause"])
+def test_a_small_run(tmp_path: Path, query: str) -> None:
+    (tmp_path / "events.csv").write_text("ts,type,id,x\n1,A,1,1\n2,B,1,2\n3,A,2,3\n4,C,1,4\n5,B,2,5\n")
+    command = [sys.executable, "-c", CALL, query, str(tmp_path / "events.csv")]
+    done = subprocess.run(
+        command, env={**os.environ, "CEPHEID_COMPILE": ""}, capture_output=True, text=True, timeout=300, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "cepheid.engine.find" in loaded or "cepheid.runners.rows" in loaded
+    assert loaded & UNWANTED == set()
