@@ -18,7 +18,7 @@ import cepheid
 from cepheid.errors import CepheidError, DataError, EngineError
 from cepheid.flink import Pattern
 from cepheid.metrics import Numbers
-from cepheid.runners.spark.incremental_stream import record
+from cepheid.runners.spark.searches import record
 from cepheid.runners.stream.identity import Fingerprint, new_record
 
 pytestmark = pytest.mark.spark
