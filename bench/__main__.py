@@ -12,6 +12,7 @@ python -m bench live                              live queries beside a batch (b
 python -m bench cliffs                            queries a step beside the road, with their growth (bench/cliffs.py)
 python -m bench shapes                            row patterns that look back, with their growth (bench/row_shapes.py)
 python -m bench search --minutes 10               drawn queries, the slowest for what they give (bench/search.py)
+python -m bench planner --draws 200               drawn queries, auto beside every engine by hand (bench/planner.py)
 python -m bench missing --size quick              scorings, recall and cost of missing events (bench/missing.py)
 python -m bench calibration                       what was said beside what was true (bench/calibration.py)
 """
@@ -77,7 +78,14 @@ def main() -> None:
     search.add_argument("--draws", type=int, default=1_000_000)
     search.add_argument("--events", type=int, default=100_000)
     search.add_argument("--seconds", type=float, default=5.0, help="for one query")
+    search.add_argument("--grow", action="store_true", help="with twice the events, too")
     search.set_defaults(call=call_search)
+    planner = commands.add_parser("planner", help="drawn queries, auto beside every engine by hand")
+    planner.add_argument("--draws", type=int, default=200)
+    planner.add_argument("--seed", type=int, default=0)
+    planner.add_argument("--events", type=int, default=20_000)
+    planner.add_argument("--minutes", type=float, default=60.0)
+    planner.set_defaults(call=call_planner)
     live = commands.add_parser("live", help="live queries: batches of 100 and single events beside a batch")
     live.add_argument("--size", default="full", choices=("quick", "full"))
     live.set_defaults(call=call_live)
@@ -218,6 +226,13 @@ def call_cliffs(arguments: argparse.Namespace) -> None:
     cliffs.main(arguments.names)
 
 
+def call_planner(arguments: argparse.Namespace) -> None:
+    """Compares the planner's choices with every engine."""
+    from bench import planner
+
+    planner.main(arguments.draws, arguments.seed, arguments.events, arguments.minutes)
+
+
 def call_shapes(arguments: argparse.Namespace) -> None:
     from bench import row_shapes
 
@@ -227,7 +242,8 @@ def call_shapes(arguments: argparse.Namespace) -> None:
 def call_search(arguments: argparse.Namespace) -> None:
     from bench import search
 
-    search.main(arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
+    call = search.grow if arguments.grow else search.main
+    call(arguments.minutes, arguments.seed, arguments.draws, arguments.seconds, arguments.events)
 
 
 def call_live(arguments: argparse.Namespace) -> None:

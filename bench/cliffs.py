@@ -213,6 +213,104 @@ def outputs() -> Iterator[Row]:
     yield Row("rising A+, B, counted", points)
 
 
+def mixed_events(events: int, seed: int = 1) -> pa.Table:
+    """Events of four types, one a step, with numbers, keys and texts."""
+    random = np.random.default_rng(seed)
+    names = np.array([f"name{number}" for number in range(50)])
+    return pa.table(
+        {
+            "ts": np.arange(events),
+            "type": np.array(list("ABCD"))[random.integers(0, 4, events)],
+            "id": random.integers(0, 100, events),
+            "x": random.random(events),
+            "y": random.integers(0, 1_000, events),
+            "s": names[random.integers(0, 50, events)],
+            "u": np.char.add(names, "%")[random.integers(0, 50, events)],
+        }
+    )
+
+
+def row_of(name: str, sizes: Sequence[int], cliff: str, smooth: str, **options: Any) -> Row:
+    """A query beside another one over the same events; `options` are of the first."""
+    points = []
+    for events in sizes:
+        table = mixed_events(events)
+        calls = match(table, f"PATTERN {cliff}", **options), match(table, f"PATTERN {smooth}")
+        points.append(Point("events", events, events, *calls))
+    return Row(name, points)
+
+
+def counted() -> Iterator[Row]:
+    """Counting beside listing the same matches."""
+    for text in (
+        "SEQ(A a, B b) WHERE a.y < b.y - 950 WITHIN 2000",
+        "SEQ(A a, !(C c), B b) WHERE a.id = b.id WITHIN 2000",
+        "SEQ(A a, B b, D d) WHERE a.y < b.y - 950 AND b.y > d.y + 950 WITHIN 2000",
+    ):
+        yield row_of(f"counted: {text}", (10_000, 20_000), text, text, output="count")
+
+
+def given_up() -> Iterator[Row]:
+    """OUTPUT PARTIAL beside all matches."""
+    for text in ("SEQ(A a, B? b, C{2,3} c[], D d) WITHIN 20", "SEQ(A a, B b, C c, D d) WITHIN 20"):
+        yield row_of(f"PARTIAL: {text}", (2_000, 4_000), text + " OUTPUT PARTIAL", text)
+
+
+def ruled_out() -> Iterator[Row]:
+    """A bound on the sum of a group, in windows that hold ever more groups."""
+    points = []
+    for window in (40, 60, 100):
+        table = mixed_events(3_000)
+        text = "PATTERN SEQ(D a, B+ b[], C c) WHERE a.y < c.y - 700 AND {} < 500 WITHIN " + str(window)
+        plain = text.replace("{} < 500", "a.id = c.id").replace("B+ b[]", "B b")
+        calls = match(table, text.format("sum(b[].y)")), match(table, plain)
+        points.append(Point("window", window, 3_000, *calls))
+    yield Row("sum of a group below a bound", points)
+
+
+def many_matches() -> Iterator[Row]:
+    """Some 5 million matches, around a tenth of max_matches, beside half of them."""
+    text = "SEQ(A a, B b) WHERE a.x < b.x WITHIN "
+    yield row_of("about 5 million matches", (38_000, 42_000, 46_000), text + "4000", text + "2000")
+
+
+def texts() -> Iterator[Row]:
+    """Conditions on texts of two events."""
+    for condition in ("a.s LIKE b.u", "concat(a.s, b.s) LIKE '%name1name2%'"):
+        text = f"SEQ(A a, B b) WHERE {condition} WITHIN 400"
+        yield row_of(f"texts: {condition}", (2_000, 4_000), text, "SEQ(A a, B b) WHERE a.s = b.s WITHIN 400")
+
+
+def limits() -> Iterator[Row]:
+    """A limit that is reached, with what explains it, beside the count of the matches in a short window."""
+    points = []
+    for events in (12_500, 25_000, 50_000):
+        table = mixed_events(events)
+        table = table.set_column(0, "ts", pa.array(np.sort(np.random.default_rng(2).integers(0, events, events))))
+        text = "PATTERN SEQ(A a, (B b, C c)+, D d) WHERE skip_till_next_match { } WITHIN "
+
+        def explained(table: pa.Table = table, text: str = text) -> int:
+            try:
+                return int(cepheid.match(table, text + "100000000", max_matches=1000).num_rows)
+            except cepheid.LimitError:
+                return 0
+
+        points.append(Point("events", events, events, explained, match(table, text + "100", output="count")))
+    yield Row("a limit that is reached", points)
+
+
+def any_orders() -> Iterator[Row]:
+    """AND of ever more components; from some number on it is refused."""
+    random = np.random.default_rng(1)
+    table = pa.table({"ts": range(300), "type": np.array(list("ABCDEFGHIJ"))[random.integers(0, 10, 300)]})
+    points = []
+    for number in (6, 7, 8, 9):
+        names = ", ".join(f"{kind} {kind.lower()}" for kind in "ABCDEFGHIJ"[:number])
+        calls = (match(table, f"PATTERN {operator}({names}) WITHIN 20") for operator in ("AND", "SEQ"))
+        points.append(Point("components", number, 300, *calls))
+    yield Row("AND beside SEQ", points)
+
+
 FIRST = """
 import sys
 import numpy as np
@@ -280,7 +378,21 @@ def streams() -> Iterator[Row]:
     yield Row("NON-OVERLAP, a stream in three files beside a table", points)
 
 
-ROWS = (equalities, construction, imprecise, outputs, first_answers, streams)
+ROWS = (
+    equalities,
+    construction,
+    imprecise,
+    outputs,
+    counted,
+    given_up,
+    ruled_out,
+    many_matches,
+    texts,
+    limits,
+    any_orders,
+    first_answers,
+    streams,
+)
 
 
 def spent() -> float:

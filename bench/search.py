@@ -3,6 +3,9 @@
 `python -m bench search --minutes 10` draws a shape of query and a stream of 100,000 events (or `--events`), runs it
 with a budget of seconds, and ranks what it saw by nanoseconds of the processor per event read and event listed: work
 that grows with the result is no cliff. Every draw is named by its seed, so that `--seed N --draws 1` runs it again.
+
+`--grow` runs each draw with twice the events, too, and prints those whose time grows more than 4.5 times while their
+results do not.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from bench.measure import RESULTS, on_one_core, print_table
 EVENTS = 100_000
 SECONDS = 5.0  # for one query
 MATCHES = 2_000_000
+STEEP = 4.5  # times the time for twice the events
+SHORT = 0.02  # seconds
 COMPILING = 1.0  # seconds: longer than the conditions of a query take to compile
 
 
@@ -135,6 +140,51 @@ def run(seed: int, seconds: float, events: int = EVENTS) -> Seen:
         if taken > COMPILING:
             break
     return Seen(seed, text, stream, outcome, taken, matches, events, listed)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One draw with some events and with twice as many."""
+
+    once: Seen
+    twice: Seen
+
+    @property
+    def time(self) -> float:
+        """How many times as long twice the events take; what is too short to be measured counts as SHORT."""
+        return max(self.twice.seconds, SHORT) / max(self.once.seconds, SHORT)
+
+    @property
+    def result(self) -> float:
+        """How many times as many events are read and listed."""
+        return (self.twice.events + self.twice.listed) / (self.once.events + self.once.listed)
+
+    @property
+    def steep(self) -> bool:
+        """Does the time grow faster than twice the events and their results explain?"""
+        return self.time > STEEP and self.time > STEEP / 2 * self.result
+
+
+def grow(minutes: float, seed: int, draws: int, seconds: float, events: int) -> list[Growth]:
+    """Draws with some events and with twice as many, until the time is over; prints what grows steeply."""
+    until, found = time.perf_counter() + 60.0 * minutes, list[Growth]()
+    while time.perf_counter() < until and len(found) < draws:
+        number = seed + len(found)
+        once = run(number, seconds, events)
+        found.append(Growth(once, run(number, 5 * seconds, 2 * events) if once.outcome == "done" else once))
+    done = [each for each in found if each.once.outcome == each.twice.outcome == "done"]
+    costs = [1e6 * each.twice.seconds / each.twice.events for each in done]
+    at = ", ".join(f"p{part} {np.percentile(costs, part):.1f}" for part in (50, 90, 99)) if done else ""
+    rows = [
+        [each.once.seed, each.once.seconds, each.twice.seconds, each.time, each.result, each.once.text]
+        for each in sorted(done, key=lambda each: -each.time)
+        if each.steep
+    ]
+    columns = ["seed", "seconds", "seconds of twice", "times the time", "times the result", "query"]
+    print_table(
+        f"{len(found)} drawn, {len(done)} done; microseconds an event: {at}; steep:", columns, rows or [[""] * 6]
+    )
+    return found
 
 
 def main(

@@ -18,6 +18,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```([^\n]*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)")
+PRIVATE = re.compile(r"(?:from|import) cepheid\.(?:cli|diagnose|draw|engine|files|language|plan|report|runners)\b.*")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -51,6 +52,13 @@ def test_no_example_hides_from_the_tests(page: Path) -> None:
     assert set(FENCE.findall(page.read_text(encoding="utf-8"))) <= known
     spark = page.name in ("spark.md", "match-recognize-on-spark.md", "tutorial.md") or page == ROOT / "README.md"
     assert spark or "```py\n" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_import_public_names(page: Path) -> None:
+    """Pages for users import from cepheid and its public modules; one page follows a query through the others."""
+    if page.name != "how-a-query-runs.md":
+        assert PRIVATE.findall(page.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -475,8 +475,9 @@ def live(
 
 def _live_several(queries: dict[str, Any], schema: Any, how: dict[str, Any], keywords: dict[str, Any]) -> Live:
     """Several queries with names over events as they come."""
+    from cepheid.runners.composition import in_order, keywords_of_matches, options_of_matches, sources_of
     from cepheid.runners.live import live_query
-    from cepheid.runners.live_many import TEXT, LiveMany, check_readers, states_of_parts
+    from cepheid.runners.live_many import TEXT, LiveMany, reader_of, states_of_parts
     from cepheid.runners.many import check_names
     from cepheid.runners.together import options_of_each, options_of_text
 
@@ -485,15 +486,23 @@ def _live_several(queries: dict[str, Any], schema: Any, how: dict[str, Any], key
     if not others:
         return live_query(text, schema, **how, keywords=keywords)
     check_names(queries)
-    check_readers(text, others)
-    own = options_of_each(queries, others, keywords)
-    states, seen = states_of_parts(how.pop("state"), [*([TEXT] if text else []), *others])
+    reading = [name for name in in_order(queries) if {*sources_of(queries[name])} & {*others}]
+    text = {name: each for name, each in text.items() if name not in reading}
+    own, given = options_of_each(queries, others, keywords), options_of_text(keywords)
+    states, seen = states_of_parts(how.pop("state"), [*([TEXT] if text else []), *others, *reading])
     parts: dict[str, Any] = {}
     if text:
-        parts[TEXT] = live_query(text, schema, **how, state=states[TEXT], keywords=options_of_text(keywords))
+        parts[TEXT] = live_query(text, schema, **how, state=states[TEXT], keywords=given)
     for name, each in others.items():
         parts[name] = each.timed().live(schema, **how, state=states[name], **own[name])
-    return LiveMany(parts, tuple(queries), seen)
+    readers = {}
+    for name in reading:
+        options = options_of_matches(Options.from_keywords(given))
+        readers[name], columns = reader_of(name, queries[name], {each: parts[each] for each in others}, options)
+        alone = Query(replace(queries[name].syntax, sources=()), queries[name].text, queries[name].parameters)
+        late: dict[str, Any] = {"delay": readers[name].delay(columns), "state": states[name], "max_ahead": None}
+        parts[name] = live_query(alone, columns, **late, keywords=keywords_of_matches(given))
+    return LiveMany(parts, tuple(queries), seen, readers)
 
 
 @bounded

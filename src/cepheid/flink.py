@@ -35,6 +35,7 @@ def explain(pattern: Pattern, events: Any, **options: Any) -> str:
     Engine
       automaton: every run is extended by every event, in a compiled kernel
     """
-    from cepheid.runners.flink import explain_pattern
+    from cepheid.runners.flink import FlinkLanguage
+    from cepheid.runners.languages import explain_query
 
-    return explain_pattern(pattern, events, options)
+    return explain_query(FlinkLanguage(pattern), events, options)

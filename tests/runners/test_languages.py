@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -157,14 +159,80 @@ def test_live_in_all_languages_has_one_clock_and_happens_whole() -> None:
     assert live.numbers.watermark == 20
 
 
+def drawn(number: int, times: bool) -> pa.Table:
+    """Events of a few keys, some of one time; their times are whole numbers or timestamps."""
+    rng = random.Random(number)
+    at = np.cumsum([rng.choice([0, 1, 1, 1, 3]) for _ in range(60)])
+    columns: dict[str, Any] = {"ts": pa.array(at), "type": [rng.choice("AABBC") for _ in at]}
+    columns["id"] = [rng.randrange(2) for _ in at]
+    columns["v"] = list(range(len(at)))
+    if times:
+        columns["ts"] = pa.array(at * 1_000_000, pa.timestamp("us"))
+    return pa.table(columns)
+
+
+READERS: dict[str, Any] = {
+    "two": "PATTERN SEQ(pair p, pair q) WITHIN 20 {unit} FROM pair RETURN p.match_end AS one, q.v AS v",
+    "none": "PATTERN SEQ(pair p, !(other x), pair q) WITHIN 8 {unit} FROM pair, other RETURN p.k AS k, q.k AS other_k",
+    "last": "PATTERN SEQ(other x, !(pair p)) WITHIN 6 {unit} FROM pair, other RETURN x.match_end AS at",
+}
+NESTED = """MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.id AS k, B.v AS v PATTERN (A C* B) WITHIN {}
+DEFINE A AS type = 'A', B AS type = 'B', C AS type = 'C')"""
+
+
+@pytest.mark.parametrize("times", [False, True])
+@pytest.mark.parametrize("number", range(4))
+def test_live_queries_read_the_matches_of_other_languages(number: int, times: bool) -> None:
+    """As the table has them, wherever the stream is cut and taken up again."""
+    events = drawn(number, times)
+    window = "INTERVAL '7' SECOND" if times else "7"
+    absent = Pattern.begin("a").where("type = 'C'").not_followed_by("b").where("type = 'B'")
+    sources = {"pair": NESTED.format(window), "other": absent.within("4 seconds" if times else 4)}
+    queries = {**sources, **{name: text.format(unit="seconds" if times else "") for name, text in READERS.items()}}
+    whole = cepheid.match(events, queries, partition_by="id")
+    for reader in READERS:
+        assert reader in whole["query"].to_pylist() or number, "the first table has matches of each"
+    rng = random.Random(number)
+    for delay in ("0 seconds", "3 seconds") if times else (0, 3):
+        live = cepheid.live(queries, events.schema, delay=delay, partition_by="id")
+        assert live.schema.names == whole.column_names
+        found, at = [], 0
+        while at < events.num_rows:
+            size = rng.randint(1, 9)
+            found += live.send(events.slice(at, size)).to_pylist()
+            at += size
+            live = cepheid.live(queries, events.schema, delay=delay, partition_by="id", state=live.save())
+        assert len(found) < whole.num_rows
+        found += rows_of(live.finish())
+        assert sorted(map(str, found)) == sorted(map(str, whole.to_pylist()))
+
+
+def rows_of(found: Any) -> list[dict[str, Any]]:
+    """What a live query returned, as mappings."""
+    rows: list[dict[str, Any]] = found if isinstance(found, list) else found.to_pylist()
+    return rows
+
+
+def test_a_live_query_hears_of_time_without_matches() -> None:
+    queries = {"pair": CLAUSE, "alone": "PATTERN SEQ(pair p, !(pair q)) WITHIN 5 FROM pair RETURN p.bv AS bv"}
+    live = cepheid.live(queries, EVENTS.schema)
+    found = rows_of(live.send(EVENTS))
+    assert [row["query"] for row in found] == ["pair", "pair"]
+    assert [row["alone"] for row in rows_of(live.advance(18))] == []
+    assert [row["alone"] for row in rows_of(live.advance(30))] == [{"bv": 4}]
+
+
 def test_live_refuses_what_it_cannot_do() -> None:
-    reader = "PATTERN SEQ(rows p) WITHIN 10 FROM rows"
-    with pytest.raises(CepheidError, match="'y' reads the matches of a query in another language"):
-        cepheid.live({"rows": CLAUSE, "y": reader}, EVENTS.schema)
+    reader = "PATTERN SEQ(rows p, text q) WITHIN 10 FROM rows, text"
+    with pytest.raises(CepheidError, match="'y' reads 'text' beside a query in another language"):
+        cepheid.live({"rows": CLAUSE, "text": QUERIES["text"], "y": reader}, EVENTS.schema)
+    unbounded = CLAUSE.replace("WITHIN 10", "")
+    one = "PATTERN SEQ(rows p) WITHIN 10 FROM rows"
+    with pytest.raises(CepheidError, match="'y' reads 'rows', whose matches become known at no certain time"):
+        cepheid.live({"rows": unbounded, "y": one}, EVENTS.schema, max_rows=100)
     with pytest.raises(CepheidError, match="keep every row"):
         cepheid.live(CLAUSE.replace("WITHIN 10", ""), EVENTS.schema)
-    unbounded = cepheid.live(CLAUSE.replace("WITHIN 10", ""), EVENTS.schema, max_rows=100)
-    assert len(unbounded.send(EVENTS)) == 2
+    assert len(cepheid.live(unbounded, EVENTS.schema, max_rows=100).send(EVENTS)) == 2
     with pytest.raises(CepheidError, match="a live query returns rows"):
         cepheid.live(CLAUSE, EVENTS.schema, output="count")
     state = cepheid.live(QUERIES, EVENTS.schema, partition_by="id").save()

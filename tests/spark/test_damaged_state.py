@@ -86,7 +86,7 @@ def of_rows(table: pa.Table) -> tuple[Stepper, Fingerprint]:
 
 def of_flink(table: pa.Table) -> tuple[Stepper, Fingerprint]:
     pattern = cepheid.flink.Pattern.begin("a").where("type = 'A'").followed_by_any("b").where("type = 'B'").within(20)
-    automaton = automaton_for(pattern, table.schema, FlinkOptions.from_keywords({}).as_they_come(table.schema))
+    automaton = automaton_for(pattern, table.schema, FlinkOptions.from_keywords({}).in_memory(table.schema))
 
     def begin() -> FlinkStream:
         return FlinkStream(automaton, table.schema, partition_by=["id"])

@@ -1,5 +1,6 @@
 """`why` on small streams where the cause is known."""
 
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 import cepheid
 from cepheid import why
 from cepheid.diagnose import Count, Diagnosis
+from cepheid.diagnose.relax import Subject
 from cepheid.errors import DataError
 
 
@@ -284,3 +286,26 @@ def test_why_in_python_takes_a_text_and_tells_the_story() -> None:
     assert "Likely causes\n  • a.x > 7 holds for none of the 2 events" in text
     with pytest.raises(cepheid.DataError, match="not list"):
         cepheid.why([1], THEFT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_next_match { a.x = c.x AND avg(b[].x) < 0 } WITHIN 5",
+        "PATTERN SEQ(A a, B b, C c) WHERE a.x + b.x + c.x > 99 WITHIN 5",
+    ],
+)
+def test_windows_that_are_tried_take_bounded_work(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["cepheid.diagnose.diagnose"], "MOST_TRIED", 20_000)
+    work: list[int] = []
+    plain = Subject.matches
+
+    def counted(*given: Any) -> Any:
+        found = plain(*given)
+        work.append(found.counters["evaluations"])
+        return found
+
+    monkeypatch.setattr(Subject, "matches", counted)
+    table = pa.table({"ts": range(900), "type": list("ABC") * 300, "x": [number * 7 % 30 for number in range(900)]})
+    cepheid.why(table, text)
+    assert max(work) <= 20_000

@@ -44,6 +44,8 @@ from cepheid.runners.ties import in_row_order, with_rows
 from cepheid.runners.whole_window import whole_window
 
 MOST_EVENTS = 2_000_000
+MOST_TRIED = 1e7  # combinations of a longer window that is tried: some tenths of a second
+RUN_MEETS_EVENT = 5.0  # combinations that it is worth
 _MOST_TYPES = 12  # shown of the types that occur
 
 Bools = npt.NDArray[np.bool_]
@@ -110,7 +112,7 @@ def _of_sequence(text: str, bound: BoundQuery, arrow: pa.Table, most_events: int
         return 0.0 if relaxed.has_kleene else _combinations(relaxed, subject, components) / MOST_COMBINATIONS
 
     def affordable(relaxed: BoundQuery) -> bool:
-        return cost(relaxed) <= 1.0
+        return _work(relaxed, subject, components) <= MOST_TRIED
 
     matches = count(_original(subject))
     stages = find_stages(subject, components)
@@ -168,6 +170,15 @@ def _combinations(bound: BoundQuery, subject: Subject, components: tuple[Compone
         column = subject.events.table.column(bound.equivalence[0])
         keys = 1 if pa.types.is_nested(column.type) else int(pc.count_distinct(column).as_py())
     return combinations(bound, [counts[p.variable] for p in bound.positives], keys, subject.span)
+
+
+def _work(bound: BoundQuery, subject: Subject, components: tuple[ComponentCount, ...]) -> float:
+    """About how much work a query is: its combinations; with groups, each run meets the events of its window."""
+    if not bound.has_kleene:
+        return _combinations(bound, subject, components)
+    passed = {component.variable: component.passed for component in components}
+    first, *others = (passed[component.variable] for component in bound.positives)
+    return RUN_MEETS_EVENT * combinations(bound, [first, sum(others)], 1, subject.span)
 
 
 # --- events per component ---------------------------------------------------------------------------------------

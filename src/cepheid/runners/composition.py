@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError, DataError, closest
 from cepheid.language import syntax as s
+from cepheid.plan.options import options_of
 from cepheid.plan.physical import Plan
-from cepheid.runners.options import Options
+from cepheid.runners.options import Options, RecordOptions
 
 
 def sources_of(query: Any) -> tuple[str, ...]:
@@ -62,8 +63,15 @@ def in_order(queries: Mapping[str, Any]) -> list[str]:
 def options_of_matches(options: Options) -> Options:
     """The options for a query that reads matches: their times are exact, and no record of them is bad."""
     exact = replace(options, lower=None, upper=None, uncertainty=None, existence=None, lacks=None, tiebreak=())
-    exact = replace(exact, row_column=None)
-    return replace(exact, bad_records=None, aside=None, dedupe=(), time_format=None, decimal=None, thousands=None)
+    return replace(exact, row_column=None, **vars(RecordOptions()))
+
+
+def keywords_of_matches(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as keywords: those that the matches of other queries have no use for are left out."""
+    return {name: value for name, value in keywords.items() if name not in _OF_EVENTS}
+
+
+_OF_EVENTS = {"lower", "upper", "uncertainty", "existence", "lacks", "tiebreak", *options_of(RecordOptions)}
 
 
 def matches_as_events(name: str, matches: pa.Table, options: Options) -> pa.Table:

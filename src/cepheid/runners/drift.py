@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +11,7 @@ from cepheid.engine.data.table import EventTable, ordered
 from cepheid.errors import CepheidError, ModelWarning, warn
 from cepheid.plan.physical import Plan
 from cepheid.runners.many import events_of_each
+from cepheid.runners.remembered import Remembered
 
 LOOKED_AT = 20_000  # events of a stream that are looked at together
 _EVENTS_BETWEEN_LOOKS = 400_000
@@ -22,13 +22,12 @@ _MANY_TABLES = 64
 class _Watched:
     """What a process has seen with a model since its last look."""
 
-    model: Any  # kept, so that no other one gets its identity
     arrived: list[pa.Table] = field(default_factory=list)
     rows: int = 0
     waiting: int = 0  # how many more events are matched before the next look
 
 
-_watched: dict[int, _Watched] = {}
+_watched = Remembered[_Watched](most=64)  # by the model
 
 
 def look_for_drift(plan: Plan, events: EventTable, most: int | None = None) -> None:
@@ -55,7 +54,7 @@ def look_now_and_then(plan: Plan, events: EventTable) -> None:
     """
     if not _is_fitted(plan):
         return
-    watched = _watched.setdefault(id(plan.model), _Watched(plan.model))
+    watched = _watched.of(plan.model, _Watched)
     watched.waiting -= len(events)
     if watched.waiting < 0:
         watched.waiting = _EVENTS_BETWEEN_LOOKS
@@ -70,7 +69,7 @@ def look_at_arrivals(plans: Sequence[Plan], arrived: pa.Table) -> None:
     for plan in plans:
         if not _is_fitted(plan):
             continue
-        watched = _watched.setdefault(id(plan.model), _Watched(plan.model))
+        watched = _watched.of(plan.model, _Watched)
         watched.waiting -= arrived.num_rows
         if watched.waiting >= 0:
             continue
@@ -80,7 +79,7 @@ def look_at_arrivals(plans: Sequence[Plan], arrived: pa.Table) -> None:
         watched.rows += arrived.num_rows
         if watched.rows >= LOOKED_AT:
             events = ordered(pa.concat_tables(watched.arrived), plan.bound.schema)
-            _watched[id(plan.model)] = _Watched(plan.model, waiting=_EVENTS_BETWEEN_LOOKS)
+            watched.arrived, watched.rows, watched.waiting = [], 0, _EVENTS_BETWEEN_LOOKS
             look_for_drift(plan, next(iter(events_of_each([plan.bound], events))), LOOKED_AT)
 
 

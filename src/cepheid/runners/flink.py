@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.budget import unbounded, within_budget
+from cepheid.budget import within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.data.flink_runs import Arranged, Reported, arranged
 from cepheid.engine.engines import FLINK_ENGINES, FlinkEngine
-from cepheid.engine.search.flink.run import assemble
-from cepheid.errors import CepheidError, DataError, EngineError, QueryError, closest
+from cepheid.engine.search.flink.run import assemble, result_schema
+from cepheid.errors import DataError, EngineError, QueryError, closest
 from cepheid.language.flink.pattern import Pattern
 from cepheid.language.schema import DataType, Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_lowering import lower_flink
-from cepheid.runners.dispatch import is_spark
+from cepheid.runners.languages import BoundSearch, Language
 from cepheid.runners.options import FlinkOptions
-from cepheid.runners.tables import as_local
+from cepheid.runners.stream.flink import FlinkStream, check_compiled
 
 _OWN_COLUMNS = ("match_start", "match_end")
 _PARTIAL_COLUMNS = ("timed_out", "waiting_for", "given_up")
@@ -43,26 +42,83 @@ def events_schema(options: FlinkOptions, columns: pa.Schema) -> Schema:
     return replace(found, columns=kinds)
 
 
-def match_pattern(events: Any, pattern: Pattern, keywords: Mapping[str, Any]) -> Any:
-    """The matches of a Flink pattern, as a table of the kind that came."""
-    options = FlinkOptions.from_keywords(keywords)
-    if is_spark(events):
+@dataclass(frozen=True)
+class FlinkSearch(BoundSearch):
+    """A pattern over the columns of a table."""
+
+    automaton: FlinkAutomaton
+    columns: pa.Schema
+    options: FlinkOptions
+    functions: tuple[bytes, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of partition_by."""
+        return self.options.partition_by
+
+    @property
+    def clock(self) -> Schema:
+        """The events as conditions see them."""
+        return self.automaton.schema
+
+    @property
+    def result(self) -> pa.Schema:
+        """The columns of the result."""
+        return result_schema(self.automaton, self.columns, self.options.partial)
+
+    def run(self, events: pa.Table, threads: int = 1) -> pa.Table:
+        """The result over a table in memory."""
+        return run_pattern(self.automaton, events, self.options)
+
+    def count(self, events: pa.Table) -> int:
+        """How many matches there are."""
+        return count_pattern(self.automaton, events, self.options)
+
+    def check_stream(self) -> None:
+        """An error for conditions that the kernel cannot evaluate."""
+        check_compiled(self.automaton)
+
+    def lateness(self) -> int:
+        """A match is known with its last event, or at the end of its window where something must not follow."""
+        windows = [self.automaton.window, *self.automaton.gaps]
+        return max(window or 0 for window in windows)
+
+    def begin(self, delay: int = 0) -> FlinkStream:
+        """The pattern over events as they come."""
+        asked = self.options
+        return FlinkStream(self.automaton, self.columns, delay, asked.partition_by, asked.partial, asked.limits)
+
+
+@dataclass(frozen=True)
+class FlinkLanguage(Language):
+    """A pattern of `cepheid.flink`."""
+
+    pattern: Pattern
+    options = FlinkOptions
+
+    def bind(self, columns: pa.Schema, options: FlinkOptions) -> FlinkSearch:
+        """The pattern over the columns of a table."""
+        return FlinkSearch(automaton_for(self.pattern, columns, options), columns, options)
+
+    def times(self, options: FlinkOptions) -> tuple[str, ...]:
+        """The time column."""
+        return (options.time,)
+
+    def described(self, columns: pa.Schema | None, options: FlinkOptions) -> str:
+        """The automaton, what judges its conditions, and the engine."""
+        if columns is None:
+            return f"Pattern\n  {self.pattern}\n\nPass events for the automaton, the conditions and the engine."
+        return explain_pattern(self.pattern, columns, options)
+
+    def match_spark(self, df: Any, options: FlinkOptions) -> Any:
+        """The matches in a Spark table."""
         from cepheid.runners.spark.flink import match_spark_flink
 
-        with unbounded():
-            found = match_spark_flink(events, pattern, replace(options, partial=options.partial and not options.counts))
-            if options.counts and events.isStreaming:
-                raise CepheidError("output='count' is for tables, and a stream returns rows", hint="leave it out")
-            return found.count() if options.counts else found
-    options.check_place()
-    local = as_local(events)
-    if local is None:
-        raise DataError(f"events must be a pyarrow, pandas, polars or PySpark table, not {type(events).__name__}")
-    options = options.as_they_come(local.arrow.schema)
-    automaton = automaton_for(pattern, local.arrow.schema, options)
-    if options.counts:
-        return count_pattern(automaton, local.arrow, options)
-    return local.back(run_pattern(automaton, local.arrow, options))
+        return match_spark_flink(df, self.pattern, options)
+
+    def count_spark(self, df: Any, options: FlinkOptions) -> int:
+        """How many matches there are in a Spark table."""
+        return int(self.match_spark(df, replace(options, partial=False)).count())
 
 
 def automaton_for(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> FlinkAutomaton:
@@ -110,17 +166,8 @@ def engine_for(automaton: FlinkAutomaton, options: FlinkOptions) -> FlinkEngine:
     return engine
 
 
-def explain_pattern(pattern: Pattern, events: Any, keywords: Mapping[str, Any]) -> str:
+def explain_pattern(pattern: Pattern, columns: pa.Schema, options: FlinkOptions) -> str:
     """How a pattern is run: its automaton, and what judges its conditions."""
-    options = FlinkOptions.from_keywords(keywords)
-    local = as_local(events)
-    if local is None:
-        from cepheid.runners.spark.session import arrow_schema
-
-        columns = arrow_schema(events)
-    else:
-        columns = local.arrow.schema
-        options = options.as_they_come(columns)
     automaton = automaton_for(pattern, columns, options)
     engine = "automaton: every run is extended by every event, in a compiled kernel"
     if engine_for(automaton, options).name == "reference":

@@ -397,6 +397,10 @@ class PatternOptions(Options, BatchOptions, StreamOptions):
         """How much it may produce."""
         return self.part(Limits)
 
+    def in_memory(self, columns: Any) -> Self:
+        """The same over a table in memory, which has an order of rows."""
+        return self
+
     def check_place(self, here: str | None = None, live: bool = False) -> Self:
         """An error for options of Spark batches or of streams, unless it runs as one; `live` has some of them."""
         given = given_options(self)
@@ -466,7 +470,7 @@ class FlinkOptions(PatternOptions, TextOptions):
         languages=(FLINK,),
     )
 
-    def as_they_come(self, columns: Any) -> FlinkOptions:
+    def in_memory(self, columns: Any) -> Self:
         """In memory, events of one time are taken in row order anyway: tiebreak="row" asks for nothing more."""
         if "row" in columns.names:
             return self

@@ -2,55 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.budget import unbounded, within_budget
+from cepheid.budget import within_budget
 from cepheid.engine.cold import answer
 from cepheid.engine.search.preferred.conditions import path_labels, prepare
 from cepheid.engine.search.preferred.parallel import available_threads
+from cepheid.engine.search.preferred.released import check_stream
 from cepheid.engine.search.preferred.run import arranged, count_matches, match_table, needed_columns, result_schema
 from cepheid.engine.search.preferred.typed import typed
-from cepheid.errors import CepheidError, DataError, LimitError, QueryError
+from cepheid.errors import DataError, LimitError, QueryError
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import Aggregated, BoundClause
 from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Measure, Mode, Reference, Rows, Star
+from cepheid.language.schema import Schema
 from cepheid.language.zone_labels import labelled_table
 from cepheid.language.zones import zone_called
 from cepheid.plan.options import Limits
-from cepheid.runners.dispatch import is_spark
+from cepheid.runners.languages import BoundSearch, Language
 from cepheid.runners.options import RowOptions
-from cepheid.runners.tables import as_local
+from cepheid.runners.stream.rows import RowStream
 
 FEWER_ROWS = "use engine='auto', or fewer rows"
 KERNEL = "search.preferred.run"  # what is compiled
 SIZE = "rows_of_match"
 
 
-def match_clause(events: Any, clause: Clause, keywords: Mapping[str, Any]) -> Any:
-    """The rows that a clause makes of a table, as a table of the same kind."""
-    options = RowOptions.from_keywords(keywords)
-    if is_spark(events):
+@dataclass(frozen=True)
+class RowSearch(BoundSearch):
+    """A clause over the columns of a table."""
+
+    clause: BoundClause
+    columns: pa.Schema
+    options: RowOptions
+    functions: tuple[bytes, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of PARTITION BY."""
+        return tuple(self.clause.partition_by)
+
+    @property
+    def clock(self) -> Schema:
+        """The first column of ORDER BY."""
+        time = self.clause.order_by[0].column
+        return Schema.from_arrow(pa.schema([self.columns.field(time)]), time=time, type=None)
+
+    @property
+    def result(self) -> pa.Schema:
+        """The columns of the result."""
+        return result_schema(self.clause, self.columns)
+
+    def run(self, events: pa.Table, threads: int = 1) -> pa.Table:
+        """The result over a table in memory."""
+        return run_clause(self.clause, events, self.options.engine, threads, self.options.limits)
+
+    def count(self, events: pa.Table) -> int:
+        """How many matches there are."""
+        return count_clause(self.clause, events, self.options.limits, self.options.engine)
+
+    def check_stream(self) -> None:
+        """An error for a clause that would keep every row, or that no time orders."""
+        check_stream(self.clause, self.options.max_rows)
+
+    def lateness(self) -> int | None:
+        """A match is known at the end of its window at the latest."""
+        return self.clause.within
+
+    def begin(self, delay: int = 0) -> RowStream:
+        """The clause over rows as they come."""
+        return RowStream(self.clause, self.columns, delay, self.options.max_rows, self.options.limits)
+
+
+@dataclass(frozen=True)
+class RowLanguage(Language):
+    """A MATCH_RECOGNIZE clause."""
+
+    clause: Clause
+    options = RowOptions
+
+    def bind(self, columns: pa.Schema, options: RowOptions) -> RowSearch:
+        """The clause over the columns of a table."""
+        return RowSearch(bound_to(self.clause, columns, options.tz), columns, options)
+
+    def times(self, options: RowOptions) -> tuple[str, ...]:
+        """The first column of ORDER BY."""
+        return tuple(key.column.name for key in self.clause.order_by[:1])
+
+    def described(self, columns: pa.Schema | None, options: RowOptions) -> str:
+        """Which conditions are evaluated over whole columns, and which during the search."""
+        return explain_clause(self.clause, columns, options.tz)
+
+    def match_spark(self, df: Any, options: RowOptions) -> Any:
+        """The rows that the clause makes of a Spark table."""
         from cepheid.runners.spark.rows import match_spark_rows
 
-        with unbounded():
-            if not options.counts:
-                return match_spark_rows(events, clause, options)
-            if events.isStreaming:
-                raise CepheidError("output='count' is for tables, and a stream returns rows", hint="leave it out")
-            sizes = match_spark_rows(events, sizes_alone(clause), options)
-            return sizes.filter(f"{SIZE} >= {least_rows(clause)}").count()
-    options.check_place()
-    local = as_local(events)
-    if local is None:
-        raise DataError(f"the table must be pyarrow, pandas, polars or PySpark, not {type(events).__name__}")
-    bound = bound_to(clause, local.arrow.schema, options.tz)
-    if options.counts:
-        return count_clause(bound, local.arrow, options.limits, options.engine)
-    return local.back(run_clause(bound, local.arrow, options.engine, available_threads(), options.limits))
+        return match_spark_rows(df, self.clause, options)
+
+    def count_spark(self, df: Any, options: RowOptions) -> int:
+        """How many matches there are in a Spark table."""
+        sizes = RowLanguage(sizes_alone(self.clause)).match_spark(df, options)
+        return int(sizes.filter(f"{SIZE} >= {least_rows(self.clause)}").count())
 
 
 def sizes_alone(clause: Clause) -> Clause:
@@ -132,21 +187,13 @@ def _run(clause: BoundClause, table: pa.Table, engine: str, threads: int, most: 
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def explain_clause(clause: Clause, events: Any = None) -> str:
+def explain_clause(clause: Clause, schema: pa.Schema | None = None, tz: str | None = None) -> str:
     """What would be done for a clause."""
     lines = ["Row pattern", *(f"  {line.strip()}" for line in clause.text.strip().splitlines()), "", "Search"]
     lines.append("  preferred match at each row, by backtracking")
-    local = None if events is None else as_local(events)
-    schema = None
-    if local is not None:
-        schema = local.arrow.schema
-    elif events is not None:
-        from cepheid.runners.spark.session import arrow_schema
-
-        schema = arrow_schema(events)
     if schema is None:
         return "\n".join(lines)
-    bound = bound_to(clause, schema)
+    bound = bound_to(clause, schema, tz)
     on_paths = path_labels(bound)
     empty = arranged(bound, schema.empty_table())
     interpreted = bool(prepare(bound, empty).predicate.as_python)

@@ -55,6 +55,18 @@ def in_memory(events: Any) -> pa.Table:
     raise no_table(events, "pyarrow, pandas or polars")
 
 
+def columns_of(events: Any) -> pa.Schema:
+    """The columns of a table of any kind, as Arrow has them."""
+    local = as_local(events)
+    if local is not None:
+        return local.arrow.schema
+    if not hasattr(events, "isStreaming"):
+        raise no_table(events)
+    from cepheid.runners.spark.session import arrow_schema
+
+    return arrow_schema(events)
+
+
 def no_table(events: Any, kinds: str = "pyarrow, pandas, polars or PySpark") -> DataError:
     """What is wrong with something that is no table, and how to make one of it."""
     told = f"events must be a {kinds} table, not {type(events).__name__}"

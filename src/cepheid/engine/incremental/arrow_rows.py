@@ -109,6 +109,7 @@ class TypeNumbers:
             hashes[slot], codes[slot] = number, code
         self._kept: list[Any] = [hashes, codes, starts.astype(np.int64), text]
         self.head[SLOTS], self.head[EVERY], self.head[LETTERS] = slots - 1, int(every), len(text)
+        array: Any
         for field, array in zip((HASHES_AT, CODES_AT, STARTS_AT, NAMES_AT), self._kept, strict=True):
             self.head[field] = array.ctypes.data
         self._room = np.zeros((3, 0), np.int64)

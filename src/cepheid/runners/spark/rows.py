@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
-import pyarrow as pa
-
-from cepheid.engine.search.preferred.run import needed_columns, result_schema
+from cepheid.engine.search.preferred.run import needed_columns
 from cepheid.errors import CepheidError, QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.syntax import Clause
-from cepheid.language.zone_labels import labelled_schema
+from cepheid.language.match_recognize.tokens import tokens
+from cepheid.language.match_recognize.zone_use import zone_matters
 from cepheid.language.zones import zone_called
-from cepheid.runners.options import BATCHES, STREAMS, RowOptions
-from cepheid.runners.rows import bound_to, run_clause
+from cepheid.runners.options import RowOptions
+from cepheid.runners.rows import RowLanguage, RowSearch, bound_to
 from cepheid.runners.spark.pack import LATE_EVENT
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.row_conditions import with_flags
 from cepheid.runners.spark.row_expressions import ColumnWriter
 from cepheid.runners.spark.row_functions import SparkParts, refused, with_spark_functions
-from cepheid.runners.spark.session import ZONE, DataFrame, arrow_schema, session_zone, spark_schema
-from cepheid.runners.spark.short_errors import short_errors
+from cepheid.runners.spark.searches import match_search
+from cepheid.runners.spark.session import ZONE, DataFrame, arrow_schema, session_zone
 from cepheid.runners.spark.workers import with_workers
-
-BATCH = 100_000  # rows of the result that go back to Spark at a time
 
 
 @with_workers
 def match_spark_rows(df: DataFrame, clause: Clause, options: RowOptions) -> DataFrame:
     """The rows that a clause makes of a Spark table."""
-    options.check_place(STREAMS if df.isStreaming else BATCHES)
     parts = with_spark_functions(df, clause, unsafe=options.unsafe_functions)
     try:
         return _match(parts, options, df.columns)
@@ -55,23 +52,21 @@ def _match(parts: SparkParts, options: RowOptions, own: list[str]) -> DataFrame:
     zone = clause_zone(parts, options.tz)
     columns = needed_columns(bound_to(clause, arrow_schema(df), zone))
     rows = df.select(*[quoted(name) for name in columns])
-    bound = bound_to(clause, arrow_schema(rows), zone)
-    if df.isStreaming:
-        from cepheid.runners.spark.row_stream import match_row_stream
+    search = RowLanguage(clause).bind(arrow_schema(rows), replace(options, tz=zone))
+    found = match_search(rows, search, options, lambda: row_aspects(search, clause), own)
+    return finished(found, parts, search.clause)
 
-        return finished(match_row_stream(rows, bound, clause, own, options), parts, bound)
-    partitions = options.partitions
-    keys = [quoted(name) for name in bound.partition_by]
-    if not keys:
-        rows = rows.coalesce(1)
-    else:
-        rows = rows.repartition(*keys) if partitions is None else rows.repartition(partitions, *keys)
-    result = labelled_schema(result_schema(bound, arrow_schema(rows)))
-    unique = pa.schema([field.with_name(name) for name, field in zip(_numbered(result.names), result, strict=True)])
-    rows = rows.toDF(*_numbered(columns))  # names that mapInArrow can resolve
-    work = _worker(bound, columns, unique, options)
-    matched = rows.mapInArrow(work, spark_schema(unique))
-    return finished(matched, parts, bound)
+
+def row_aspects(search: RowSearch, clause: Clause) -> dict[str, Any]:
+    """What decides the result of a clause over a stream, under the names a user knows."""
+    aspects: dict[str, Any] = {
+        "text": [token.text for token in tokens(clause.text)],
+        "dialect": clause.dialect,
+        "columns": [(field.name, str(field.type)) for field in search.columns],
+    }
+    if zone_matters(search.clause, [field.name for field in search.columns if getattr(field.type, "tz", None)]):
+        aspects["time zone"] = search.clause.zone
+    return aspects
 
 
 def clause_zone(parts: SparkParts, tz: str | None) -> str:
@@ -83,10 +78,6 @@ def clause_zone(parts: SparkParts, tz: str | None) -> str:
         told = f"Spark computes some functions of this clause, in the session's time zone {zone} and not in {tz}"
         raise CepheidError(told, hint=f"set {ZONE} to {tz}, and leave tz out")
     return zone_called(tz)
-
-
-def _numbered(names: Sequence[str]) -> list[str]:
-    return [f"_{number}" for number in range(len(names))]
 
 
 def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataFrame:
@@ -125,20 +116,3 @@ def finished(matched: DataFrame, parts: SparkParts, bound: BoundClause) -> DataF
     named = [*(name for name in names[:first] if name not in parts.hidden), *(m.name.name for m in parts.measures)]
     found = renamed.select(*before, *measured, *[F.col(f"{own}{at}") for at in after], *late)
     return found.toDF(*named, *[names[at] for at in after], *late)
-
-
-def _worker(
-    bound: BoundClause, columns: tuple[str, ...], result: pa.Schema, options: RowOptions
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a Python worker does with its rows."""
-
-    @short_errors
-    def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held = list(batches)
-        if not held:
-            return
-        table = pa.Table.from_batches(held).rename_columns(list(columns))
-        found = run_clause(bound, table, options.engine, limits=options.limits).rename_columns(result.names)
-        yield from found.cast(result).to_batches(max_chunksize=BATCH)
-
-    return work

@@ -24,13 +24,13 @@ from cepheid.plan.options import PlanOptions, options_of
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.options import Options
+from cepheid.runners.remembered import Remembered
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, aspects
 from cepheid.runners.stream.state import Outcome, Step, Store
 from cepheid.runners.worker_plans import Shipment, ship_here
 
-MOST_KEPT = 1_000  # plans that a worker remembers
-_plans: dict[tuple[str, str, str, str], Shipment] = {}
+_plans = Remembered[Shipment](most=1_000)  # of this worker
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,7 @@ class Serving:
     def shipment(self, name: str, asked: Asked) -> Shipment:
         """The plan of a query; an error says what is wrong with it."""
         known = (name, asked.text, asked.options, str(self.schema) + str(self.roles))
-        if known not in _plans:
-            if len(_plans) >= MOST_KEPT:
-                _plans.clear()
-            _plans[known] = ship_here(self.plan(asked), self.schema, name)
-        return _plans[known]
+        return _plans.get(known, lambda: ship_here(self.plan(asked), self.schema, name))
 
     def plan(self, asked: Asked) -> Plan:
         """The plan of a query over all columns."""

@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from cepheid.errors import DataError
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
 from cepheid.runners.stream.identity import VERSION, Fingerprint, Known
@@ -138,6 +142,14 @@ class Clock:
         if any(value is not None and (not isinstance(value, int) or isinstance(value, bool)) for value in numbers):
             raise _damaged()
         return clock
+
+
+def split_late(arrived: pa.Table, times: npt.NDArray[np.int64], until: int | None) -> tuple[pa.Table, pa.Table | None]:
+    """The new events that time has not passed yet, and those that are late, if any is."""
+    behind = times <= until if until is not None else np.zeros(len(times), bool)
+    if not behind.any():
+        return arrived, None
+    return arrived.filter(pa.array(~behind)), arrived.filter(pa.array(behind))
 
 
 def signed(text: str | None) -> tuple[str | None, dict[int, bytes]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,16 +21,17 @@ from cepheid.errors import EngineError
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
-from cepheid.runners.stream.saved import packed_search, read_search, reading
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 BRIEF = 20_000  # runs times events that take less time than to start a thread
-VERSION = 1  # of the saved state
-_HEAD = "<iqiqqqqq"  # version, watermark and whether there is one, late events, the next deadline, three lengths
 
 
 class FlinkStream(SearchStream):
     """A Flink pattern over events as they come."""
+
+    whose = "a Flink pattern"
+    numbers = ("nearest",)
+    state: Retained
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class FlinkStream(SearchStream):
         self.automaton = automaton
         self.partition_by, self.partial, self.limits = tuple(partition_by), partial, limits
         self.search = Search(automaton)
-        self.state: Retained = nothing_retained(schema)
+        self.state = nothing_retained(schema)
 
     def __len__(self) -> int:
         return int(self.state.events.num_rows + self.waiting.num_rows)
@@ -83,8 +84,8 @@ class FlinkStream(SearchStream):
         found = min([self.state.nearest, *([int(times.min()) + 1] if len(times) else [])])
         return None if found == LATEST else found
 
-    def save(self) -> bytes:
-        """What the stream knows, as bytes: tables of events and numbers, nothing else."""
+    def parts(self) -> tuple[pa.Table, dict[str, int | None]]:
+        """The runs that are open, and the next deadline."""
         self.state = compacted(self.state)
         runs = self.state.runs
         offsets = pa.array(runs.first, pa.int64())
@@ -95,25 +96,22 @@ class FlinkStream(SearchStream):
             "event": pa.LargeListArray.from_arrays(offsets, pa.array(runs.row)),
             "step": pa.LargeListArray.from_arrays(offsets, pa.array(runs.step)),
         }
-        numbers = (VERSION, self.watermark or 0, int(self.watermark is not None), self.late, self.state.nearest)
-        return packed_search(_HEAD, numbers, (self.state.events, self.waiting, pa.table(columns)))
+        return pa.table(columns), {"nearest": int(self.state.nearest)}
 
-    def restore(self, saved: bytes) -> None:
-        """Goes on from a saved state of the same pattern."""
-        with reading("a Flink pattern over these columns"):
-            (watermark, known, late, nearest), (events, waiting, runs) = read_search(_HEAD, VERSION, 3, saved)
-            taken = [runs.column(name).combine_chunks() for name in ("event", "step")]
-            numbers = [
-                runs.column("partition").to_numpy(),
-                np.concatenate([[0], np.cumsum(pc.list_value_length(taken[0]).to_numpy(zero_copy_only=False))]),
-                *(column.flatten().to_numpy() for column in taken),
-                runs.column("state").to_numpy(),
-                runs.column("complete").to_numpy(),
-            ]
-            events = events.cast(self.state.events.schema)  # the zones of instants are labels
-            state = Retained(events, Reported(*(np.array(part, np.int64) for part in numbers)), nearest)
-            waiting = waiting.select(self.schema.names).cast(self.waiting.schema)
-        self.watermark, self.late, self.waiting, self.state = watermark if known else None, late, waiting, state
+    def resumed(self, retained: pa.Table, part: pa.Table, numbers: Mapping[str, int | None]) -> Retained:
+        """The events, the runs that are open, and the next deadline."""
+        taken = [part.column(name).combine_chunks() for name in ("event", "step")]
+        columns = [
+            part.column("partition").to_numpy(),
+            np.concatenate([[0], np.cumsum(pc.list_value_length(taken[0]).to_numpy(zero_copy_only=False))]),
+            *(column.flatten().to_numpy() for column in taken),
+            part.column("state").to_numpy(),
+            part.column("complete").to_numpy(),
+        ]
+        nearest = numbers["nearest"]
+        if nearest is None:
+            raise ValueError("no deadline")
+        return Retained(retained, Reported(*(np.array(each, np.int64) for each in columns)), nearest)
 
 
 def check_compiled(automaton: FlinkAutomaton) -> None:

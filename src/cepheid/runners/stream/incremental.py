@@ -13,8 +13,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
-from cepheid.runners.stream.clock import Chunk, Clock
-from cepheid.runners.stream.state import Outcome, Store, split_late
+from cepheid.runners.stream.clock import Chunk, Clock, split_late
+from cepheid.runners.stream.searches import SearchStream
+from cepheid.runners.stream.state import Outcome, Store
 from cepheid.runners.worker_plans import register_functions
 
 
@@ -32,22 +33,11 @@ class Stepper(Protocol):
     def adds_up(self) -> bool: ...
 
 
-class Search(Protocol):
-    """A search that keeps events until time has passed them, and says what is decided by a time."""
-
-    def keep(self, events: pa.Table, /) -> object: ...
-    def advance(self, watermark: int, /) -> pa.Table: ...
-    def earliest_decision(self) -> int | None: ...
-    def save(self) -> bytes: ...
-    def restore(self, state: bytes, /) -> None: ...
-    def __len__(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class IncrementalStep:
     """What is the same in every step of such a stream."""
 
-    begin: Callable[[], Search]
+    begin: Callable[[], SearchStream]
     events: pa.Schema
     time: str
     delay: int  # how much later than the newest event others may come, in steps of the time column
@@ -78,7 +68,7 @@ class IncrementalStep:
             return replace(told, retained=len(search))
         return self.stored(told, search, store)
 
-    def stored(self, told: Outcome, search: Search, store: Store) -> Outcome:
+    def stored(self, told: Outcome, search: SearchStream, store: Store) -> Outcome:
         """The outcome of a step, with what the search keeps put down."""
         packed = search.save()
         for chunk in told.clock.chunks:

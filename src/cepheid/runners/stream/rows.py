@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from cepheid.budget import within_budget
@@ -11,16 +13,16 @@ from cepheid.engine.search.preferred.released import Resume, Retained, check_str
 from cepheid.engine.search.preferred.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
-from cepheid.runners.stream.saved import packed_search, read_search, reading
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 KERNEL = "search.preferred.run"  # what is compiled
-VERSION = 1  # of the saved state
-_HEAD = "<iqiqqqq"  # version, watermark and whether there is one, late rows, three lengths
 
 
 class RowStream(SearchStream):
     """A row pattern over rows as they come. Its time is the first column of ORDER BY."""
+
+    whose = "a row pattern"
+    state: Retained
 
     def __init__(
         self,
@@ -34,7 +36,7 @@ class RowStream(SearchStream):
         super().__init__(schema, answer(KERNEL, 0, lambda: result_schema(clause, schema)), delay)
         self.clause, self.max_rows = clause, max_rows
         self.limits = limits or Limits()  # of each step
-        self.state: Retained = nothing_retained(clause, schema)
+        self.state = nothing_retained(clause, schema)
 
     def __len__(self) -> int:
         return int(self.state.rows.num_rows + self.waiting.num_rows)
@@ -78,28 +80,21 @@ class RowStream(SearchStream):
             found.append(int(self.times(self.state.rows).min()) + self.clause.within + 1)
         return min(found, default=None)
 
-    def save(self) -> bytes:
-        """What the stream knows, as bytes: tables of rows and numbers, nothing else."""
+    def parts(self) -> tuple[pa.Table, dict[str, int | None]]:
+        """Where the search of each partition goes on."""
         names = [f"key {number}" for number in range(len(self.clause.partition_by))]
         kinds = [self.state.rows.schema.field(name).type for name in self.clause.partition_by]
         keys, places = list(self.state.resume), list(self.state.resume.values())
         columns = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
         columns += [pa.array([getattr(place, name) for place in places], kind) for name, kind in _PLACE.items()]
-        resume = pa.Table.from_arrays(columns, names=[*names, *_PLACE])
-        numbers = (VERSION, self.watermark or 0, int(self.watermark is not None), self.late)
-        return packed_search(_HEAD, numbers, (self.state.rows, self.waiting, resume))
+        return pa.Table.from_arrays(columns, names=[*names, *_PLACE]), {}
 
-    def restore(self, saved: bytes) -> None:
-        """Goes on from a saved state of the same clause."""
-        with reading("a row pattern over these columns"):
-            (watermark, known, late), (rows, waiting, resume) = read_search(_HEAD, VERSION, 3, saved)
-            keys = [column.to_pylist() for column in resume.columns[: len(self.clause.partition_by)]]
-            places = zip(*(resume.column(name).to_pylist() for name in _PLACE), strict=True)
-            every = zip(*keys, strict=True) if keys else iter([()] * resume.num_rows)
-            rows = rows.cast(self.state.rows.schema)  # the zones of instants are labels
-            state = Retained(rows, {tuple(key): Resume(*place) for key, place in zip(every, places, strict=True)})
-            waiting = waiting.select(self.waiting.schema.names).cast(self.waiting.schema)
-        self.watermark, self.late, self.waiting, self.state = watermark if known else None, late, waiting, state
+    def resumed(self, retained: pa.Table, part: pa.Table, numbers: Mapping[str, int | None]) -> Retained:
+        """The rows, and where the search of each partition goes on."""
+        keys = [column.to_pylist() for column in part.columns[: len(self.clause.partition_by)]]
+        places = zip(*(part.column(name).to_pylist() for name in _PLACE), strict=True)
+        every = zip(*keys, strict=True) if keys else iter([()] * part.num_rows)
+        return Retained(retained, {tuple(key): Resume(*place) for key, place in zip(every, places, strict=True)})
 
 
 _PLACE = {"begin": pa.int64(), "number": pa.int64(), "matched": pa.int64(), "whole": pa.bool_()}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from cepheid.runners.stream.clock import split_late
+from cepheid.runners.stream.saved import packed_search, read_search, reading
 
 Int64s = npt.NDArray[np.int64]
 
@@ -18,6 +22,10 @@ class SearchStream(ABC):
 
     Times are those of the time column: whole numbers, or microseconds.
     """
+
+    whose: ClassVar[str]  # the kind of search, as saved states name it
+    numbers: ClassVar[tuple[str, ...]] = ()  # the names of numbers that it saves
+    state: Any  # what the search keeps from one step to the next
 
     def __init__(self, schema: pa.Schema, result: pa.Schema, delay: int) -> None:
         self.schema, self.result, self.delay = schema, result, delay
@@ -48,12 +56,29 @@ class SearchStream(ABC):
         """What is decided when the watermark has passed some events; `end` is None when no more will come."""
 
     @abstractmethod
-    def save(self) -> bytes:
-        """What the stream knows, as bytes: tables of events and numbers, nothing else."""
+    def parts(self) -> tuple[pa.Table, dict[str, int | None]]:
+        """What the search knows besides events and the clock: a table, and numbers by name."""
 
     @abstractmethod
+    def resumed(self, retained: pa.Table, part: pa.Table, numbers: Mapping[str, int | None]) -> Any:
+        """The state that is made of these parts again."""
+
+    def save(self) -> bytes:
+        """What the stream knows, as bytes: tables of events and numbers, nothing else."""
+        part, more = self.parts()
+        numbers = {"watermark": self.watermark, "late": self.late, **more}
+        return packed_search(self.whose, numbers, (self.retained, self.waiting, part))
+
     def restore(self, saved: bytes) -> None:
         """Goes on from a saved state of the same pattern."""
+        with reading(f"{self.whose} over these columns"):
+            names = ("watermark", "late", *self.numbers)
+            numbers, (retained, waiting, part) = read_search(self.whose, names, saved)
+            retained = retained.cast(self.retained.schema)  # the zones of instants are labels
+            waiting = waiting.select(self.schema.names).cast(self.schema)
+            state = self.resumed(retained, part, numbers)
+            late = int(numbers["late"] or 0)
+        self.watermark, self.late, self.waiting, self.state = numbers["watermark"], late, waiting, state
 
     @abstractmethod
     def earliest_decision(self) -> int | None:
@@ -73,14 +98,13 @@ class SearchStream(ABC):
     def keep(self, events: pa.Table) -> Int64s:
         """Keeps events until the watermark passes them; the times of those that are not too late."""
         times = self.times(events)
-        if self.watermark is not None:
-            timely = times >= self.watermark
-            late = int((~timely).sum())
-            self.late += late
-            if late and self.on_late is not None:
-                self.on_late(events.filter(pa.array(~timely)))
-            events, times = events.filter(pa.array(timely)), times[timely]
-        self.waiting = pa.concat_tables([self.waiting, events])
+        arrived, late = split_late(events, times, None if self.watermark is None else self.watermark - 1)
+        if late is not None:
+            self.late += late.num_rows
+            if self.on_late is not None:
+                self.on_late(late)
+            times = self.times(arrived)
+        self.waiting = pa.concat_tables([self.waiting, arrived])
         return times
 
     def advance(self, watermark: int) -> pa.Table:

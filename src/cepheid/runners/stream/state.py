@@ -41,7 +41,7 @@ from cepheid.runners.many import events_of_each, types_of
 from cepheid.runners.stream import totals
 from cepheid.runners.stream.budget import FAIL, SEARCH, TIME, Budget
 from cepheid.runners.stream.carried import Carried, Pending
-from cepheid.runners.stream.clock import Chunk, Clock
+from cepheid.runners.stream.clock import Chunk, Clock, split_late
 from cepheid.runners.stream.identity import ALONE, Known
 from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
@@ -477,14 +477,6 @@ class Step:
                 chunk = replace(chunk, size=len(packed) + len(keys), middle=middle, newest=newest)
             yield chunk
             number += 1
-
-
-def split_late(arrived: pa.Table, times: Int64s, until: int | None) -> tuple[pa.Table, pa.Table | None]:
-    """The new events that time has not passed yet, and those that are late, if any is."""
-    behind = times <= until if until is not None else np.zeros(len(times), bool)
-    if not behind.any():
-        return arrived, None
-    return arrived.filter(pa.array(~behind)), arrived.filter(pa.array(behind))
 
 
 def to_join(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:

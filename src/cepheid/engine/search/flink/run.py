@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
-from cepheid.engine.data.columns import fill
+from cepheid.engine.data.columns import fill_with_absent
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import is_interpreted
@@ -19,7 +19,7 @@ from cepheid.engine.search.flink.conditions import compile_conditions
 from cepheid.engine.search.flink.kernel import MISSED, TOO_MANY_MATCHES, TOO_MANY_RUNS, walk
 from cepheid.engine.search.flink.kinds import kinds_of_events
 from cepheid.engine.search.flink.moves import Moves
-from cepheid.engine.values.python_first import is_python_first
+from cepheid.engine.values.python_first import as_python_first, is_python_first
 from cepheid.errors import DataError, LimitError
 from cepheid.language.flink.skip import Skip
 from cepheid.plan.flink_automaton import FlinkAutomaton
@@ -43,6 +43,7 @@ class Search:
         self.automaton = automaton
         self.moves = Moves(automaton)
         self.compiled: dict[tuple[bool, bool], CompiledProgram] = {}  # by how conditions run
+        self.unread: m.Conditions | None = None  # where no condition looks back: nobody reads them
         in_result = list(automaton.lists)
         self.step_of = np.array([*(in_result.index(step) for step in self.moves.steps), -1], np.int64)  # by place
         self.place_of = np.array([*(self.moves.steps[step] for step in in_result), -1], np.int64)
@@ -57,10 +58,13 @@ class Search:
     def over(self, table: pa.Table) -> tuple[m.Conditions, CompiledProgram]:
         """The same over the events of a table."""
         compiled = self.conditions()
-        rows = np.append(np.arange(table.num_rows), -1)  # the last one stands for an event that is absent
-        columns = fill(compiled.layout, table, rows, self.automaton.schema)
+        if self.unread is not None:
+            return self.unread, compiled
+        columns = fill_with_absent(compiled.layout, table, self.automaton.schema)
         scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, 0)
-        return m.Conditions(compiled.program, columns, scratch, compiled.slots - 1, table.num_rows), compiled
+        found = m.Conditions(compiled.program, columns, scratch, compiled.slots - 1, table.num_rows)
+        self.unread = None if compiled.program.places else found
+        return found, compiled
 
     def machine(self, truths: npt.NDArray[np.uint8], partial: bool) -> m.Machine:
         """The automaton as arrays, for events of some kinds."""
@@ -102,16 +106,21 @@ def find_matches(
 ) -> tuple[Reported, Reported]:
     """What is reported and, if time has an end, the runs that go on from there."""
     automaton = search.automaton
-    conditions, compiled = search.over(events.table)
     kind, truths = kinds_of_events(automaton, events.table)
     machine = search.machine(truths, partial)
     known = known or NOBODY
     first = events.bounds[:-1] if begin is None else begin
     end_of_time = m.LATEST if end is None else end
     given = m.Events(events.bounds, np.ascontiguousarray(first), events.time, kind, end_of_time, int(end is not None))
-    room = m.make_room(machine.fan, compiled, limits)
     known = known._replace(step=search.place_of[known.step])
-    reported, kept, failure = walk(machine, conditions, compiled.predicate.call, given, known, room)
+
+    def walked() -> tuple[Reported, Reported, int]:
+        conditions, compiled = search.over(events.table)
+        room = m.make_room(machine.fan, compiled, limits)
+        return walk(machine, conditions, compiled.predicate.call, given, known, room)
+
+    judged = np.asarray((machine.decision >= 0).any(axis=1))[kind]  # the events for which conditions look back
+    reported, kept, failure = as_python_first(int(np.count_nonzero(judged)), walked)
     if failure in (TOO_MANY_RUNS, TOO_MANY_MATCHES):
         raise limit_reached("max_partial_matches" if failure == TOO_MANY_RUNS else "max_matches", limits)
     if failure:
