@@ -19,7 +19,7 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
-from cepheid.engine.incremental.linking import AFTER
+from cepheid.engine.incremental.linking import AFTER, WAITS
 from cepheid.engine.search.kept_events import Arrived
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
@@ -61,7 +61,8 @@ class FastDoor:
         self.names = frozenset(given.names)
         self.kinds = [(each.name, _KINDS.get(each.type, _NOTHING)) for each in given if each.name != self.time]
         self.wholes = [each.name for each in given if each.type == pa.int64() and each.name != self.time]
-        self.texts = [each.name for each in given if each.type in _LETTERS]
+        # Of types that queries name nobody need ask.
+        self.texts = [each.name for each in given if each.type in _LETTERS and each.name != self.type]
         kind = given.field(self.time).type
         self.whole, self.zoned = pa.types.is_integer(kind), getattr(kind, "tz", None) is not None
         self.alone = [Alone(core.plan) for core in resident.cores]
@@ -199,7 +200,7 @@ class FastDoor:
             except BaseException:
                 self.mend()
                 raise
-        if takers is not None and not self._are_texts(event):
+        if takers is not None and (self.texts or takers is self.others) and not self._are_texts(event):
             return None
         self._begin()
         try:
@@ -254,11 +255,15 @@ class FastDoor:
                     self._count_tied(time)
             core = events.core
             returned = events.push(event, time, taken, row, int(core.head[AFTER]) if until is None else until)
-            if returned:
+            if not returned:
+                continue
+            if returned != WAITS:
                 results = core.results(returned)
                 if results:
                     found.append((number, results))
-            if taken[1] & events.ending and (not self.ends or self.ends[-1] != time):
+                if not taken[1] & events.ending:
+                    continue
+            if not self.ends or self.ends[-1] != time:
                 self.ends.append(time)
                 self.due = self.ends[0] + self.delay
         if passes:
@@ -296,7 +301,7 @@ class FastDoor:
 
     def _are_texts(self, event: Event) -> bool:
         """Are its texts such that Arrow takes them?"""
-        for name in self.texts:
+        for name in (self.type, *self.texts):
             value = event.get(name)
             if value is not None and not value.isascii():
                 try:
