@@ -153,8 +153,8 @@ def _of_length(length: int) -> str:
 
 
 def _of_types(number: int) -> str:
-    """A query of three of the types; of 1,000 of them some ten mention all three of an event's."""
-    first, second, third = (f"T{(number * step + step) % 20}" for step in (1, 7, 13))
+    """A query of three of 300 types: of 1,000 of them ten mention the type of an event."""
+    first, second, third = (f"T{(3 * number + place) % 300}" for place in range(3))
     return f"PATTERN SEQ({first} a, {second} b, {third} c) WHERE [k] WITHIN {1_000 + number}"
 
 

@@ -22,7 +22,6 @@ import cepheid
 from cepheid import disk_cache
 from cepheid.engine import cold, warm
 from cepheid.engine.data.columns import INT64S
-from cepheid.engine.engines import ENGINES
 from cepheid.engine.kernels import progress
 from cepheid.engine.kernels.compile import Kernel, called_kernels, interpreted, is_interpreted, kernel, names_in
 from cepheid.engine.kernels.progress import tell_with
@@ -284,8 +283,7 @@ def test_every_kernel_that_python_calls_is_compiled_beforehand() -> None:
                 values = [function.__globals__.get(name) for name in names_in(function.__code__)]
                 kernels = [getattr(value, "__wrapped__", None) if callable(value) else None for value in values]
                 called |= {cold.full_name(each) for each in [*values, *kernels] if isinstance(each, Kernel)}
-    every = [*(engine.module for engine in ENGINES.values()), *warm.OTHERS]
-    shares = warm.divided(list(dict.fromkeys(every)))
+    shares = warm.divided(warm.EVERY)
     compiled = [name for names in shares.values() for name in names]
     assert called <= set(compiled)
     assert len(set(compiled)) == len(compiled)

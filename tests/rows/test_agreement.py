@@ -157,6 +157,21 @@ def test_conditions_on_paths(clause: str, table: pa.Table) -> None:
     assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)
 
 
+ON_FUNCTIONS = (
+    "count(A.value) <> nullif(A.value, 2)",
+    "upper(concat(A.kind, kind)) = 'XY'",
+    "least(A.value, value) < 2",
+    "coalesce(A.value / value, 1) > 1",
+    "max(A.kind) = lower(kind)",
+    "CASE WHEN A.value IS NULL THEN CLASSIFIER() ELSE kind END > 'A'",
+)
+
+
+@given(clauses((*ON_FUNCTIONS, *ON_ROWS[:2])), tables())
+def test_functions_of_several_rows(clause: str, table: pa.Table) -> None:
+    assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)
+
+
 @given(clauses(("array_agg(CLASSIFIER()) <> ARRAY['A', 'B']", "upper(A.kind) = 'X'", *ON_PATHS)), tables())
 def test_conditions_that_are_interpreted(clause: str, table: pa.Table) -> None:
     assert outcome(by_the_engine, clause, table) == outcome(by_the_book, clause, table)

@@ -46,7 +46,7 @@ PATTERN = "PATTERN (A B+) SUBSET U = (A, B)"
         (f"AFTER MATCH SKIP TO X {PATTERN} DEFINE A AS true", "unknown-label", "X"),
         ("PATTERN (A B+) SUBSET A = (B) DEFINE A AS true", "duplicate-label", "A"),
         ("PATTERN (A B+) SUBSET U = (A, X) DEFINE A AS true", "unknown-label", "X"),
-        ("PATTERN (A B+)", "syntax", ")"),
+        ("PATTERN (A B+) DEFIN A AS true", "syntax", "DEFIN"),
         ("MEASURES value AS m DEFINE A AS true", "syntax", "DEFINE"),
         ("PATTERN (A{3,2}) DEFINE A AS true", "quantifier-range", "{3,2}"),
         ("PATTERN (A**) DEFINE A AS true", "second-quantifier", "*"),

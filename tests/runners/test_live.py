@@ -161,7 +161,7 @@ def test_what_is_kept_is_made_again_after_a_stop(monkeypatch: pytest.MonkeyPatch
         results(core, returned)
         raise KeyboardInterrupt
 
-    for bad in ({"ts": 4, "type": "B", "id": 8}, {"ts": 4, "type": "B", "id": 9}):
+    for bad in ({"ts": 4, "type": "B", "id": 8}, {"ts": 4, "type": "B", "id": 7}):
         with monkeypatch.context() as patched:
             patched.setattr(Core, "results", stopped)
             with pytest.raises(KeyboardInterrupt):

@@ -226,9 +226,12 @@ def test_options_of_streams_and_patterns_that_streams_cannot_run(spark: Any) -> 
     source = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts")
     with pytest.raises(DataError, match="how much later"):
         cepheid.match(source, CLAUSE.replace("PARTITION BY k", "").replace("v", "value"))
-    strange = Pattern.begin("a").followed_by("b").where("contains(name, a.name)")
+    many, steps = Pattern.begin("s0").times(2), [f"s{number}" for number in range(63)]
+    for step in steps[1:]:
+        many = many.next(step).times(2)
+    many = many.next("end").where(" AND ".join(f"value > {step}.value" for step in steps))
     with pytest.raises(EngineError, match="which streams need"):
-        cepheid.match(source.selectExpr("ts", "string(value) AS name"), strange, delay="1 second")
+        cepheid.match(source, many, delay="1 second")
 
 
 def test_languages_together_in_a_table(spark: Any) -> None:

@@ -34,8 +34,7 @@ for query in (
     pattern,
 ):
     assert cepheid.match(events, query).num_rows > 0
-every = dict.fromkeys([*(engine.module for engine in warm.ENGINES.values()), *warm.OTHERS])
-missing = [each.__name__ for module in every for each in warm.module_kernels(module) if not each.is_ready()]
+missing = [each.__name__ for module in warm.EVERY for each in warm.module_kernels(module) if not each.is_ready()]
 print(cepheid.__file__, made, missing, cache.kernels_in_use(), sep="\\n")
 """
 

@@ -42,6 +42,8 @@ OTHERS = (
     "output.overlap",
     "output.top",
 )
+_ENGINES = (*(engine.module for engine in ENGINES.values()), *(engine.module for engine in FLINK_ENGINES.values()))
+EVERY = tuple(dict.fromkeys([*_ENGINES, *OTHERS]))
 SLOW_TO_LOAD = {"search.runs": ("search.runs.backtrack",)}  # modules that an engine imports only when it needs them
 
 
@@ -49,9 +51,7 @@ def warm(modules: Sequence[str] = (), processes: int | None = None) -> dict[str,
     """Compiles some modules of the engine, or all, on all cores at once, and says how many seconds each took."""
     if len(modules) == 1:
         return {modules[0]: load(modules[0])}
-    own = (*(engine.module for engine in ENGINES.values()), *(engine.module for engine in FLINK_ENGINES.values()))
-    every = [*own, *OTHERS]
-    shares = divided(list(dict.fromkeys(modules or every)))
+    shares = divided(list(dict.fromkeys(modules)) or EVERY)
     with ProcessPoolExecutor(processes or os.cpu_count()) as pool:
         return dict(zip(shares, pool.map(load_share, shares, shares.values()), strict=True))
 

@@ -19,7 +19,7 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE, TypeNumbers
 from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
-from cepheid.engine.incremental.linking import AFTER
+from cepheid.engine.incremental.linking import AFTER, WAITS
 from cepheid.engine.search.kept_events import Arrived
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
@@ -61,7 +61,8 @@ class FastDoor:
         self.names = frozenset(given.names)
         self.kinds = [(each.name, _KINDS.get(each.type, _NOTHING)) for each in given if each.name != self.time]
         self.wholes = [each.name for each in given if each.type == pa.int64() and each.name != self.time]
-        self.texts = [each.name for each in given if each.type in _LETTERS]
+        # Of types that queries name nobody need ask.
+        self.texts = [each.name for each in given if each.type in _LETTERS and each.name != self.type]
         kind = given.field(self.time).type
         self.whole, self.zoned = pa.types.is_integer(kind), getattr(kind, "tz", None) is not None
         self.alone = [Alone(core.plan) for core in resident.cores]
@@ -80,7 +81,8 @@ class FastDoor:
         self.before: tuple[Any, ...] = ()  # where to go back to, if a call is broken off...
         self.broken = False  # ...and whether it was, and that was not done yet
         self.newest = -FAR
-        self.ends: deque[int] = deque()  # times of events that may be the last ones of a match
+        # The times of events that may be the last ones of a match, with the numbers of their queries.
+        self.ends: deque[tuple[int, int]] = deque()
         self.due = FAR  # the time from which a match may be known
         self.events = self.matches = 0  # that came this way since the long way last looked
         self.counts_ties = False
@@ -137,9 +139,9 @@ class FastDoor:
         self._cores = cores
 
     def _look_for_ends(self) -> None:
-        times = sorted(time for core in self.resident.cores for time in core.waiting_ends())
-        self.ends = deque(times)
-        self.due = times[0] + self.delay if times else FAR
+        cores = enumerate(self.resident.cores)
+        self.ends = deque(sorted((time, number) for number, core in cores for time in core.waiting_ends()))
+        self.due = self.ends[0][0] + self.delay if self.ends else FAR
 
     # --- one call at a time -------------------------------------------------------------------------------------------
 
@@ -199,7 +201,7 @@ class FastDoor:
             except BaseException:
                 self.mend()
                 raise
-        if takers is not None and not self._are_texts(event):
+        if takers is not None and (self.texts or takers is self.others) and not self._are_texts(event):
             return None
         self._begin()
         try:
@@ -254,13 +256,16 @@ class FastDoor:
                     self._count_tied(time)
             core = events.core
             returned = events.push(event, time, taken, row, int(core.head[AFTER]) if until is None else until)
-            if returned:
+            if not returned:
+                continue
+            if returned != WAITS:
                 results = core.results(returned)
                 if results:
                     found.append((number, results))
-            if taken[1] & events.ending and (not self.ends or self.ends[-1] != time):
-                self.ends.append(time)
-                self.due = self.ends[0] + self.delay
+                if not taken[1] & events.ending:
+                    continue
+            self.ends.append((time, number))
+            self.due = self.ends[0][0] + self.delay
         if passes:
             assert until is not None
             found += self._stepped(until)
@@ -268,17 +273,18 @@ class FastDoor:
         return found
 
     def _stepped(self, until: int) -> Told:
-        """Lets time pass for all queries."""
-        found = []
-        for number, core in enumerate(self.resident.cores):
+        """Lets time pass for the queries of which an event may be the last one of a match."""
+        ends, found = self.ends, []
+        numbers: dict[int, None] = {}
+        while ends and ends[0][0] <= until:
+            numbers[ends.popleft()[1]] = None
+        self.due = ends[0][0] + self.delay if ends else FAR
+        for number in sorted(numbers):
+            core = self.resident.cores[number]
             if core.head[AFTER] < until:
                 results = core.step(until)
                 if results:
                     found.append((number, results))
-        ends = self.ends
-        while ends and ends[0] <= until:
-            ends.popleft()
-        self.due = ends[0] + self.delay if ends else FAR
         return found
 
     def _fits(self, event: Event) -> bool:
@@ -296,7 +302,7 @@ class FastDoor:
 
     def _are_texts(self, event: Event) -> bool:
         """Are its texts such that Arrow takes them?"""
-        for name in self.texts:
+        for name in (self.type, *self.texts):
             value = event.get(name)
             if value is not None and not value.isascii():
                 try:
@@ -354,7 +360,7 @@ class FastDoor:
             if len(chosen):
                 resident.log.add_table(table, chosen)
                 times = when if chosen is rows else _times(batch, self.time)[chosen]
-                self._append(cores[0], arrived, times, np.arange(start, start + len(chosen)))
+                self._append(0, arrived, times, np.arange(start, start + len(chosen)))
             return
         every = [self._read(number, table, batch, rows, codes) for number in range(len(cores))]
         held = np.zeros(table.num_rows, bool)
@@ -364,19 +370,20 @@ class FastDoor:
             return
         resident.log.add_table(table, np.flatnonzero(held))
         numbers, times = start + np.cumsum(held) - 1, _times(batch, self.time)
-        for core, arrived in zip(cores, every, strict=True):
+        for number, arrived in enumerate(every):
             if len(arrived.rows):
-                self._append(core, arrived, times[arrived.rows], numbers[arrived.rows])
+                self._append(number, arrived, times[arrived.rows], numbers[arrived.rows])
         if len(self.ends) > 1:
             self.ends = deque(sorted(self.ends))
-            self.due = self.ends[0] + self.delay
+            self.due = self.ends[0][0] + self.delay
 
-    def _append(self, core: Core, arrived: Arrived, times: Int64s, numbers: Int64s) -> None:
+    def _append(self, number: int, arrived: Arrived, times: Int64s, numbers: Int64s) -> None:
+        core = self.resident.cores[number]
         core.append(arrived, times, numbers, in_order=True)
         ending = times[(arrived.mask & core.form.ending) != 0]
         if len(ending):
-            self.ends.extend(ending.tolist())
-            self.due = self.ends[0] + self.delay
+            self.ends.extend((time, number) for time in ending.tolist())
+            self.due = self.ends[0][0] + self.delay
 
     def _read(self, number: int, table: pa.Table, batch: pa.RecordBatch, rows: Int64s, codes: Int64s) -> Arrived:
         """The candidates of one query among the rows whose types are wanted."""

@@ -194,12 +194,16 @@ ROW_PATTERNS = Section(
         ),
         Kind(
             "aggregate-filter",
-            "FILTER after an aggregate.",
+            "FILTER after an aggregate that keeps NULL, or about other rows than the aggregate.",
             Example(
-                "MATCH_RECOGNIZE (MEASURES sum(price) FILTER (WHERE id > 1) AS s PATTERN (A B+) DEFINE B AS price < PREV(price))",
-                "line 1, column 38: FILTER is not possible in a row pattern",
-                "                                     ^^^^^^ put the condition inside: sum(CASE WHEN condition THEN x END)",
-                line="MATCH_RECOGNIZE (MEASURES sum(price) FILTER (WHERE id > 1) AS s PATTERN (A B+) DEFINE B AS price < P…",
+                "MATCH_RECOGNIZE (MEASURES array_agg(id) FILTER (WHERE id > 1) AS s PATTERN (A B+))",
+                "line 1, column 41: FILTER is not possible with array_agg",
+                "                                        ^^^^^^ put the condition inside: CASE WHEN condition THEN x END",
+            ),
+            Example(
+                "MATCH_RECOGNIZE (MEASURES count(A.*) FILTER (WHERE id > 1) AS s PATTERN (A B+))",
+                "line 1, column 38: FILTER is about other rows than the aggregate",
+                "                                     ^^^^^^ write the label before the columns of the condition, too: count(A.*) FILTER (WHERE A.x > 1)",
             ),
         ),
         Kind(

@@ -90,9 +90,20 @@ def fill(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], sch
 
 
 def _filled(layout: ColumnLayout, table: pa.Table, rows: npt.NDArray[np.int64], schema: Schema) -> Columns:
-    n = len(rows)
     absent = rows < 0  # where all values are NULL
     taken = table.select(_needed(layout, schema)).take(pa.array(rows, mask=absent) if absent.any() else pa.array(rows))
+    return _arrays(layout, taken, len(rows), schema)
+
+
+def fill_with_absent(layout: ColumnLayout, table: pa.Table, schema: Schema) -> Columns:
+    """The arrays for a whole table, and behind it a row in which all is NULL, for an event that is absent."""
+    needed = table.select(_needed(layout, schema))
+    chunks = [[*column.chunks, pa.nulls(1, column.type)] for column in needed.columns]
+    taken = pa.table([pa.chunked_array(each) for each in chunks], names=needed.column_names)
+    return _arrays(layout, taken, table.num_rows + 1, schema)
+
+
+def _arrays(layout: ColumnLayout, taken: pa.Table, n: int, schema: Schema) -> Columns:
     columns: list[tuple[DataType, pa.Array]] = []
     for name, kind, expression in layout.attributes:
         if expression is None:

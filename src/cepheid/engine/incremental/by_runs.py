@@ -39,11 +39,13 @@ from cepheid.engine.incremental.linking import (
     TOO_MANY_MATCHES,
     TOO_MANY_RUNS,
     UNTIL,
+    WAITS,
     WHOLES,
     append,
     columns_at,
     graph_at,
     has_room,
+    may_end,
     next_key,
     prepare,
     program_at,
@@ -139,10 +141,11 @@ def stepped(head: Int64s, until: int) -> int:
 
 @kernel(types.int64(INT64S, *(types.int64,) * 6))
 def pushed(head: Int64s, time: int, key: int, mask: int, begins: int, row: int, until: int) -> int:
-    """Takes an event in, and lets time pass."""
+    """Takes an event in, and lets time pass; WAITS: no match yet, but the event may be the last one of some."""
     append(head, time, key, mask, begins, row)
     release(head, until, False)
-    return searched(head)
+    found = searched(head)
+    return WAITS if found == 0 and may_end(head) else found
 
 
 go_on, step, push = Entry(gone_on), Entry(stepped), Entry(pushed)

@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from cepheid.engine.cold import answer
 from cepheid.engine.data.columns import Columns, storage
-from cepheid.engine.data.layout import BEGINS, MASK, PRECISE_FACTS, TIME, Events
+from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
 from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
 from cepheid.engine.data.value_index import no_index
 from cepheid.engine.incremental import by_runs, by_stacks, linking
 from cepheid.engine.incremental.linking import (
     AFTER,
+    BEFORE,
     CHAINS,
     DONE,
     FACTS_OF_EVENT,
@@ -244,6 +245,17 @@ class Core:
                 numbers += 1
         null = np.zeros((len(attributes), len(rows)), np.uint8)
         return Arrived(rows, keys, mask, mask, Columns(whole, number, null, *_NOTHING))
+
+    def needed(self, until: int) -> npt.NDArray[np.bool_]:
+        """Which events a match that is not known yet can need; time has passed all up to `until`."""
+        retention = self.plan.exchange.retention
+        if retention.reach is not None:
+            return np.asarray(self.times > until - retention.reach)
+        assert retention.events is not None
+        facts = self.facts[:, : self.size]
+        keep: npt.NDArray[np.bool_] = facts[POSITION] > self._keys[facts[KEY], BEFORE] - retention.events
+        keep[int(self.head[LINKED]) :] = True
+        return keep
 
     def waiting_ends(self) -> list[int]:
         """The times of events that time has not passed yet and that can be the last ones of a match."""

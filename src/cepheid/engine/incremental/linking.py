@@ -64,7 +64,7 @@ NUMBER_OF_TABLES = 10
 HEAD_SIZE = TABLES + 3 * NUMBER_OF_TABLES
 
 # What a call returns, if not the number of matches.
-NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED = -1, -2, -3, -4, -5, -6
+NEEDS_MATCHES, NEEDS_SIDE, NOT_BRIEF, TOO_MANY_MATCHES, TOO_MANY_RUNS, STOPPED, WAITS = -1, -2, -3, -4, -5, -6, -7
 BRIEF = 1_000_000.0  # sequences or pairs that could be looked at; more are searched where the search can be stopped
 FEW = 12  # events of a key with groups of any combination
 
@@ -287,6 +287,23 @@ def append(head: Int64s, time: int, key: int, mask: int, begins: int, row: int) 
     facts[TIME, event], facts[KEY, event], facts[MASK, event] = time, key, mask
     facts[BEGINS, event], facts[ROW, event] = begins, row
     head[SIZE] = event + 1
+
+
+@borrowing(types.boolean(INT64S))
+def may_end(head: Int64s) -> bool:
+    """May the event that came last be the last one of a match, when time passes it?"""
+    facts = int64_rows(head[FACTS_AT], FACTS_OF_EVENT, head[ROOM])
+    event = head[SIZE] - 1
+    stages = int64_row(head[STAGES_AT], head[STAGES])
+    last = head[STAGES] - 1
+    if facts[MASK, event] & stages[last] == 0:
+        return False
+    time = facts[TIME, event]
+    if last == 0 or facts[TIME, head[LINKED]] != time:
+        return True  # events that wait may come before it
+    keys = int64_rows(head[KEYS_AT], head[KEY_ROOM], CHAINS + head[STAGES])
+    first = keys[facts[KEY, event], CHAINS + last - 1]
+    return bool(first != NEVER_BEFORE and time - first <= head[LASTS])
 
 
 @borrowing(types.int64(INT64S))

@@ -144,7 +144,7 @@ def value(node: s.Expression, resolve: Resolve) -> Column:
     match node:
         case s.Literal(value=literal):
             return pa.scalar(literal, pa.bool_() if literal is None else None)
-        case s.Attribute() | s.Length() | s.Reference():
+        case s.Attribute() | s.Length() | s.PathValue() | s.Reference():
             return resolve(node)
         case s.Call(function=function) if function.lower() in AGGREGATES:
             return resolve(node)

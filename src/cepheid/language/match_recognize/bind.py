@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import NoReturn
@@ -69,7 +69,7 @@ def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
         columns=columns.names,
         partition_by=partition_by,
         order_by=order_by,
-        measures=tuple((measure.name.name, binder.bind(measure.expression)) for measure in clause.measures),
+        measures=tuple(binder.measures()),
         rows=clause.rows,
         skip=clause.skip.to,
         skip_labels=binder.labels(clause.skip.label) if clause.skip.label is not None else None,
@@ -95,6 +95,7 @@ class _Binder:
             subset.name.canonical: frozenset(label.canonical for label in subset.labels) for subset in clause.subsets
         }
         self.now = datetime.now(UTC)
+        self.earlier: dict[str, Bound] = {}  # measures that later ones may name
 
     def fail(self, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.clause.text, start=span[0], end=span[1], hint=hint, code=code)
@@ -163,6 +164,13 @@ class _Binder:
                 hint = "give the measure another name"
                 self.fail(f"'{measure.name}' is a column of the table", measure.name.span, "duplicate-column", hint)
 
+    def measures(self) -> Iterator[tuple[str, Bound]]:
+        """The measures with their names; one may name an earlier one, if no column has that name."""
+        for measure in self.clause.measures:
+            value = self.bind(measure.expression)
+            yield measure.name.name, value
+            self.earlier[measure.name.canonical] = value
+
     # expressions
 
     def constant(self, value: Scalar) -> Constant:
@@ -192,11 +200,18 @@ class _Binder:
             value = Apply("field", (value,), name.name, reference.span)
         return value
 
+    def is_earlier(self, name: Identifier) -> bool:
+        """Is it the name of an earlier measure, and of no column?"""
+        columns = {column.lower() for column in self.columns.names}
+        return name.canonical in self.earlier and name.name.lower() not in columns
+
     def bind(self, expression: Expression) -> Bound:
         """An expression outside of navigation and aggregates."""
         match expression:
             case Literal(value=value):
                 return self.constant(value)
+            case Reference(label=None, column=column, fields=()) if self.is_earlier(column):
+                return self.earlier[column.canonical]
             case Reference(label=label):
                 return Navigate(self.read(expression), self.labels(label))
             case Operation(operator="lambda"):

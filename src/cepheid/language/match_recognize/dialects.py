@@ -26,6 +26,7 @@ class Dialect:
     bare_names: bool = False  # AS may be left out before a measure's name
     empty_choices: bool = False  # A | is as much as A | ()
     distinct: bool = True  # aggregates of a row pattern take DISTINCT
+    filters: bool = True  # and FILTER (WHERE ...)
     nulls_in_arrays: bool = True  # array_agg keeps NULLs, and is NULL without rows rather than empty
     whole_average: bool = False  # of whole numbers
     functions: Mapping[str, str] = field(default_factory=dict)  # other names of functions, and the library's
@@ -34,7 +35,7 @@ class Dialect:
     )  # functions that mean something else, and what to use
 
 
-_TRINO = Dialect(nulls="last", whole_division=True, distinct=False)
+_TRINO = Dialect(nulls="last", whole_division=True, distinct=False, filters=False)
 _SPARK = Dialect(double_quoted_strings=True, escapes=True, nulls_in_arrays=False)
 _POSTGRES = Dialect(nulls="large", whole_division=True)
 _MYSQL = Dialect(double_quoted_strings=True, escapes=True)
@@ -42,7 +43,7 @@ _STANDARD = Dialect()
 DIALECTS: dict[str, Dialect] = {
     "spark": _SPARK,
     "databricks": _SPARK,
-    "flink": Dialect(whole_division=True, distinct=False, whole_average=True),
+    "flink": Dialect(whole_division=True, distinct=False, filters=False, whole_average=True),
     "trino": _TRINO,
     "presto": _TRINO,
     "athena": _TRINO,

@@ -89,11 +89,12 @@ def _clause(reader: Reader) -> Clause:
     pattern = _pattern(reader)
     within = parse_expression(reader) if reader.take_words("WITHIN") else None
     subsets = _subsets(reader) if reader.take_words("SUBSET") else ()
-    if not reader.at_words("DEFINE"):
+    definitions: tuple[Definition, ...] = ()
+    if reader.take_words("DEFINE"):
+        definitions = _definitions(reader)
+    elif not reader.at_symbol(")") and not reader.at_words("OPTIONS"):
         _misplaced(reader)
         reader.unexpected("DEFINE")
-    reader.advance()
-    definitions = _definitions(reader)
     written: list[Expression] = [each.condition for each in definitions]
     written += [each.expression for each in measures] + [each.expression for each in keys]
     for each in written:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import NoReturn
 
+from cepheid.language.match_recognize.check import labels_used
 from cepheid.language.match_recognize.functions import WITH_UNITS
 from cepheid.language.match_recognize.parse_literal import number_of, parse_interval, parse_moment, parse_type, within
 from cepheid.language.match_recognize.reader import RESERVED, Reader
@@ -301,13 +302,41 @@ def _call(reader: Reader, depth: int, mode: Mode | None, start: int) -> Expressi
     if reader.at_words("ORDER"):
         reader.fail("ORDER BY inside a function", reader.token.span, "aggregate-order", "rows come in their order")
     end = reader.expect_symbol(")").end
-    for word, code, hint in (
-        ("FILTER", "aggregate-filter", "put the condition inside: sum(CASE WHEN condition THEN x END)"),
-        ("OVER", "window-function", "leave it out: an aggregate is of the rows of the match"),
-    ):
-        if reader.at_words(word) and reader.ahead().text == "(":
-            reader.fail(f"{word} is not possible in a row pattern", reader.token.span, code, hint)
+    if reader.at_words("FILTER") and reader.ahead().text == "(":
+        arguments = _filtered(reader, called, arguments, depth)
+    if reader.at_words("OVER") and reader.ahead().text == "(":
+        hint = "leave it out: an aggregate is of the rows of the match"
+        reader.fail("OVER is not possible in a row pattern", reader.token.span, "window-function", hint)
     return Call(called, arguments, mode, distinct, (start, end), name.span)
+
+
+# Aggregates that leave NULL out: under FILTER they see NULL in place of the rows that it drops.
+_FILTERED = frozenset({"count", "sum", "avg", "mean", "min", "max", "stddev", "stddev_samp", "stddev_pop"})
+_FILTERED |= {"variance", "var_samp", "var_pop"}
+
+
+def _filtered(reader: Reader, called: str, arguments: tuple[Expression, ...], depth: int) -> tuple[Expression, ...]:
+    """The arguments of an aggregate under `FILTER (WHERE condition)`: `CASE WHEN condition THEN argument END`."""
+    word = reader.advance()
+    if not reader.overrides.filters:
+        hint = "put the condition inside: sum(CASE WHEN condition THEN x END)"
+        reader.fail(f"{reader.dialect} has no FILTER in row patterns", word.span, "aggregate-filter", hint)
+    reader.expect_symbol("(")
+    reader.expect_words("WHERE")
+    condition = parse_expression(reader, depth + 1)
+    reader.expect_symbol(")")
+    if called not in _FILTERED or len(arguments) > 1:
+        hint = "put the condition inside: CASE WHEN condition THEN x END"
+        reader.fail(f"FILTER is not possible with {called}", word.span, "aggregate-filter", hint)
+    counted = arguments[0] if arguments else Star(None, word.span)
+    value: Expression = counted
+    if isinstance(counted, Star):
+        value = Literal(1, counted.span)
+        of = {each and each.canonical for each in labels_used(condition)}
+        if of - {counted.label and counted.label.canonical}:
+            hint = "write the label before the columns of the condition, too: count(A.*) FILTER (WHERE A.x > 1)"
+            reader.fail("FILTER is about other rows than the aggregate", word.span, "aggregate-filter", hint)
+    return (_operation(reader, "case", (condition, value, Literal(None, word.span))),)
 
 
 def _as_unit(argument: Expression) -> Expression:

@@ -14,10 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Int64s, Matches
-from cepheid.engine.data.table import EventTable, ordered
+from cepheid.engine.data.table import EventTable
 from cepheid.engine.incremental.core import BEGINNING, Core, Found
 from cepheid.engine.incremental.queries import refusal
-from cepheid.engine.retention import retained
 from cepheid.runners.stream.event_log import Event, EventLog, Mark
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.resident import Ends, Held, Resident
@@ -135,11 +134,8 @@ class ResidentIncremental(Resident):
             return
         keep = np.zeros(len(self), bool)
         stay = []
-        for core, plan in zip(self.cores, self.step.plans, strict=True):
-            if plan.exchange.retention.reach is not None:
-                own = core.times > self.until - plan.exchange.retention.reach
-            else:
-                own = self._retained(core)
+        for core in self.cores:
+            own = core.needed(self.until)
             keep[core.rows[own]] = True
             stay.append(own)
         numbers = np.cumsum(keep) - 1
@@ -147,18 +143,6 @@ class ResidentIncremental(Resident):
         for core, own in zip(self.cores, stay, strict=True):
             core.keep(own, numbers)
         self.kept = len(self)
-
-    def _retained(self, core: Core) -> Any:
-        """Which events of a query are needed, where that is counted in events."""
-        assert self.until is not None
-        place = np.empty(len(self), np.int64)
-        events = ordered(
-            self.table().append_column("number of the event", pa.array(np.arange(len(self)))), core.plan.bound.schema
-        )
-        place = events.table.column("number of the event").to_numpy()
-        keep = np.zeros(len(self), bool)
-        keep[place[retained(core.plan, events, self.until)]] = True
-        return keep[core.rows]
 
     # --- finding ----------------------------------------------------------------------------------------------------
 
@@ -175,8 +159,8 @@ class ResidentIncremental(Resident):
         """The rows of the result of a query."""
         plan, shipment = self.step.plans[number], self.step.shipments[number]
         place = self.step.numbers[number]
-        if plan.bound.is_linear_of_singles and plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
-            batch = self._single_events(shipment, matches)
+        if plan.bound.returns is None and len(matches) <= MATCHES_AT_ONCE:
+            batch = self._events_of(shipment, matches)
             if batch is not None:
                 return [(place, batch)]
         # Few of the events are in matches: only these are taken out of the log.
@@ -191,18 +175,37 @@ class ResidentIncremental(Resident):
         found = result_batches(plan.bound, in_order, replace(matches, chosen=renumbered), shipment.schema)
         return [(place, batch) for batch in found]
 
-    def _single_events(self, shipment: Shipment, matches: Matches) -> pa.RecordBatch | None:
-        """The rows where every component is one event; None if the result has other types than the events."""
-        number, places, plan = len(matches), len(matches.chosen), shipment.plan
-        taken = self.log.take(np.concatenate([chosen.rows for chosen in matches.chosen]))
-        names = plan.bound.schema.names
+    def _events_of(self, shipment: Shipment, matches: Matches) -> pa.RecordBatch | None:
+        """The rows of matches that are shown as their events; None if the result has other types than the events."""
+        names, clock = shipment.plan.bound.schema.names, shipment.plan.bound.schema.time
+        chosen = [each.rows[each.rows != MISSING] for each in matches.chosen]
+        taken = self.log.take(np.concatenate(chosen))
         columns = [taken.column(name).combine_chunks() for name in names]
-        time = columns[names.index(plan.bound.schema.time)]
-        structs = [
-            pa.StructArray.from_arrays([column.slice(place * number, number) for column in columns], names)
-            for place in range(places)
-        ]
-        arrays = [time.slice(0, number), time.slice((places - 1) * number, number), *structs]
+        times, kind = self.step.begins(taken), taken.schema.field(clock).type
+        if kind != pa.int64() and not pa.types.is_timestamp(kind):
+            return None
+        first, last = np.full(len(matches), NEVER), np.full(len(matches), BEGINNING)
+        shown, start = [], 0
+        for each, rows in zip(matches.chosen, chosen, strict=True):
+            own, when = [column.slice(start, len(rows)) for column in columns], times[start : start + len(rows)]
+            start += len(rows)
+            inside, begins, ends = slice(None), when, when
+            if each.offsets is not None:
+                if not np.diff(each.offsets).all():
+                    return None
+                begins, ends = when[each.offsets[:-1]], when[each.offsets[1:] - 1]
+                offsets = pa.array(each.offsets, pa.int32())
+                shown.append(pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(own, names)))
+            elif len(rows) < len(matches):
+                there = each.rows != MISSING
+                places = pa.array(np.cumsum(there) - 1, mask=~there)
+                inside, own = there, [column.take(places) for column in own]
+                shown.append(pa.StructArray.from_arrays(own, names, mask=pa.array(~there)))
+            else:
+                shown.append(pa.StructArray.from_arrays(own, names))
+            first[inside] = np.minimum(first[inside], begins)
+            last[inside] = np.maximum(last[inside], ends)
+        arrays = [*(pa.array(each, pa.int64()).view(kind) for each in (first, last)), *shown]
         if [array.type for array in arrays] != shipment.schema.types:
             return None
         return pa.RecordBatch.from_arrays(arrays, schema=shipment.schema)

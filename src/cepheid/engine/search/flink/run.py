@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import checkpoint
-from cepheid.engine.data.columns import fill
+from cepheid.engine.data.columns import fill_with_absent
 from cepheid.engine.data.flink_runs import NOBODY, Arranged, Reported
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import is_interpreted
@@ -43,6 +43,7 @@ class Search:
         self.automaton = automaton
         self.moves = Moves(automaton)
         self.compiled: dict[tuple[bool, bool], CompiledProgram] = {}  # by how conditions run
+        self.unread: m.Conditions | None = None  # where no condition looks back: nobody reads them
         in_result = list(automaton.lists)
         self.step_of = np.array([*(in_result.index(step) for step in self.moves.steps), -1], np.int64)  # by place
         self.place_of = np.array([*(self.moves.steps[step] for step in in_result), -1], np.int64)
@@ -57,10 +58,13 @@ class Search:
     def over(self, table: pa.Table) -> tuple[m.Conditions, CompiledProgram]:
         """The same over the events of a table."""
         compiled = self.conditions()
-        rows = np.append(np.arange(table.num_rows), -1)  # the last one stands for an event that is absent
-        columns = fill(compiled.layout, table, rows, self.automaton.schema)
+        if self.unread is not None:
+            return self.unread, compiled
+        columns = fill_with_absent(compiled.layout, table, self.automaton.schema)
         scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, 0)
-        return m.Conditions(compiled.program, columns, scratch, compiled.slots - 1, table.num_rows), compiled
+        found = m.Conditions(compiled.program, columns, scratch, compiled.slots - 1, table.num_rows)
+        self.unread = None if compiled.program.places else found
+        return found, compiled
 
     def machine(self, truths: npt.NDArray[np.uint8], partial: bool) -> m.Machine:
         """The automaton as arrays, for events of some kinds."""
