@@ -88,6 +88,7 @@ class FastDoor:
         self.counts_ties = False
         self.tied: list[Any] = []  # events that share their time with another
         self.most_tied = 2
+        self.tied_time = -FAR  # of the latest of them
         self.recent: list[Any] = []  # the latest event that a query wanted...
         self.recent_time = -FAR  # ...and its time
         self.back: Callable[[pa.Table], Any] | None = None
@@ -482,7 +483,8 @@ class FastDoor:
 
     def is_crowded(self) -> bool:
         """Do so many events that share their time wait that they should be counted?"""
-        if len(self.tied) < self.most_tied:
+        passed = self.newest - self.delay > self.tied_time or len(self.tied) >= MOST_TIED
+        if len(self.tied) < self.most_tied or not passed:  # before time passes them, they cannot be counted
             return False
         self.most_tied = min(2 * self.most_tied, MOST_TIED)
         return True
@@ -493,7 +495,7 @@ class FastDoor:
         if time > self.recent_time:
             self.recent, self.recent_time = [event], time
         else:
-            self.tied = [*self.tied, *self.recent, event]
+            self.tied, self.tied_time = [*self.tied, *self.recent, event], time
             self.recent = []
 
     def _count_tied_table(self, table: pa.Table, place: tuple[int, int, int], rises: bool) -> None:
@@ -501,7 +503,7 @@ class FastDoor:
         if rises and first > self.recent_time:
             self.recent, self.recent_time = [table.slice(row, 1)], time
         else:
-            self.tied = [*self.tied, *self.recent, table]
+            self.tied, self.tied_time = [*self.tied, *self.recent, table], time
             self.recent, self.recent_time = [], time
 
 
