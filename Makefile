@@ -34,7 +34,7 @@ demo: tools
 # new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only;
 # compiled, `make test` runs the contract of all engines and what is about compiling itself, `make test-all` everything.
 # The passes run beside each other: tests on Spark wait for the JVM half of the time, the others fill it.
-COMPILED := contract cold stop numba_insides runs_large learn compressed totals maximal value_index
+COMPILED := contract jit_fallback stop numba_insides runs_large learn compressed totals maximal value_index
 PYTEST := $(BIN)/pytest -n $(JOBS)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 test: tools kernels
@@ -82,12 +82,12 @@ security: $(READY)
 # The kernels are for a baseline processor (engine/kernels/cache.py); one that lacks it compiles its own.
 wheel: $(READY)
 	@rm -rf build/kernels
-	@NUMBA_CACHE_DIR=build/kernels $(BIN)/python -m cepheid.engine.warm --baseline
+	@NUMBA_CACHE_DIR=build/kernels $(BIN)/python -m cepheid.engine.precompile --baseline
 	@CEPHEID_KERNELS=build/kernels/cepheid $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 kernels: $(READY)
-	@$(BIN)/python -m cepheid.engine.warm
+	@$(BIN)/python -m cepheid.engine.precompile
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -36,7 +36,7 @@ LOADED_LATE = (
     "cepheid.engine.fitting",
     "cepheid.engine.reference",
     "cepheid.engine.search",
-    "cepheid.engine.worth.edges",
+    "cepheid.engine.scoring.edges",
     "cepheid.model.",
     "cepheid.report.",
     "cepheid.runners.",

@@ -40,7 +40,7 @@ class PatternQuery(ABC):
 
     def match(self, events: Any, **options: Any) -> Any:
         """The matches in a table of events, as a table of the same kind; with `output="count"`, their number."""
-        from cepheid.engine.search.preferred.parallel import available_threads
+        from cepheid.engine.search.row_pattern.parallel import available_threads
         from cepheid.runners.languages import match_table
 
         return match_table(self._language(), events, self._given(options), available_threads())

@@ -12,10 +12,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cepheid.engine.data.timed import Timed, accumulate, between, onwards, up_to
-from cepheid.engine.worth.confidence.bounds import NO_WINDOW, tighten
-from cepheid.engine.worth.confidence.chain_bounds import at_most, bounds_of
-from cepheid.engine.worth.confidence.independent_rivals import by_pairs_of_instants
-from cepheid.engine.worth.confidence.order import (
+from cepheid.engine.scoring.confidence.bounds import NO_WINDOW, tighten
+from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_of
+from cepheid.engine.scoring.confidence.competing_tables import task
+from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants
+from cepheid.engine.scoring.confidence.order import (
     counted,
     ordered_within,
     pairs_before,
@@ -23,10 +24,9 @@ from cepheid.engine.worth.confidence.order import (
     triples_before,
     workspace,
 )
-from cepheid.engine.worth.confidence.rival_tables import task
-from cepheid.engine.worth.confidence.shared_rivals import Weighing, enumerate_instants, swept, unweighed
-from cepheid.engine.worth.confidence.stretches import by_stretches, has_stretches, stretches, widened
-from cepheid.engine.worth.confidence.undisturbed import WITHIN, Effort, exclusive
+from cepheid.engine.scoring.confidence.shared_competing import Weighing, enumerate_instants, swept, unweighed
+from cepheid.engine.scoring.confidence.stretches import by_stretches, has_stretches, stretches, widened
+from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort, exclusive
 from strategies.intervals import weights
 
 Interval = tuple[int, list[float]]  # the first instant, and the probability of each

@@ -16,9 +16,9 @@ import cepheid
 from cepheid.engine.incremental import linking
 from cepheid.engine.incremental.arrow_rows import TypeNumbers
 from cepheid.engine.incremental.queries import refusal
-from cepheid.runners.stream import resident
+from cepheid.runners.stream import incremental_shard
 from cepheid.runners.stream.event_log import EventLog
-from cepheid.runners.stream.resident_incremental import ResidentIncremental
+from cepheid.runners.stream.incremental_pushed import ResidentIncremental
 from contract.steps import in_batches
 
 SHAPES = {
@@ -92,8 +92,8 @@ class Both:
     def drop(self) -> None:
         """Makes all that the search knows again."""
         live = self.live
-        live.resident.go_back(live._latest().held)
-        live.resident._at = live._state.held
+        live.incremental_shard.go_back(live._latest().held)
+        live.incremental_shard._at = live._state.held
 
     def restored(self) -> Both:
         after = Both(*self.arguments, self.delay, self.live.save())
@@ -135,7 +135,7 @@ def followed(data: Any, queries: Any, table: pa.Table, delay: int) -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 @given(st.data(), tables(), st.integers(0, 3))
 def test_a_stream_cut_anywhere_finds_what_a_batch_finds(shape: str, data: Any, table: pa.Table, delay: int) -> None:
-    resident.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
+    incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
     expected = cepheid.match(table, SHAPES[shape], engine="reference")
     assert sorted(followed(data, SHAPES[shape], table, delay)) == rows_of(expected)
 
@@ -152,7 +152,7 @@ def test_several_queries_find_what_a_batch_finds(data: Any, shapes: list[str], t
 def test_these_shapes_are_incremental(shape: str) -> None:
     schema = {"ts": int, "type": str, "id": int, "k": str, "x": int, "y": float}
     live = cepheid.live(SHAPES[shape], schema)
-    assert isinstance(live.resident, ResidentIncremental)
+    assert isinstance(live.incremental_shard, ResidentIncremental)
     assert live._fast is not None
 
 
@@ -211,7 +211,7 @@ def test_events_of_a_log_come_in_any_kind() -> None:
 def test_it_is_said_why_a_query_is_searched_anew(query: str, why: str) -> None:
     schema = {"ts": int, "type": str, "id": int, "k": str}
     live = cepheid.live(query, schema)
-    (plan,) = live.resident.step.plans
-    told = refusal(plan, live.resident.schema)
+    (plan,) = live.incremental_shard.step.plans
+    told = refusal(plan, live.incremental_shard.schema)
     assert told is not None
     assert why in told

@@ -14,7 +14,7 @@ import pytest
 
 import cepheid
 from cepheid.budget import checkpoint, paced, reserve, unbounded, within_budget
-from cepheid.engine import explosion
+from cepheid.engine import match_limits
 from cepheid.engine.kernels.stop import in_the_background
 from cepheid.engine.search import runs, stacks
 from cepheid.engine.search.runs import compressed
@@ -233,7 +233,7 @@ def test_a_count_of_more_than_300_digits_is_an_error_of_ours(monkeypatch: pytest
 
 
 def test_a_count_that_takes_long_is_left_out_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explosion, "PATIENCE", 0.0)
+    monkeypatch.setattr(match_limits, "PATIENCE", 0.0)
     with pytest.raises(cepheid.LimitError, match=r"reached max_matches=10.* counting them takes long"):
         cepheid.match(events(50), "PATTERN SEQ(A+ a[], A b)", max_matches=10)
 
@@ -241,14 +241,14 @@ def test_a_count_that_takes_long_is_left_out_of_the_error(monkeypatch: pytest.Mo
 def test_what_is_cheap_to_count_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long list that is dropped, counted and made again takes twice its time."""
     asked: list[int] = []
-    limited = explosion.limited
+    limited = match_limits.limited
 
     def seen(plan: Any, matches: int, runs: int, **more: Any) -> Any:
         asked.append(matches)
         return limited(plan, matches, runs, **more)
 
-    monkeypatch.setattr(explosion, "limited", seen)
-    monkeypatch.setattr(explosion, "WORTH_COUNTING", 100)
+    monkeypatch.setattr(match_limits, "limited", seen)
+    monkeypatch.setattr(match_limits, "WORTH_COUNTING", 100)
     found = cepheid.match(events(100), "PATTERN SEQ(A a, A b) WITHIN 1000", max_matches=10_000)
     assert found.num_rows == 4950
     assert asked == [100]  # and then all of them, not first a tenth of what may be listed
@@ -266,11 +266,11 @@ def test_a_live_query_holds_to_its_limits() -> None:
 
 @pytest.mark.parametrize("window", [30, 400, 100_000])
 def test_many_matches_within_the_limit_are_listed_once(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explosion, "WORTH_COUNTING", 200)
-    monkeypatch.setattr(explosion, "CHEAP_STEPS", 0)
+    monkeypatch.setattr(match_limits, "WORTH_COUNTING", 200)
+    monkeypatch.setattr(match_limits, "CHEAP_STEPS", 0)
     listed: list[int] = []
     counted: list[float] = []
-    plain, count = stacks.run, explosion.count
+    plain, count = stacks.run, match_limits.count
 
     def run(*given: Any) -> Any:
         found = plain(*given)
@@ -282,7 +282,7 @@ def test_many_matches_within_the_limit_are_listed_once(window: int, monkeypatch:
         return count(*given)
 
     monkeypatch.setattr(stacks, "run", run)
-    monkeypatch.setattr(explosion, "count", count_with)
+    monkeypatch.setattr(match_limits, "count", count_with)
     table = events(600, "AB")
     text = f"PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN {window}"
     number = cepheid.match(table, text, engine="sequence", max_matches=200_000).num_rows

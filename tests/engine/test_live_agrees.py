@@ -18,10 +18,10 @@ from hypothesis import event, given
 
 import cepheid
 from cepheid.runners import live_door
-from cepheid.runners.stream import resident, state
+from cepheid.runners.stream import incremental_shard, state
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.composed import run_composed
-from cepheid.runners.stream.resident_levels import ResidentLevels
+from cepheid.runners.stream.incremental_levels import ResidentLevels
 from cepheid.runners.worker_plans import result_rows
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
 
@@ -183,7 +183,7 @@ def found_live(data: Any, queries: Any, table: pa.Table, delay: int) -> Iterator
 def found_in_steps(data: Any, queries: Any, table: pa.Table, delay: int) -> Iterator[pa.Table]:
     """The same by the streaming step, its state read back between the steps."""
     live = opened(queries, table, delay)
-    kept = live.resident
+    kept = live.incremental_shard
     levels = [level for level, _ in kept.levels] if isinstance(kept, ResidentLevels) else []
     text, store = None, Memory()
     for batch in [*in_batches(data.draw, table, delay, most=6), None]:
@@ -204,7 +204,7 @@ def batch_of(queries: Any, table: pa.Table) -> pa.Table:
 
 @given(st.data(), asked(), keyed_streams(), st.integers(0, 4))
 def test_live_finds_what_a_batch_finds(data: Any, queries: Any, table: pa.Table, delay: int) -> None:
-    resident.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
+    incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
     assert rows_of(found_live(data, queries, table, delay)) == rows_of([batch_of(queries, table)])
 
 

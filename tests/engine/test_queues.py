@@ -17,7 +17,7 @@ import cepheid
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import ENGINES, find
-from cepheid.engine.worth.edges import describe_edges
+from cepheid.engine.scoring.edges import describe_edges
 from cepheid.language import syntax as s
 from cepheid.language.check import check
 from cepheid.model import ByAttribute, ByHour, Exponential, Model, Uniform

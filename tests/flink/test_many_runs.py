@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid.engine.search.flink import kernel, released
+from cepheid.engine.search.flink import finalized, kernel
 from cepheid.flink import AfterMatchSkipStrategy, Pattern
 
 
@@ -56,8 +56,8 @@ def test_arrays_grow_and_nodes_are_dropped(pattern: Pattern, collect_at: int, mo
 @pytest.mark.parametrize("pattern", PATTERNS, ids=["any", "loop", "skip"])
 def test_a_stream_of_many_keys_equals_its_table(pattern: Pattern, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEPHEID_COMPILE", "")
-    monkeypatch.setattr(released, "UNUSED", 5)  # what is retained is laid out anew often
-    monkeypatch.setattr(released, "CHUNKS", 4)
+    monkeypatch.setattr(finalized, "UNUSED", 5)  # what is retained is laid out anew often
+    monkeypatch.setattr(finalized, "CHUNKS", 4)
     table = letters(200, "aabbcx", 5)
     table = table.append_column("key", pa.array([None if at % 13 == 4 else str(at * 7 % 11) for at in range(200)]))
     pattern, options = pattern.within(60), {"type": None, "partial": True, "partition_by": "key"}

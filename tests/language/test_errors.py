@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import cepheid.engine.search.preferred
+import cepheid.engine.search.row_pattern
 import cepheid.language
 import cepheid.runners
 from cepheid.language.check import problems, resolve
@@ -48,7 +48,7 @@ def _codes_in(path: Path) -> set[str]:
 
 def test_every_code_in_the_source_is_in_the_table() -> None:
     folder = Path(cepheid.language.__path__[0])
-    engine = Path(cepheid.engine.search.preferred.__path__[0])
+    engine = Path(cepheid.engine.search.row_pattern.__path__[0])
     runners = Path(cepheid.runners.__path__[0])
     others = [*engine.glob("*.py"), *runners.glob("sql/stat*.py"), *runners.glob("spark/row*.py")]  # of row patterns
     # Flink's builder is a language of its own; tests/flink have its errors.

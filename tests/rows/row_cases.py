@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.engine.reference.rows import match_rows
-from cepheid.engine.search.preferred.run import match_table
-from cepheid.engine.search.preferred.typed import typed
+from cepheid.engine.search.row_pattern.run import match_table
+from cepheid.engine.search.row_pattern.typed import typed
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.parse import parse_clause

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cepheid.engine.search.preferred.implied import implied_window, on_start, without_start_conditions
+from cepheid.engine.search.row_pattern.implied import implied_window, on_start, without_start_conditions
 from rows.row_cases import bound, matched
 
 TABLE = pa.table({"id": [1], "t": pa.array([1], pa.timestamp("us", "UTC")), "value": [1]})

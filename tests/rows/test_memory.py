@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from cepheid.engine.search.preferred import run
+from cepheid.engine.search.row_pattern import run
 from rows.row_cases import by_the_book, by_the_engine, values
 from rows.test_agreement import ON_PATHS, ON_ROWS, clauses, outcome, tables
 

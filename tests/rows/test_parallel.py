@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.engine.search.preferred import parallel
-from cepheid.engine.search.preferred.needed import needed_labels
-from cepheid.engine.search.preferred.run import match_table
+from cepheid.engine.search.row_pattern import parallel
+from cepheid.engine.search.row_pattern.needed import needed_labels
+from cepheid.engine.search.row_pattern.run import match_table
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.parse import parse_clause
 from rows.row_cases import bound, by_the_book, by_the_engine, values

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from cepheid.engine.search.preferred.conditions import prepare
-from cepheid.engine.search.preferred.run import arranged
+from cepheid.engine.search.row_pattern.conditions import prepare
+from cepheid.engine.search.row_pattern.run import arranged
 from cepheid.errors import DataError, QueryError
 from rows.row_cases import bound, matched, values
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.engine.search.preferred.run import match_table
+from cepheid.engine.search.row_pattern.run import match_table
 from cepheid.errors import CepheidError, DataError, QueryError
 from cepheid.runners.stream.rows import RowStream
 from rows.row_cases import bound, by_the_book

@@ -97,13 +97,13 @@ def composed(
     for name in above:
         sources = cepheid.query(queries[name]).syntax.sources
         schema = events_schema({source: known[source].schema for source in sources}, options)
-        shipment = ship_here(plan_of(name, schema), schema, name)
+        worker_plan = ship_here(plan_of(name, schema), schema, name)
         numbers[name] = len(numbers)
         behind = max(lateness(known[source].plan) for source in sources)
-        narrow = pa.schema([column for column in schema if column.name in shipment.plan.bound.schema.names])
-        own = Step((shipment,), (numbers[name],), behind, plans=(shipment.plan,), schema=narrow)
+        narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
+        own = Step((worker_plan,), (numbers[name],), behind, plans=(worker_plan.plan,), schema=narrow)
         levels.append(Level(name, tuple((source, numbers[source]) for source in sources), own, options))
-        known[name] = shipment
+        known[name] = worker_plan
     return step, levels, list(numbers)
 
 

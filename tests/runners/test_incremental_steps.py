@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.engine.search.flink.run import result_schema as flink_result
-from cepheid.engine.search.preferred.run import match_table, result_schema
+from cepheid.engine.search.row_pattern.run import match_table, result_schema
 from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.runners.flink import automaton_for

@@ -16,8 +16,8 @@ from hypothesis import given
 import cepheid
 from cepheid.engine.incremental.core import Core
 from cepheid.language import syntax as s
-from cepheid.runners.stream import resident
-from cepheid.runners.stream.resident_incremental import ResidentIncremental
+from cepheid.runners.stream import incremental_shard
+from cepheid.runners.stream.incremental_pushed import ResidentIncremental
 from contract.steps import in_batches
 from strategies.intervals import ROLES, intervals
 from strategies.queries import queries, streams
@@ -37,7 +37,7 @@ def rows_of(table: pa.Table) -> list[str]:
 def check_live(data: Any, query: Any, table: pa.Table, delay: int, engine: str = "reference", **options: Any) -> None:
     """What is found in drawn pieces, the state saved and restored in between, is what a batch finds."""
     asked = cepheid.query(query) if isinstance(query, str) else cepheid.Query(query)
-    resident.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
+    incremental_shard.LEAST = data.draw(st.sampled_from([1, 4, 2000]))  # how soon it is looked what has expired
     live = asked.live(table.schema, delay=delay, engine=engine, **options)
     found = []
     for batch in in_batches(data.draw, table, delay):
@@ -90,7 +90,7 @@ def test_plain_queries_prepare_an_event_once_and_find_the_same(
     shops = data.draw(st.lists(st.sampled_from(["s", "t", None]), min_size=len(table), max_size=len(table)))
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     kept = cepheid.query(query).live(events.schema, engine="sequence")
-    assert isinstance(kept.resident, ResidentIncremental)
+    assert isinstance(kept.incremental_shard, ResidentIncremental)
     check_live(data, query, events, delay, engine="sequence")
 
 
@@ -119,7 +119,7 @@ AGAIN = [
 @given(st.data(), st.sampled_from(AGAIN), streams(max_size=20, ids=3), st.integers(0, 3))
 def test_runs_over_events_that_stay_find_the_same(data: Any, query: str, table: pa.Table, delay: int) -> None:
     kept = cepheid.query(query).live(numbered(table).schema, engine="runs")
-    assert isinstance(kept.resident, ResidentIncremental)
+    assert isinstance(kept.incremental_shard, ResidentIncremental)
     check_live(data, query, numbered(table), delay, engine="runs")
 
 
@@ -129,7 +129,7 @@ def test_runs_that_stay_find_the_same(data: Any, query: str, table: pa.Table, de
     events = numbered(table).append_column("shop", pa.array(shops, pa.string()))
     engine = "states" if "|" in query or "{1,2}" in query else "runs"
     kept = cepheid.query(query).live(events.schema, engine=engine)
-    assert isinstance(kept.resident, ResidentIncremental)
+    assert isinstance(kept.incremental_shard, ResidentIncremental)
     check_live(data, query, events, delay, engine=engine)
 
 

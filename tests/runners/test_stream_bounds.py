@@ -13,7 +13,7 @@ from cepheid.engine.find import find
 from cepheid.errors import LimitError, TimeoutReached
 from cepheid.plan.options import Limits
 from cepheid.runners.stream.budget import KEY_EVENTS, LARGEST, OLDEST, SAMPLE, SEARCH, STATE_BYTES, TIME, Budget
-from cepheid.runners.stream.changing import Asked, Registered, Serving, as_rows
+from cepheid.runners.stream.changing import Registered, SearchRequest, Serving, as_rows
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
 from contract.steps import END_OF_TIME, Memory, drawn_streams, in_batches
@@ -113,17 +113,17 @@ def test_the_books_of_each_query_balance(data, table, delay):
     }
     plans = {name: plan_of(text, table) for name, text in texts.items()}
     step = replace(step_of(plans, table, delay), dedupe=("event",), budget=Budget(max_key_events=4, policy=OLDEST))
-    clock, store, books = Clock(), Memory(), Counter()
+    clock, store, run_pool = Clock(), Memory(), Counter()
     sent = data.draw(st.lists(st.integers(0, table.num_rows - 1), max_size=20))  # late ones and duplicates among them
     for start in range(0, len(sent), 5):
         batch = table.take(pa.array(sent[start : start + 5], pa.int64()))
         outcome = step.run(clock, store, [batch], max(batch["ts"].to_pylist()))
         clock = outcome.clock
         for part in (outcome.used_by, outcome.late_by, outcome.duplicates_by):
-            books.update(dict(part))
+            run_pool.update(dict(part))
     kinds = [table["type"].to_pylist()[row] for row in sent]
     wanted = [sum(kind in types for kind in kinds) for types in ("AB", "AC")]
-    assert [books[number] for number in range(3)] == [*wanted, len(sent)]
+    assert [run_pool[number] for number in range(3)] == [*wanted, len(sent)]
 
 
 def test_a_clock_that_jumps_back_takes_nothing_back():
@@ -178,7 +178,7 @@ def test_a_table_of_queries_is_followed_row_by_row():
         {"name": "json", "text": RISING, "options": "{"},
     ]
     today = Registered().changed(rows, serving)
-    assert today.queries == {"good": Asked(RISING)}
+    assert today.queries == {"good": SearchRequest(RISING)}
     assert [name for name, _ in today.errors] == ["bad", "for ever", "option", None, "json"]
     again = Registered.read(today.text())
     assert again.queries == today.queries

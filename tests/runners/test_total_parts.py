@@ -53,9 +53,9 @@ def keyed(query: s.QuerySyntax) -> s.QuerySyntax:
 def stepped(plan: Plan, batches: list[pa.Table], delay: int, shards: int) -> list[dict[str, Any]]:
     """What a stream of several shards appends, batch by batch; a bucket comes out once."""
     plan = replace(plan, exchange=replace(plan.exchange, shards=shards))
-    shipment = ship(plan, batches[0].schema)
-    step = replace(Step((shipment,), (0,), delay), plans=(plan,))
-    same = fingerprint((shipment,), shards)
+    worker_plan = ship(plan, batches[0].schema)
+    step = replace(Step((worker_plan,), (0,), delay), plans=(plan,))
+    same = fingerprint((worker_plan,), shards)
     clocks, stores = [Clock.read(None, same)] * shards, [Memory() for _ in range(shards)]
     rows: list[dict[str, Any]] = []
     for batch, newest in [
@@ -75,7 +75,7 @@ def stepped(plan: Plan, batches: list[pa.Table], delay: int, shards: int) -> lis
             clocks[shard] = Clock.read(outcome.clock.text(same), same)
             told += [encoded(pa.Table.from_batches([part])) for _, part in outcome.results]
         packed = pa.record_batch({"query": [0] * len(told), "packed": pa.array(told, pa.binary())})
-        for part in unpacker([shipment], shipment.schema)([packed]):
+        for part in unpacker([worker_plan], worker_plan.schema)([packed]):
             rows += part.to_pylist()
     return rows
 

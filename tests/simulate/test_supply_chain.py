@@ -9,10 +9,10 @@ def infected(alert: dict, shipments: list[dict]) -> set[int]:
     """The shipments on some chain from the alert's site, by following the stream once."""
     tainted_sites = {alert["site"]}
     tainted = set()
-    for shipment in shipments:
-        if alert["ts"] < shipment["ts"] < alert["ts"] + 3 * 3600 and shipment["from"] in tainted_sites:
-            tainted.add(shipment["ts"])
-            tainted_sites.add(shipment["to"])
+    for worker_plan in shipments:
+        if alert["ts"] < worker_plan["ts"] < alert["ts"] + 3 * 3600 and worker_plan["from"] in tainted_sites:
+            tainted.add(worker_plan["ts"])
+            tainted_sites.add(worker_plan["to"])
     return tainted
 
 
@@ -23,10 +23,10 @@ def test_truth_is_every_shipment_reached_from_a_contaminated_site(sites: int, ti
     rows = simulation.events.to_pylist()
     shipments = [row for row in rows if row["type"] == "Shipment"]
     expected = {
-        (row["ts"], shipment)
+        (row["ts"], worker_plan)
         for row in rows
         if row["type"] == "Alert" and row["kind"] == "contaminated"
-        for shipment in infected(row, shipments)
+        for worker_plan in infected(row, shipments)
     }
     truth = simulation.truth.to_pylist()
     assert {(row["alert_ts"], row["shipment_ts"]) for row in truth} == expected
@@ -34,8 +34,8 @@ def test_truth_is_every_shipment_reached_from_a_contaminated_site(sites: int, ti
     by_ts = {row["ts"]: row for row in rows}
     for row in truth:
         assert by_ts[row["alert_ts"]]["site"] == row["site"]
-        shipment = by_ts[row["shipment_ts"]]
-        assert (shipment["from"], shipment["to"]) == (row["from"], row["to"])
+        worker_plan = by_ts[row["shipment_ts"]]
+        assert (worker_plan["from"], worker_plan["to"]) == (row["from"], row["to"])
     assert any(row["from"] != row["site"] for row in truth), "some taint travels further than one hop"
 
 

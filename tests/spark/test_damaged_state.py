@@ -14,7 +14,7 @@ import cepheid
 from cepheid.errors import DataError
 from cepheid.runners.flink import automaton_for
 from cepheid.runners.options import FlinkOptions
-from cepheid.runners.stream.changing import Asked, Registered
+from cepheid.runners.stream.changing import Registered, SearchRequest
 from cepheid.runners.stream.clock import Clock, signed
 from cepheid.runners.stream.flink import FlinkStream
 from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record, recorded_shards
@@ -177,7 +177,7 @@ def flipped(text: str) -> Iterator[str]:
 
 
 def test_a_damaged_list_of_queries_is_an_error():
-    queries = Registered({"rising": Asked(RISING, "{}"), "crc32": Asked(APART, "{}")})
+    queries = Registered({"rising": SearchRequest(RISING, "{}"), "crc32": SearchRequest(APART, "{}")})
     text = queries.text()
     assert Registered.read(text) == queries
     assert Registered.read('{"rising": ["PATTERN SEQ(A a)", "{}"]}').queries.keys() == {"rising"}

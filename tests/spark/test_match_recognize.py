@@ -13,7 +13,7 @@ import pytest
 
 import cepheid
 import cepheid.sql
-from cepheid.engine.search.preferred.run import needed_columns
+from cepheid.engine.search.row_pattern.run import needed_columns
 from cepheid.errors import QueryError
 from cepheid.language.match_recognize.parse import parse_clause
 from cepheid.runners.rows import bound_to

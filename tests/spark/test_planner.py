@@ -54,9 +54,9 @@ def test_every_task_decides_by_its_own_events(spark):
     df = spark.createDataFrame(EVENTS)
     plan = spread_as_asked(spark_plan_of(df), BatchOptions(slices=2))
     assert plan.engine == "auto"
-    shipment = ship(plan, arrow_schema(df))
+    worker_plan = ship(plan, arrow_schema(df))
     events, slices = spread(relevant_events(df, [plan], ()), [plan])
-    work = worker([shipment], shipment.schema, (), slices, 10**9, tuple(events.columns))
+    work = worker([worker_plan], worker_plan.schema, (), slices, 10**9, tuple(events.columns))
     lines = [row["line"] for row in events.mapInArrow(logged(work), "line string").collect()]
     assert len(lines) == 2
     for line in lines:

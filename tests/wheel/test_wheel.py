@@ -57,7 +57,7 @@ def run(*command: Any, **environment: str) -> str:
 def test_an_installed_wheel_compiles_nothing(tmp_path: Path) -> None:
     kernels, dist, site, home = (tmp_path / name for name in ("kernels", "dist", "site", "home"))
     home.mkdir()
-    run("-m", "cepheid.engine.warm", "--baseline", NUMBA_CACHE_DIR=str(kernels))
+    run("-m", "cepheid.engine.precompile", "--baseline", NUMBA_CACHE_DIR=str(kernels))
     pip = ("-m", "pip", "--quiet", "--disable-pip-version-check")
     run(*pip, "wheel", "--no-deps", "--wheel-dir", dist, ROOT, CEPHEID_KERNELS=str(kernels / "cepheid"))
     (wheel,) = dist.glob("*.whl")

@@ -204,11 +204,11 @@ def run(
     )
     where = SparkOptions(master or LOCAL, conf or [], format, time_format, schema, kafka=kafka or [])
     where = replace(where, checkpoint=checkpoint, trigger=trigger, delay=delay, files_per_batch=files_per_batch)
-    _run_task(task, where, Asked(show, limit, quiet, stream, console, master is not None))
+    _run_task(task, where, SearchRequest(show, limit, quiet, stream, console, master is not None))
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """How a task runs, and what it reports."""
 
     show: Shown | None
@@ -238,7 +238,7 @@ def _options_of_match(
     return given | {name: value for name, value in more.items() if value is not None}
 
 
-def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
+def _run_task(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
     """Runs it where it is best run, and delivers what it finds."""
     _check_places(task, options, asked)
     stages = Stages()
@@ -271,7 +271,7 @@ def _run_task(task: Task, options: SparkOptions, asked: Asked) -> None:
             say_why(ran, isinstance(task.query, cepheid.RowQuery))
 
 
-def _check_places(task: Task, options: SparkOptions, asked: Asked) -> None:
+def _check_places(task: Task, options: SparkOptions, asked: SearchRequest) -> None:
     """An error for options that do not go together, before anything is read."""
     if task.partition_by and (task.output is None or not is_folder(task.output)):
         raise CepheidError("--partition-by needs an output directory", hint="for example --output found")
@@ -416,7 +416,7 @@ def deliver(
                     note(f"... {part.num_rows - limit} more; --limit shows more, --output keeps all")
 
 
-def _shown_of(asked: Asked) -> int:
+def _shown_of(asked: SearchRequest) -> int:
     """How many matches a table shows of each query."""
     return _IN_A_TABLE if asked.limit is None else asked.limit
 

@@ -16,7 +16,7 @@ def warm() -> None:
 
         cepheid warm
     """
-    from cepheid.engine.warm import warm as compile_all  # loads every engine
+    from cepheid.engine.precompile import warm as compile_all  # loads every engine
 
     begun = time.perf_counter()
     note("compiling the engines; this takes a minute or two ...")

@@ -12,8 +12,8 @@ import pyarrow as pa
 from cepheid.diagnose.diagnosis import ComponentCount, ConditionCount
 from cepheid.diagnose.patterns import MOST_EVENTS, MOST_MATCHES, Variant
 from cepheid.diagnose.relax import thinned
-from cepheid.engine.search.preferred.conditions import BY_PATH, Conditions, prepare
-from cepheid.engine.search.preferred.run import arranged
+from cepheid.engine.search.row_pattern.conditions import BY_PATH, Conditions, prepare
+from cepheid.engine.search.row_pattern.run import arranged
 from cepheid.language import pattern as p
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause

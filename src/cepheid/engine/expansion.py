@@ -19,9 +19,9 @@ from cepheid.engine.data.endings import with_endings
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches
 from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import BEGINNING, find
+from cepheid.engine.scoring.losses import linear_model
+from cepheid.engine.scoring.match_score import ROUNDING
 from cepheid.engine.values.columnwise import value_column
-from cepheid.engine.worth.losses import linear_model
-from cepheid.engine.worth.worth import ROUNDING
 from cepheid.errors import LimitError
 from cepheid.language.bound import BoundQuery
 from cepheid.language.competing import Competition

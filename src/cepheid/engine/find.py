@@ -12,11 +12,11 @@ import numpy as np
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen, decide, make_plan
-from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.engines import ENGINES, Engine, Run
-from cepheid.engine.explosion import counted_soon, explained, limited, list_or_count
+from cepheid.engine.jit_fallback import answer
+from cepheid.engine.match_limits import counted_soon, explained, limited, list_or_count
 from cepheid.engine.output.closed import can_close, find_closed
 from cepheid.engine.output.maximal import find_maximal
 from cepheid.engine.output.overlap import Ended, find_non_overlapping, last_ends

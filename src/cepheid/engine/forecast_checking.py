@@ -17,8 +17,8 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import MISSING, NEVER, Float64s, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
-from cepheid.engine.forecasting import Held, ended_by, partial_matches, reaching, remaining_of, table_of
-from cepheid.engine.worth.losses import check_missing, gap_scale
+from cepheid.engine.forecasting import ChunkCache, ended_by, partial_matches, reaching, remaining_of, table_of
+from cepheid.engine.scoring.losses import check_missing, gap_scale
 from cepheid.errors import ModelError
 from cepheid.language.bind import bind
 from cepheid.language.forecasts import LEAST
@@ -35,7 +35,7 @@ Bools = npt.NDArray[np.bool_]
 class _Past:
     """Partial matches of one kind that were wholly seen, and what became of them."""
 
-    held: Held
+    held: ChunkCache
     some: Int64s  # of the held ones
     ended: Int64s  # when something came for them; NEVER: nothing did while their window was open
     completed: Int64s  # when they were a match; NEVER: they never were
@@ -71,7 +71,7 @@ def _matches(plan: Plan, events: EventTable) -> Matches:
     return find(make_plan(whole, events, PlanOptions(**limits))[0], events)
 
 
-def _what_became(plan: Plan, events: EventTable, held: Held, matches: Matches) -> _Past:
+def _what_became(plan: Plan, events: EventTable, held: ChunkCache, matches: Matches) -> _Past:
     places = [plan.bound.place_of[name] for name in held.beginning.taken]
     begun = np.stack([matches.chosen[place].first() for place in places], axis=1)
     own = np.stack([chosen.first() for chosen in held.matches.chosen], axis=1)

@@ -21,8 +21,8 @@ from cepheid.engine.data.keys import partition_numbers
 from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Float64s, Forecasts, Int64s, Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
+from cepheid.engine.scoring.losses import check_missing, gap_scale, unseen_item
 from cepheid.engine.values.columnwise import condition, value_column
-from cepheid.engine.worth.losses import check_missing, gap_scale, unseen_item
 from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind
@@ -41,7 +41,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Held:
+class ChunkCache:
     """Partial matches that hold the same components, one element each."""
 
     number: int  # of the beginning
@@ -71,7 +71,7 @@ def run(plan: Plan, events: EventTable, after: int, until: int) -> Matches:
 
 
 def reaching(
-    bound: BoundQuery, model: Model, events: EventTable, held: Held, table: ForecastTable, asked: float
+    bound: BoundQuery, model: Model, events: EventTable, held: ChunkCache, table: ForecastTable, asked: float
 ) -> tuple[Int64s, Bools]:
     """When partial matches reach a probability if nothing comes, and whether they do while their window is open."""
     scale, remaining = gap_scale(bound, model), remaining_of(bound, events, held)
@@ -103,7 +103,7 @@ def _moved(chosen: Chosen, by: int) -> Chosen:
     return replace(chosen, rows=np.where(chosen.rows == MISSING, MISSING, chosen.rows + by))
 
 
-def partial_matches(plan: Plan, events: EventTable, model: Model, least: float) -> list[Held]:
+def partial_matches(plan: Plan, events: EventTable, model: Model, least: float) -> list[ChunkCache]:
     """All partial matches; of those with missing events in between, the ones that are probable enough."""
     bound = plan.bound
     lossy = _by_value(model) or any(model.loss_of(each.variable) > 0.0 for each in bound.components)
@@ -124,7 +124,7 @@ def partial_matches(plan: Plan, events: EventTable, model: Model, least: float) 
         matches = matches.take(np.flatnonzero(matches.chosen[0].first() != MISSING))
         before = matches.probability if matches.probability is not None else np.ones(len(matches))
         first, last = matches.chosen[0].first(), matches.chosen[-1].last()
-        found.append(Held(number, beginning, part, matches, first, last, before, keys))
+        found.append(ChunkCache(number, beginning, part, matches, first, last, before, keys))
     return found
 
 
@@ -155,7 +155,7 @@ def _by_value(model: Model) -> bool:
     return not all(isinstance(each, float) for each in losses)
 
 
-def table_of(bound: BoundQuery, model: Model, held: Held, seen: bool = False) -> ForecastTable:
+def table_of(bound: BoundQuery, model: Model, held: ChunkCache, seen: bool = False) -> ForecastTable:
     """The forecasts of all that wait for the same components; with `seen`, of what is seen to complete."""
     assert bound.window is not None
     window = bound.window.length * gap_scale(bound, model)
@@ -212,7 +212,7 @@ def _chosen_ways(part: Pattern, item: Callable[[str], SegmentItem]) -> list[Way]
     return [replace(way, share=way.share / max(total, 1.0)) for way in found]
 
 
-def remaining_of(bound: BoundQuery, events: EventTable, held: Held) -> Int64s:
+def remaining_of(bound: BoundQuery, events: EventTable, held: ChunkCache) -> Int64s:
     """How long after the last event the window ends."""
     assert bound.window is not None
     return np.asarray(events.time[held.first] + bound.window.length - events.time[held.last])
@@ -226,7 +226,9 @@ def _reached(table: ForecastTable, remaining: Float64s, asked: Float64s) -> Floa
     return waits
 
 
-def _reported(plan: Plan, events: EventTable, held: Held, table: ForecastTable, at: Int64s, known: Bools) -> Matches:
+def _reported(
+    plan: Plan, events: EventTable, held: ChunkCache, table: ForecastTable, at: Int64s, known: Bools
+) -> Matches:
     """Those that nothing has ended by their instant, with their forecast."""
     bound = plan.bound
     some = np.flatnonzero(known)
@@ -267,7 +269,7 @@ def _filled(bound: BoundQuery, held: Mapping[str, Chosen], size: int) -> tuple[C
 # --- what ends a partial match ----------------------------------------------------------------------------------------
 
 
-def ended_by(plan: Plan, events: EventTable, held: Held, some: Int64s, until: Int64s) -> Int64s:
+def ended_by(plan: Plan, events: EventTable, held: ChunkCache, some: Int64s, until: Int64s) -> Int64s:
     """When an event came that an awaited component takes, or a negated one forbids: up to an instant, else NEVER."""
     ended = np.full(len(some), NEVER, np.int64)
     for ender in held.beginning.enders:
@@ -285,7 +287,7 @@ def _keys(bound: BoundQuery, events: EventTable) -> Int64s:
     return keys
 
 
-def _comes(plan: Plan, events: EventTable, held: Held, ender: Ender, some: Int64s, until: Int64s) -> Int64s:
+def _comes(plan: Plan, events: EventTable, held: ChunkCache, ender: Ender, some: Int64s, until: Int64s) -> Int64s:
     """The first event of a component after the last one held that passes its conditions, up to an instant."""
     bound, keys = plan.bound, held.keys
     rows = _able(bound, events, ender)
@@ -335,7 +337,7 @@ def _able(bound: BoundQuery, events: EventTable, ender: Ender) -> Int64s:
     return rows[passed]
 
 
-def _passes(events: EventTable, held: Held, ender: Ender, some: Int64s, rows: Int64s) -> Bools:
+def _passes(events: EventTable, held: ChunkCache, ender: Ender, some: Int64s, rows: Int64s) -> Bools:
     """Do events pass the conditions that tie them to what is held? What mentions a missing event says nothing."""
     passed = np.ones(len(some), bool)
     by_name = dict(zip(held.bound.place_of, held.matches.chosen, strict=True))
@@ -365,7 +367,7 @@ def _holds(answer: Any, size: int) -> Bools:
     return np.asarray(answer.to_numpy(zero_copy_only=False), bool)
 
 
-def _grown(events: EventTable, held: Held, some: Int64s) -> Int64s:
+def _grown(events: EventTable, held: ChunkCache, some: Int64s) -> Int64s:
     """When an open group has taken one more event."""
     grown: dict[object, int] = {}
     all_rows = held.matches.groups()

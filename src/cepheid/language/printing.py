@@ -69,12 +69,14 @@ def pattern_text(query: s.QuerySyntax, mentioned: Collection[str] = ()) -> str:
     >>> pattern_text(parse("PATTERN SEQ(A a, (B{2,} b[], C? c | AND(D d, E e))*) WITHIN 5"))
     'SEQ(A a, (B{2,} b[], C? c | AND(D d, E e))*)'
     """
-    by_name = {component.variable: component for component in query.components}
+    by_name: dict[str, list[s.Component]] = {}  # several under one name are an error, which must be told in their text
+    for component in query.components:
+        by_name.setdefault(component.variable, []).append(component)
 
     def text(node: Pattern, quantifier: str = "") -> str:
         match node:
             case Single(label=label):
-                own = by_name[label]
+                own = by_name[label].pop(0) if len(by_name[label]) > 1 else by_name[label][0]
                 return component_text(own, mentioned, quantifier) + _gap_text(own.gap) + _until_text(own)
             case Repeat(part=Single() as part):
                 return text(part, quantifier_text(node))

@@ -10,7 +10,7 @@ def arcs_of(plan: Plan) -> list[Arc]:
     """The arcs of a plan for missing events; none for any other."""
     if plan.engine != "queues":
         return []
-    from cepheid.engine.worth.edges import build_edges
+    from cepheid.engine.scoring.edges import build_edges
 
     found = []
     for edge in build_edges(plan).edges:

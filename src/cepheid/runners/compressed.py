@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen
-from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.engines import of_runs
 from cepheid.engine.find import BEGINNING, ENGINES
+from cepheid.engine.jit_fallback import answer
 from cepheid.errors import EngineError
 from cepheid.language import syntax as s
 from cepheid.plan.physical import Plan

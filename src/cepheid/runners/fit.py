@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 
 from cepheid.budget import unbounded, within_budget
 from cepheid.engine.choose import make_plan
-from cepheid.engine.cold import answer
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
 from cepheid.engine.fitting.stretches import with_histories
 from cepheid.engine.forecast_checking import check_forecasts
-from cepheid.engine.worth.losses import gap_scale
+from cepheid.engine.jit_fallback import answer
+from cepheid.engine.scoring.losses import gap_scale
 from cepheid.errors import CepheidError, DataError, ModelError, ModelWarning, warn
 from cepheid.language.alternatives import has_alternatives, steps_of_alternatives
 from cepheid.language.bound import BoundQuery

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.budget import within_budget
-from cepheid.engine.cold import answer
 from cepheid.engine.data.flink_runs import Arranged, Reported, arranged
 from cepheid.engine.engines import FLINK_ENGINES, FlinkEngine
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.flink.run import assemble, result_schema
 from cepheid.errors import DataError, EngineError, QueryError, closest
 from cepheid.language.flink.pattern import Pattern

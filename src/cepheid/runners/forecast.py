@@ -24,7 +24,7 @@ from cepheid.runners.live_events import steps_of
 from cepheid.runners.many import events_of_each
 from cepheid.runners.stream.state import Step
 from cepheid.runners.tables import as_local, no_table
-from cepheid.runners.worker_plans import Shipment, common_result, result_batches, result_rows, ship_here
+from cepheid.runners.worker_plans import WorkerPlan, common_result, result_batches, result_rows, ship_here
 
 
 def forecast_events(events: Any, query: Any, at: Any, keywords: Mapping[str, Any]) -> Any:
@@ -84,18 +84,18 @@ def open_partial_matches(steps: Sequence[tuple[Step, pa.Table, int | None]], at:
     Queries without FORECAST count only if none has it. Of several queries the result is a common one.
     """
     asked = [plan.bound.forecast is not None for step, _, _ in steps for plan in step.plans]
-    shipments: list[Shipment] = []
-    batches: list[tuple[Shipment, pa.RecordBatch]] = []
+    shipments: list[WorkerPlan] = []
+    batches: list[tuple[WorkerPlan, pa.RecordBatch]] = []
     for step, table, until in steps:
         events = ordered(table, step.plans[0].bound.schema)
         if until is not None:  # what has expired may be there still, or not
             events = step.later(events, step.gone(until))
         of_each = events_of_each([plan.bound for plan in step.plans], events)
-        for shipment, plan, own in zip(step.shipments, step.plans, of_each, strict=True):
+        for worker_plan, plan, own in zip(step.shipments, step.plans, of_each, strict=True):
             if any(asked) and plan.bound.forecast is None:
                 continue
-            assert shipment.events is not None
-            looking = ship_here(_at_one_instant(plan, at), shipment.events, shipment.name)
+            assert worker_plan.events is not None
+            looking = ship_here(_at_one_instant(plan, at), worker_plan.events, worker_plan.name)
             shipments.append(looking)
             found = find(looking.plan, own)
             batches += [(looking, each) for each in result_batches(looking.plan.bound, own, found, looking.schema)]

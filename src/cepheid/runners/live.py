@@ -24,9 +24,9 @@ from cepheid.runners.many import check_names
 from cepheid.runners.nested import with_fields
 from cepheid.runners.options import Options, refuse_output
 from cepheid.runners.stream.identity import fingerprint
-from cepheid.runners.stream.resident import Held, Resident
-from cepheid.runners.stream.resident_kinds import resident_kind
-from cepheid.runners.stream.resident_levels import ResidentLevels, local_levels
+from cepheid.runners.stream.incremental_kinds import resident_kind
+from cepheid.runners.stream.incremental_levels import ResidentLevels, local_levels
+from cepheid.runners.stream.incremental_shard import ChunkCache, Resident
 from cepheid.runners.stream.state import Outcome, Step
 from cepheid.runners.ties import in_row_order
 from cepheid.runners.worker_plans import common_result, result_rows, ship_here
@@ -174,19 +174,19 @@ class Live(LiveFace):
         schema = self.resident.step.plans[0].bound.schema
         return schema.lower or schema.time
 
-    def _take(self, held: Held, events: pa.Table) -> tuple[Held, Found]:
+    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, Found]:
         self.resident.begin(held)
         return self._found(self.resident.take(events))
 
-    def _pass(self, held: Held, until: int) -> tuple[Held, Found]:
+    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, Found]:
         self.resident.begin(held)
         return self._found(self.resident.take(None, until))
 
-    def _end(self, held: Held) -> tuple[Held, Found]:
+    def _end(self, held: ChunkCache) -> tuple[ChunkCache, Found]:
         self.resident.begin(held)
         return self._found(self.resident.finish())
 
-    def _packed(self, held: Held) -> tuple[Held, bytes]:
+    def _packed(self, held: ChunkCache) -> tuple[ChunkCache, bytes]:
         self.resident.begin(held)
         packed = self.resident.save()
         return self.resident.held(), packed
@@ -200,7 +200,7 @@ class Live(LiveFace):
         from cepheid.runners.forecast import open_partial_matches
 
         def step(state: State) -> tuple[State, Any]:
-            kept: Held = state.held
+            kept: ChunkCache = state.held
             known = [each for each in (kept.newest, kept.until) if each is not None]
             moment = max(known, default=0) if at is None else self.reader.steps_of(at, self._clock)
             if kept.until is not None and moment < kept.until:
@@ -212,7 +212,7 @@ class Live(LiveFace):
 
         return self._alone(self._open(step))
 
-    def _found(self, outcome: Outcome) -> tuple[Held, Found]:
+    def _found(self, outcome: Outcome) -> tuple[ChunkCache, Found]:
         shipments = self._shipments
         if len(shipments) == 1 and shipments[0].name is None:
             batches = [batch for _, batch in outcome.results]
@@ -262,7 +262,7 @@ def live_query(
             raise CepheidError(f"this query cannot run live: {why}", hint="add WITHIN, or match a table")
         plans[name] = plan
     shipments = tuple(ship_here(plan, whole, name) for name, plan in plans.items())
-    needed = {name for shipment in shipments for name in shipment.plan.bound.schema.names}
+    needed = {name for worker_plan in shipments for name in worker_plan.plan.bound.schema.names}
     narrow = pa.schema([column for column in whole if column.name in needed])
     steps = whole_steps(delay, shipments[0].plan.bound.schema, "delay")
     step = Step(

@@ -20,12 +20,12 @@ from cepheid.engine.incremental.arrow_rows import FIRST, LAST, RISES, SOME_RISE,
 from cepheid.engine.incremental.core import Core, Found
 from cepheid.engine.incremental.dict_events import Alone, DictEvents, reads_dicts
 from cepheid.engine.incremental.linking import AFTER, WAITS
-from cepheid.engine.search.kept_events import Arrived
+from cepheid.engine.search.incremental_events import Arrived
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.live_rows import DictRows
-from cepheid.runners.stream import resident as residents
+from cepheid.runners.stream import incremental_shard as residents
 from cepheid.runners.stream.event_log import Event, Mark
-from cepheid.runners.stream.resident_incremental import HeldLog, ResidentIncremental
+from cepheid.runners.stream.incremental_pushed import HeldLog, ResidentIncremental
 from cepheid.runners.ties import LiveTies
 from cepheid.runners.worker_plans import result_rows
 

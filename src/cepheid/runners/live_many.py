@@ -22,7 +22,7 @@ TEXT = ""  # the name of all queries of query text together
 
 
 @dataclass(frozen=True)
-class Held:
+class ChunkCache:
     """What each part holds, and how many events were sent."""
 
     each: tuple[Any, ...]
@@ -59,7 +59,7 @@ class LiveMany(LiveFace):
     ) -> None:
         self._parts, self._readers = dict(parts), dict(readers or {})
         of_events = {name: part for name, part in parts.items() if name not in self._readers}
-        super().__init__(_reader_of(of_events), Held(tuple(part.held for part in parts.values()), seen))
+        super().__init__(_reader_of(of_events), ChunkCache(tuple(part.held for part in parts.values()), seen))
         common = common_schema({name: part.schema for name, part in parts.items() if name != TEXT})
         fields = {field.name: field for field in common}
         fields |= {field.name: field for field in (parts[TEXT].schema if TEXT in parts else ())}
@@ -75,14 +75,14 @@ class LiveMany(LiveFace):
     def _clock(self) -> str:
         return next(iter(self._parts.values()))._clock
 
-    def _take(self, held: Held, events: pa.Table) -> tuple[Held, Found]:
+    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, Found]:
         after, found = self._each(held, lambda part, own: part._take(own, part.reader.declared(events, held.seen)))
         return replace(after, seen=held.seen + events.num_rows), found
 
-    def _pass(self, held: Held, until: int) -> tuple[Held, Found]:
+    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, Found]:
         return self._each(held, lambda part, own: part._pass(own, until))
 
-    def _end(self, held: Held) -> tuple[Held, Found]:
+    def _end(self, held: ChunkCache) -> tuple[ChunkCache, Found]:
         return self._each(held, lambda part, own: part._end(own), ends=True)
 
     def _read(
@@ -104,8 +104,8 @@ class LiveMany(LiveFace):
         return own, Found(pa.concat_tables([part.schema.empty_table(), *tables]))
 
     def _each(
-        self, held: Held, step: Callable[[LiveFace, Any], tuple[Any, Found]], ends: bool = False
-    ) -> tuple[Held, Found]:
+        self, held: ChunkCache, step: Callable[[LiveFace, Any], tuple[Any, Found]], ends: bool = False
+    ) -> tuple[ChunkCache, Found]:
         """A step of each part, and their results as one table. Late are the events that are so for the first part."""
         taken: list[tuple[Any, Found]] = []
         for (name, part), own in zip(self._parts.items(), held.each, strict=True):
@@ -124,7 +124,7 @@ class LiveMany(LiveFace):
         after = replace(held, each=tuple(own for own, _ in taken))
         return after, Found(pa.Table.from_batches(batches, self._result), late)
 
-    def _packed(self, held: Held) -> tuple[Held, bytes]:
+    def _packed(self, held: ChunkCache) -> tuple[ChunkCache, bytes]:
         taken = [part._packed(own) for part, own in zip(self._parts.values(), held.each, strict=True)]
         packed = pa.array([state for _, state in taken], pa.binary())
         table = pa.table({"part": list(self._parts), "packed": packed, "seen": [held.seen] * len(taken)})

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cepheid.engine.incremental.core import Found
 from cepheid.runners.stream.event_log import EventLog
-from cepheid.runners.worker_plans import Shipment
+from cepheid.runners.worker_plans import WorkerPlan
 
 
 class _Query(NamedTuple):
@@ -22,13 +22,13 @@ class _Query(NamedTuple):
 class DictRows:
     """Makes rows of the result of some queries."""
 
-    def __init__(self, shipments: Sequence[Shipment], result: pa.Schema) -> None:
+    def __init__(self, shipments: Sequence[WorkerPlan], result: pa.Schema) -> None:
         self._queries: list[_Query | None] = []
-        for shipment in shipments:
-            bound = shipment.plan.bound
+        for worker_plan in shipments:
+            bound = worker_plan.plan.bound
             variables = tuple((each.variable, each.kleene) for each in bound.positives)
             plain = bound.returns is None
-            own = _Query(shipment.name, variables, tuple(bound.schema.names), bound.schema.time)
+            own = _Query(worker_plan.name, variables, tuple(bound.schema.names), bound.schema.time)
             self._queries.append(own if plain else None)
         self._names = result.names
 

@@ -18,7 +18,7 @@ from cepheid.runners.stream.searches import SearchStream
 
 
 @dataclass(frozen=True)
-class Held:
+class ChunkCache:
     """A stream as it stands after a step: the next step is taken by a copy of it."""
 
     stream: SearchStream
@@ -41,7 +41,7 @@ class SearchLive(LiveFace):
     """A pattern at work: `send` it events, in any table or one by one, and get the matches that are known."""
 
     def __init__(self, stream: SearchStream, reader: EventReader, lateness: int | None = None) -> None:
-        super().__init__(reader, Held(stream))
+        super().__init__(reader, ChunkCache(stream))
         self.lateness = lateness  # how long after its end a match may become known
         self._state = self._state._replace(numbers=Numbers(late=stream.late))
         self._result, self._time = stream.result, stream.time
@@ -60,22 +60,22 @@ class SearchLive(LiveFace):
     def _clock(self) -> str:
         return self._time
 
-    def _take(self, held: Held, events: pa.Table) -> tuple[Held, Found]:
+    def _take(self, held: ChunkCache, events: pa.Table) -> tuple[ChunkCache, Found]:
         stream, late = copy(held.stream), list[pa.Table]()
         stream.on_late = late.append
-        return Held(stream), Found(stream.send(events), late[0] if late else None)
+        return ChunkCache(stream), Found(stream.send(events), late[0] if late else None)
 
-    def _pass(self, held: Held, until: int) -> tuple[Held, Found]:
+    def _pass(self, held: ChunkCache, until: int) -> tuple[ChunkCache, Found]:
         stream = copy(held.stream)
-        return Held(stream), Found(stream.advance(until + 1))
+        return ChunkCache(stream), Found(stream.advance(until + 1))
 
-    def _end(self, held: Held) -> tuple[Held, Found]:
+    def _end(self, held: ChunkCache) -> tuple[ChunkCache, Found]:
         stream = copy(held.stream)
-        return Held(stream), Found(stream.finish())
+        return ChunkCache(stream), Found(stream.finish())
 
-    def _packed(self, held: Held) -> tuple[Held, bytes]:
+    def _packed(self, held: ChunkCache) -> tuple[ChunkCache, bytes]:
         stream = copy(held.stream)
-        return Held(stream), stream.save()
+        return ChunkCache(stream), stream.save()
 
 
 def live_language(

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.budget import within_budget
-from cepheid.engine.cold import answer
-from cepheid.engine.search.preferred.conditions import path_labels, prepare
-from cepheid.engine.search.preferred.parallel import available_threads
-from cepheid.engine.search.preferred.released import check_stream
-from cepheid.engine.search.preferred.run import arranged, count_matches, match_table, needed_columns, result_schema
-from cepheid.engine.search.preferred.typed import typed
+from cepheid.engine.jit_fallback import answer
+from cepheid.engine.search.row_pattern.conditions import path_labels, prepare
+from cepheid.engine.search.row_pattern.finalized import check_stream
+from cepheid.engine.search.row_pattern.parallel import available_threads
+from cepheid.engine.search.row_pattern.run import arranged, count_matches, match_table, needed_columns, result_schema
+from cepheid.engine.search.row_pattern.typed import typed
 from cepheid.errors import DataError, LimitError, QueryError
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import Aggregated, BoundClause
@@ -27,7 +27,7 @@ from cepheid.runners.options import RowOptions
 from cepheid.runners.stream.rows import RowStream
 
 FEWER_ROWS = "use engine='auto', or fewer rows"
-KERNEL = "search.preferred.run"  # what is compiled
+KERNEL = "search.row_pattern.run"  # what is compiled
 SIZE = "rows_of_match"
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.cold import answer
 from cepheid.engine.data.shared import sharing
 from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.data.ties import count_ties, may_tie, order_matters
+from cepheid.engine.jit_fallback import answer
 from cepheid.errors import TiesWarning, warn
 from cepheid.language.bound import BoundQuery
 from cepheid.language.schema import ROW

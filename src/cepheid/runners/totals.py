@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen
-from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.totals import COUNT_ALL, GroupTotals, total_listed
 from cepheid.engine.engines import ENGINES, of_runs
-from cepheid.engine.explosion import limited, steps_of_counting
 from cepheid.engine.find import BEGINNING, find
+from cepheid.engine.jit_fallback import answer
+from cepheid.engine.match_limits import limited, steps_of_counting
 from cepheid.engine.program.carry import carrying
 from cepheid.engine.statistics import split_by_most_selective
 from cepheid.errors import CepheidError, LimitError, TimeoutReached

@@ -23,7 +23,7 @@ _registered: set[bytes] = set()  # a worker runs many tasks; registering again w
 
 
 @dataclass(frozen=True)
-class Shipment:
+class WorkerPlan:
     """A plan on its way to workers; `schema` is that of its result, in the Arrow types that Spark expects."""
 
     plan: Plan
@@ -43,22 +43,22 @@ def as_named(plans: Plan | Mapping[str, Plan]) -> dict[str | None, Plan]:
     return {None: plans} if isinstance(plans, Plan) else dict(plans.items())
 
 
-def common_result(shipments: Iterable[Shipment]) -> pa.Schema:
+def common_result(shipments: Iterable[WorkerPlan]) -> pa.Schema:
     """The schema of the result of all these plans together."""
     shipped = list(shipments)
     if shipped[0].name is None:
         return shipped[0].schema
-    return many.common_schema({shipment.name or "": shipment.schema for shipment in shipped})
+    return many.common_schema({worker_plan.name or "": worker_plan.schema for worker_plan in shipped})
 
 
-def result_rows(shipment: Shipment, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def result_rows(worker_plan: WorkerPlan, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Rows of one plan's result as rows of the common result."""
-    if shipment.name is not None:
-        return many.dressed(shipment.name, batch, schema)
+    if worker_plan.name is not None:
+        return many.dressed(worker_plan.name, batch, schema)
     return many.widened(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, schema)
 
 
-def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
+def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> WorkerPlan:
     """The plan, narrowed to the columns that it and its output need, for events of an Arrow schema.
 
     It is for this process, which knows the user's functions; the result keeps Arrow's types.
@@ -70,9 +70,9 @@ def ship_here(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipmen
     narrowed = replace(plan, match=replace(plan.match, bound=narrow))
     own = pa.schema([column for column in events if column.name in names])
     if bound.summary is not None:
-        return Shipment(narrowed, totals_schema(narrowed.bound, bound.summary, own), name, events=own)
+        return WorkerPlan(narrowed, totals_schema(narrowed.bound, bound.summary, own), name, events=own)
     found = result_schema(narrowed.bound, own, probability=plan.is_lossy, confidence=plan.is_imprecise)
-    return Shipment(narrowed, found, name, events=own)
+    return WorkerPlan(narrowed, found, name, events=own)
 
 
 def result_batches(

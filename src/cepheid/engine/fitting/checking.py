@@ -7,7 +7,7 @@ import numpy as np
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.fitting.history import NO_HOUR, ComponentHistory, History, gather
 from cepheid.engine.fitting.stretches import stretch_of
-from cepheid.engine.worth.losses import check_missing, fixed_attributes, gap_scale, leading_components
+from cepheid.engine.scoring.losses import check_missing, fixed_attributes, gap_scale, leading_components
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.model import Model

@@ -17,7 +17,7 @@ from cepheid.engine.data.candidates import Candidates, candidates
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.fitting.history import component_bits, other_positives
 from cepheid.engine.fitting.trips import NO_COMPONENT, Moments, Sought, observe
-from cepheid.engine.worth.losses import day_of_losses, fixed_attributes, gap_scale, leading_components
+from cepheid.engine.scoring.losses import day_of_losses, fixed_attributes, gap_scale, leading_components
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.model import Model

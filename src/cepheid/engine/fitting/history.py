@@ -30,7 +30,7 @@ from cepheid.engine.fitting.trips import (
     passed,
     proven_at_the_start,
 )
-from cepheid.engine.worth.losses import day_length, leading_components
+from cepheid.engine.scoring.losses import day_length, leading_components
 from cepheid.language.bound import BoundQuery
 from cepheid.model import GapStatistics, Trips
 from cepheid.model.loss_kinds import HOURS

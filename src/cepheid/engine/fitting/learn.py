@@ -12,7 +12,7 @@ import numpy as np
 from cepheid.engine.fitting.components import Known, Learned, between, from_counts, pooled_loss, waited_for
 from cepheid.engine.fitting.history import ComponentHistory, History
 from cepheid.engine.fitting.hours import with_losses_by_hour
-from cepheid.engine.worth.losses import fixed_attributes, leading_components
+from cepheid.engine.scoring.losses import fixed_attributes, leading_components
 from cepheid.errors import ModelError, ModelWarning, closest, warn
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cepheid.engine.fitting.history import History
-from cepheid.engine.worth.losses import fixed_attributes
+from cepheid.engine.scoring.losses import fixed_attributes
 from cepheid.language.bound import BoundQuery
 from cepheid.model import GapDistribution, Model
 from cepheid.model.check import FEWEST, chain_at

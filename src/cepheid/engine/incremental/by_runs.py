@@ -57,7 +57,7 @@ from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed
 from cepheid.engine.search.runs.moves import OVERFLOW, Widths
-from cepheid.engine.search.runs.scan import NOTHING_REACHED, RUNS_REACHED, VERBOSE, Asked, Machine, scan
+from cepheid.engine.search.runs.scan import NOTHING_REACHED, RUNS_REACHED, VERBOSE, Machine, SearchRequest, scan
 
 _scan = scan.__wrapped__  # type: ignore[attr-defined]
 del scan  # by its name it would be one of the kernels that are called here
@@ -79,7 +79,7 @@ def search_runs(head: Int64s) -> int:
         Waits(np.zeros((0, 5), np.int64), np.zeros((0, 0), np.int64), 0),
         Widths(0, head[SLOTS], head[WHOLES], head[NUMBERS], head[KEY_WIDTH]),
         Listed(np.empty(64, np.int32), np.zeros((16, places), np.int64), np.empty(16, np.int64), np.zeros(3, np.int64)),
-        Asked(
+        SearchRequest(
             VERBOSE,
             head[MERGING] == 1,
             False,

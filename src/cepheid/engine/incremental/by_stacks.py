@@ -48,7 +48,7 @@ from cepheid.engine.incremental.linking import (
 from cepheid.engine.kernels.compile import called_by_address, kernel
 from cepheid.engine.kernels.memory import function_at, int64_row, int64_rows
 from cepheid.engine.kernels.stop import stop_flag
-from cepheid.engine.search.stacks import OVERFLOW, Asked, construct
+from cepheid.engine.search.stacks import OVERFLOW, SearchRequest, construct
 
 _construct = construct.__wrapped__  # type: ignore[attr-defined]
 del construct  # by its name it would be one of the kernels that are called here
@@ -70,7 +70,7 @@ def search_stacks(head: Int64s) -> int:
         np.zeros((places, 2), np.int64),
     )
     limit = head[MOST_MATCHES] - head[MATCHES]
-    asked = Asked(head[AFTER], head[UNTIL], limit, head[PUSH_WINDOW] == 1, head[PUSH_CONDITIONS] == 1, NEVER)
+    asked = SearchRequest(head[AFTER], head[UNTIL], limit, head[PUSH_WINDOW] == 1, head[PUSH_CONDITIONS] == 1, NEVER)
     chosen, known, counters = _construct(
         events, program_at(head), columns_at(head), function_at(head[PREDICATE_AT]), index, asked
     )

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.engine.cold import answer
 from cepheid.engine.data.columns import Columns, storage
 from cepheid.engine.data.layout import BEGINS, MASK, POSITION, PRECISE_FACTS, TIME, Events
 from cepheid.engine.data.matches import NEVER, Chosen, Int64s, Matches
@@ -39,19 +38,20 @@ from cepheid.engine.incremental.linking import (
     UNTIL,
 )
 from cepheid.engine.incremental.queries import Form, form_of
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.compile import is_interpreted
 from cepheid.engine.kernels.memory import address_of
 from cepheid.engine.kernels.stop import STOP, briefly
 from cepheid.engine.limits import check_limit
-from cepheid.engine.search.kept_events import Arrived, Reader
+from cepheid.engine.search.incremental_events import Arrived, Reader
 from cepheid.engine.search.runs.by_value import Waits
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
 from cepheid.engine.search.runs.moves import OVERFLOW
 from cepheid.engine.search.runs.prepare import matches_of
 from cepheid.engine.search.runs.scan import MATCHES_REACHED, RUNS_REACHED, VERBOSE, scan
-from cepheid.engine.search.runs.scan import Asked as AskedRuns
+from cepheid.engine.search.runs.scan import SearchRequest as AskedRuns
 from cepheid.engine.search.stacks import OVERFLOW as STACKS_OVERFLOW
-from cepheid.engine.search.stacks import Asked, construct
+from cepheid.engine.search.stacks import SearchRequest, construct
 from cepheid.plan.physical import Plan
 
 BEGINNING = np.iinfo(np.int64).min
@@ -392,7 +392,7 @@ class Core:
 
     def _by_stacks(self, events: Events, columns: Columns, rows: Int64s, interval: tuple[int, int]) -> Found:
         plan, compiled = self.plan, form_of(self.plan).compiled
-        asked = Asked(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates, NEVER)
+        asked = SearchRequest(*interval, plan.limits.max_matches, plan.push_window, plan.push_predicates, NEVER)
         index = no_index(len(plan.bound.positives), len(rows))
         chosen, known, counters = construct(events, compiled.program, columns, compiled.predicate.call, index, asked)
         check_limit(plan, "max_matches", bool(counters[STACKS_OVERFLOW]))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from numba import types
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """Matches with after < completion <= until, and how many at most."""
 
     after: int
@@ -15,4 +15,4 @@ class Asked(NamedTuple):
     limit: int
 
 
-ASKED = types.NamedUniTuple(types.int64, 3, Asked)
+ASKED = types.NamedUniTuple(types.int64, 3, SearchRequest)

@@ -9,23 +9,23 @@ from __future__ import annotations
 from numba import types
 
 from cepheid.engine.kernels.compile import borrowing
-from cepheid.engine.worth.worth import WORTH, Worth
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
 
 TIED = 2e-9  # confidences are compared after rounding to nine digits
 
 
-@borrowing(types.void(WORTH))
-def begin_partition(worth: Worth) -> None:
+@borrowing(types.void(MATCH_SCORE))
+def begin_partition(match_score: MatchScore) -> None:
     """Forgets what was found in other partitions."""
-    worth.least[0] = worth.least[1]
-    for index in range(len(worth.best)):
-        worth.best[index] = 0.0
+    match_score.least[0] = match_score.least[1]
+    for index in range(len(match_score.best)):
+        match_score.best[index] = 0.0
 
 
-@borrowing(types.void(WORTH, types.float64))
-def raise_bar(worth: Worth, confidence: float) -> None:
+@borrowing(types.void(MATCH_SCORE, types.float64))
+def raise_bar(match_score: MatchScore, confidence: float) -> None:
     """Takes note of one more match."""
-    best = worth.best
+    best = match_score.best
     size = len(best)
     if size == 0 or confidence <= best[0]:
         return
@@ -39,4 +39,4 @@ def raise_bar(worth: Worth, confidence: float) -> None:
         best[index] = best[child]
         index = child
     best[index] = confidence
-    worth.least[0] = max(worth.least[1], best[0] - TIED)
+    match_score.least[0] = max(match_score.least[1], best[0] - TIED)

@@ -23,7 +23,7 @@ from cepheid.engine.reference.precise import (
 )
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream
 from cepheid.engine.reference.values import Row
-from cepheid.engine.worth.losses import linear_model
+from cepheid.engine.scoring.losses import linear_model
 from cepheid.errors import LimitError
 from cepheid.language import linear as as_queries
 from cepheid.language import syntax as s

@@ -15,7 +15,7 @@ from functools import cache
 
 from cepheid.engine.reference.precise import MAX_MATCHES, MAX_RUNS, Search, check_open
 from cepheid.engine.reference.stream import FoundMatch, Groups, Stream, first_seen, last_seen
-from cepheid.engine.worth.losses import (
+from cepheid.engine.scoring.losses import (
     NEGLIGIBLE,
     check_missing,
     day_of_losses,

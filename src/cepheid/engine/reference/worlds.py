@@ -25,7 +25,7 @@ from cepheid.language.schema import Schema
 MAX_WORLDS = 2_000_000
 SUM_WITHIN = 1e-6  # how far the probabilities of an event's instants may be from summing to one
 
-Judge = Callable[[Stream], Sequence[FoundMatch]]  # all matches of one world
+PathState = Callable[[Stream], Sequence[FoundMatch]]  # all matches of one world
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Gathered:
     latest: int = -NEVER
 
 
-def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], judge: Judge) -> list[FoundMatch]:
+def find_all(bound: BoundQuery, stream: Stream, intervals: Sequence[Interval], judge: PathState) -> list[FoundMatch]:
     """Every sequence of events that is a match in some world: its range, its confidence and its expected score."""
     clusters = independent(bound, stream, intervals)
     worlds = sum(math.prod(len(intervals[event].choices()) for event in cluster) for cluster in clusters)

@@ -35,7 +35,7 @@ from cepheid.plan.physical import Plan
 SCANNED, STACKED, EVALUATED, CONSTRUCTED, KILLED, OVERFLOW, FOUND = range(7)
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """What is asked of the kernel: which matches, how many at most, and what is tested while they are built."""
 
     after: int
@@ -46,7 +46,9 @@ class Asked(NamedTuple):
     evaluations: int  # events to be tested at most
 
 
-ASKED = types.NamedTuple((types.int64, types.int64, types.int64, types.boolean, types.boolean, types.int64), Asked)
+ASKED = types.NamedTuple(
+    (types.int64, types.int64, types.int64, types.boolean, types.boolean, types.int64), SearchRequest
+)
 
 
 def run(plan: Plan, events: EventTable, after: int, until: int, evaluations: int = NEVER) -> Matches:
@@ -65,7 +67,7 @@ def run(plan: Plan, events: EventTable, after: int, until: int, evaluations: int
         compiled.predicate.call,
         index,
         # Positions, which count the events of one key, do not rise along a stack of many keys.
-        Asked(
+        SearchRequest(
             after,
             until,
             plan.limits.max_matches,
@@ -249,7 +251,7 @@ ROOM = types.NamedTuple((INT64_ROWS, INT64S, INT64S), Room)
 
 
 @borrowing(types.boolean(QUERY, STACKS, WALK, ASKED))
-def begin_next(query: Query, stacks: Stacks, walk: Walk, asked: Asked) -> bool:
+def begin_next(query: Query, stacks: Stacks, walk: Walk, asked: SearchRequest) -> bool:
     """Goes on to the next event of the last component whose matches are asked for; False: there is none."""
     last_place = query.program.places - 1
     walk.top[0] += 1
@@ -270,7 +272,7 @@ def construct_partition(
     index: ValueIndex,
     scratch: Scratch,
     walk: Walk,
-    asked: Asked,
+    asked: SearchRequest,
     room: Room,
     part: int,
 ) -> bool:
@@ -334,7 +336,7 @@ def construct_partition(
 
 @search_kernel(types.Tuple((INT64_ROWS, INT64S, INT64S))(EVENTS, PROGRAM, COLUMNS, FUNCTION, VALUE_INDEX, ASKED))
 def construct(
-    events: Events, program: Program, columns: Columns, predicate: Any, index: ValueIndex, asked: Asked
+    events: Events, program: Program, columns: Columns, predicate: Any, index: ValueIndex, asked: SearchRequest
 ) -> tuple[Rows, Int64s, Int64s]:
     """All sequences of all partitions: chosen events per match, completion per match, counters."""
     length = program.places

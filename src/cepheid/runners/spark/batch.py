@@ -26,7 +26,7 @@ from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices, plan_slices, spread_slices
-from cepheid.runners.worker_plans import Shipment, as_named, common_result, result_batches, result_rows
+from cepheid.runners.worker_plans import WorkerPlan, as_named, common_result, result_batches, result_rows
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -42,7 +42,7 @@ def match_batch(
     schema = arrow_schema(df)
     union = Union(tuple((name, spread_as_asked(plan, asked)) for name, plan in as_named(plans).items()))
     groups = [[ship(plan, schema, name) for name, plan in group] for group in union.spread_alike()]
-    shipped = {shipment.name: shipment for group in groups for shipment in group}
+    shipped = {worker_plan.name: worker_plan for group in groups for worker_plan in group}
     result = common_result(shipped[name] for name, _ in union.plans)
     parts = [_matched(df, group, result, asked.memory) for group in groups]
     return reduce(lambda left, right: left.unionAll(right), parts)
@@ -54,8 +54,8 @@ def spread_as_asked(plan: Plan, options: BatchOptions) -> Plan:
     return replace(plan, exchange=exchange)
 
 
-def _matched(df: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, memory: int) -> DataFrame:
-    plans = [shipment.plan for shipment in shipments]
+def _matched(df: DataFrame, shipments: Sequence[WorkerPlan], result: pa.Schema, memory: int) -> DataFrame:
+    plans = [worker_plan.plan for worker_plan in shipments]
     keys = plans[0].exchange.keys
     columns = [name for name in df.columns if any(name in plan.bound.schema.names for plan in plans)]
     events = relevant_events(df, plans, keys).select(*[pushdown.quoted(name) for name in columns])
@@ -98,7 +98,7 @@ def spread(events: DataFrame, plans: Sequence[Plan]) -> tuple[DataFrame, Slices 
 
 
 def worker(
-    shipments: Sequence[Shipment],
+    shipments: Sequence[WorkerPlan],
     result: pa.Schema,
     keys: Sequence[str],
     slices: Slices | None,
@@ -109,7 +109,7 @@ def worker(
 
     @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Batches:
-        plans = [shipment.unpacked() for shipment in shipments]
+        plans = [worker_plan.unpacked() for worker_plan in shipments]
         parted = [*keys, slices.column] if slices is not None else list(keys)
         named = (batch.rename_columns(list(columns)) for batch in batches)
         ended: list[Ended | None] = [None] * len(plans)
@@ -118,9 +118,9 @@ def worker(
                 schema = plans[0].bound.schema
                 events = ordered(with_type_codes(part.events, schema.type), schema)
                 of_each = events_of_each([plan.bound for plan in plans], events)
-                for number, (shipment, plan, own) in enumerate(zip(shipments, plans, of_each, strict=True)):
+                for number, (worker_plan, plan, own) in enumerate(zip(shipments, plans, of_each, strict=True)):
                     matches, ended[number] = found(plan, own, part, ended[number])
-                    for batch in result_batches(plan.bound, own, matches, shipment.schema):
-                        yield result_rows(shipment, batch, result)
+                    for batch in result_batches(plan.bound, own, matches, worker_plan.schema):
+                        yield result_rows(worker_plan, batch, result)
 
     return work

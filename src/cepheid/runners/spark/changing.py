@@ -33,7 +33,7 @@ from cepheid.runners.spark.held import HELD
 from cepheid.runners.spark.pack import COUNTS, LEVELS, PACKED, TOTAL, Marks, outcome_columns, packer
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.settled import settle
-from cepheid.runners.spark.shard import Came, Shard, Telling, came, opened, told, write_bad
+from cepheid.runners.spark.shard import Shard, ShardInput, Telling, came, opened, told, write_bad
 from cepheid.runners.spark.shards import shards_for
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.started import Announced, announce
@@ -156,7 +156,7 @@ class ChangingShard(Shard):
             int(key[0]), come, sorted(control, key=lambda row: (row.get("at") or "", str(row.get("name"))))
         )
 
-    def changed(self, shard: int, come: Came, control: list[Mapping[str, Any]]) -> pd.DataFrame:
+    def changed(self, shard: int, come: ShardInput, control: list[Mapping[str, Any]]) -> pd.DataFrame:
         """One step with the queries of today."""
         stored = self.registered.get() if self.registered.exists() else None
         before = Registered.read(stored[0] if stored is not None else None)

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from cepheid.budget import within_budget
 from cepheid.engine.choose import Choice, chosen
-from cepheid.engine.cold import answer
 from cepheid.engine.data.matches import NEVER
 from cepheid.engine.data.table import EventTable, ordered
 from cepheid.engine.engines import ENGINES, of_runs
 from cepheid.engine.find import BEGINNING
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.limits import check_limit
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
@@ -33,7 +33,7 @@ from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
 from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
-from cepheid.runners.worker_plans import Shipment, as_batches
+from cepheid.runners.worker_plans import WorkerPlan, as_batches
 
 PACKED = pa.schema([("matches", pa.string()), ("packed", pa.binary())])
 
@@ -47,7 +47,7 @@ class SparkCompressed:
     """
 
     frame: DataFrame
-    shipment: Shipment
+    worker_plan: WorkerPlan
 
     @property
     def count(self) -> int:
@@ -63,27 +63,27 @@ class SparkCompressed:
         return self._rows(None)
 
     def _rows(self, number: int | None) -> DataFrame:
-        return self.frame.mapInArrow(_lister(self.shipment, number), spark_schema(self.shipment.schema))
+        return self.frame.mapInArrow(_lister(self.worker_plan, number), spark_schema(self.worker_plan.schema))
 
 
 def compress_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> SparkCompressed:
     """The matches of a plan in a Spark table, compressed."""
     check_compressible(plan)
     plan = chosen(spread_as_asked(plan, options), Choice(of_runs(plan.bound)))
-    shipment = ship(plan, arrow_schema(df))
-    columns = [name for name in df.columns if name in shipment.plan.bound.schema.names]
+    worker_plan = ship(plan, arrow_schema(df))
+    columns = [name for name in df.columns if name in worker_plan.plan.bound.schema.names]
     events = relevant_events(df, [plan], plan.exchange.keys).select(*[pushdown.quoted(name) for name in columns])
     parted, slices = spread(events, [plan])
-    work = _compressor(shipment, slices, options.memory, tuple(parted.columns))
-    return SparkCompressed(addressable(parted).mapInArrow(work, spark_schema(PACKED)), shipment)
+    work = _compressor(worker_plan, slices, options.memory, tuple(parted.columns))
+    return SparkCompressed(addressable(parted).mapInArrow(work, spark_schema(PACKED)), worker_plan)
 
 
 def _compressor(
-    shipment: Shipment, slices: Slices | None, memory: int, columns: tuple[str, ...]
+    worker_plan: WorkerPlan, slices: Slices | None, memory: int, columns: tuple[str, ...]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plan = shipment.unpacked()
+        plan = worker_plan.unpacked()
         keys = [*plan.exchange.keys, *([slices.column] if slices is not None else [])]
         named = (batch.rename_columns(list(columns)) for batch in batches)
         for piece in pieces(named, [plan], keys, memory):
@@ -127,13 +127,15 @@ def listed(plan: Plan, packed: bytes, number: int | None) -> pa.Table:
     return assemble(plan.bound, events, replace(matches, truncated=cut))
 
 
-def _lister(shipment: Shipment, number: int | None) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _lister(
+    worker_plan: WorkerPlan, number: int | None
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plan = shipment.unpacked()
+        plan = worker_plan.unpacked()
         for batch in batches:
             for packed in batch.column("packed").to_pylist():
-                yield from as_batches(listed(plan, packed, number), shipment.schema)
+                yield from as_batches(listed(plan, packed, number), worker_plan.schema)
 
     return work
 

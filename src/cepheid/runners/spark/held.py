@@ -15,7 +15,7 @@ MOST_BYTES = 64 << 20  # of chunks that one worker remembers
 
 
 @dataclass
-class Held:
+class ChunkCache:
     """Chunks under the tokens of the states that they belong to, the oldest first."""
 
     most: int = MOST_BYTES
@@ -44,4 +44,4 @@ class Held:
         return token
 
 
-HELD = Held()  # of this process
+HELD = ChunkCache()  # of this process

@@ -24,7 +24,7 @@ from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.stream.budget import REASONS
 from cepheid.runners.stream.totals import whole_here
 from cepheid.runners.total_parts import added_up, finished
-from cepheid.runners.worker_plans import Shipment, as_batches, result_rows
+from cepheid.runners.worker_plans import WorkerPlan, as_batches, result_rows
 
 BEAT = -1  # the shard of what is not an event at all, only a time
 PACKED = "shard int, newest bigint, events binary, read bigint, irrelevant bigint, malformed bigint, bad string"
@@ -43,8 +43,8 @@ COUNTS = (
     *SHED_FOR.values(),
 )
 LEVELS = ("retained", "state_bytes", "newest", "watermark")
-BOOKS = ("used", "late", "duplicates", "shed")  # what becomes of events of the types that a query names
-OF_QUERIES = (*BOOKS, "matches")  # what is told of each query with a name, too...
+RUN_POOL = ("used", "late", "duplicates", "shed")  # what becomes of events of the types that a query names
+OF_QUERIES = (*RUN_POOL, "matches")  # what is told of each query with a name, too...
 OWN = {name: f"own_{name}" for name in OF_QUERIES}  # ...in columns of their own
 LATE = -1  # the `query` of late events...
 LATE_EVENT = "late_event"  # ...and the column that they come out in
@@ -140,7 +140,7 @@ def shard_by_shard(table: pa.Table, name: str, shards: int) -> dict[int, bytes]:
 
 
 def unpacker(
-    shipments: Sequence[Shipment], schema: pa.Schema
+    shipments: Sequence[WorkerPlan], schema: pa.Schema
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a worker does with the outcome of shards: rows of the result again."""
 
@@ -162,12 +162,14 @@ def unpacker(
                     else:
                         yield result_rows(shipments[query], part, schema)
         for query, tables in parts.items():
-            shipment = shipments[query]
-            bound = shipment.plan.bound
+            worker_plan = shipments[query]
+            bound = worker_plan.plan.bound
             assert bound.summary is not None
-            assert shipment.events is not None
-            for part in as_batches(finished(bound, added_up(tables, bound.summary), shipment.events), shipment.schema):
-                yield result_rows(shipment, part, schema)
+            assert worker_plan.events is not None
+            for part in as_batches(
+                finished(bound, added_up(tables, bound.summary), worker_plan.events), worker_plan.schema
+            ):
+                yield result_rows(worker_plan, part, schema)
 
     return unpack
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cepheid.engine.search.preferred.run import needed_columns
+from cepheid.engine.search.row_pattern.run import needed_columns
 from cepheid.errors import CepheidError, QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause

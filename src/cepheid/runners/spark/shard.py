@@ -45,7 +45,7 @@ class Telling:
 
 
 @dataclass(frozen=True)
-class Came:
+class ShardInput:
     """What came for a shard in a micro-batch."""
 
     tables: list[pa.Table]
@@ -112,10 +112,10 @@ class Shard(StatefulProcessor):
         now = timerValues.getCurrentProcessingTimeInMs()
         if clock.newest is None or clock.arrived is None:
             return
-        yield from self.stepped(Came([], clock.newest + int((now - clock.arrived) * self.idle[1]), {}), now)
+        yield from self.stepped(ShardInput([], clock.newest + int((now - clock.arrived) * self.idle[1]), {}), now)
 
     @short_errors
-    def stepped(self, came: Came, now: int | None) -> Iterator[pd.DataFrame]:
+    def stepped(self, came: ShardInput, now: int | None) -> Iterator[pd.DataFrame]:
         """One step from the stored state to the next."""
         text = self.stored()
         before = Clock.read(text, self.fingerprint)
@@ -156,7 +156,7 @@ def quieten() -> None:
         main.print = lambda *_: None
 
 
-def came(rows: Iterator[Any]) -> Came:
+def came(rows: Iterator[Any]) -> ShardInput:
     """What Spark hands over, put together."""
     tables: list[pa.Table] = []
     newest: int | None = None
@@ -169,7 +169,7 @@ def came(rows: Iterator[Any]) -> Came:
             newest = max(int(times.max()), newest) if newest is not None else int(times.max())
         counts.update({name: int(packed[name].sum()) for name in ("read", "irrelevant", "malformed")})
         bad += [line for lines in packed["bad"] if lines is not None for line in lines.splitlines()]
-    return Came(tables, newest, counts, tuple(bad))
+    return ShardInput(tables, newest, counts, tuple(bad))
 
 
 def write_bad(folder: str, step: int, bad: Sequence[str]) -> None:

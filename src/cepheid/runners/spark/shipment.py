@@ -14,12 +14,12 @@ from cepheid.language.schema import DataType
 from cepheid.plan.physical import Plan
 from cepheid.runners.spark.arrow_types import to_arrow_schema
 from cepheid.runners.spark.session import spark_schema
-from cepheid.runners.worker_plans import Shipment, ship_here
+from cepheid.runners.worker_plans import WorkerPlan, ship_here
 
 _RESULTS = {DataType.BOOL: bool, DataType.INT: int, DataType.FLOAT: float}
 
 
-def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> Shipment:
+def ship(plan: Plan, events: pa.Schema, name: str | None = None) -> WorkerPlan:
     """The plan, narrowed to the columns that it and its output need, for events of an Arrow schema."""
     here = ship_here(plan, events, name)
     large = any(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type) for column in events)

@@ -25,11 +25,11 @@ from cepheid.runners.spark.batch import addressable
 from cepheid.runners.spark.bounds import as_time
 from cepheid.runners.spark.pack import (
     BEAT,
-    BOOKS,
     COUNTS,
     LATE_EVENT,
     OWN,
     PACKED,
+    RUN_POOL,
     Marks,
     outcome_columns,
     packer,
@@ -44,7 +44,7 @@ from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record
 from cepheid.runners.stream.state import Step
 from cepheid.runners.stream.totals import whole_here
-from cepheid.runners.worker_plans import Shipment, as_named, common_result
+from cepheid.runners.worker_plans import WorkerPlan, as_named, common_result
 
 
 def match_stream(
@@ -81,7 +81,7 @@ def match_stream(
     groups = [[ship(plan, events, name) for name, plan in group] for group in union.spread_alike()]
     if chosen.state is not None and len(groups) > 1:
         raise CepheidError("queries with different keys have separate states", hint="move them one by one")
-    shipped = {shipment.name: shipment for group in groups for shipment in group}
+    shipped = {worker_plan.name: worker_plan for group in groups for worker_plan in group}
     shipments = [shipped[name] for name, _ in union.plans]
     levels = levels_of(composed or {}, shipments, groups, reading)
     shipments += [level.step.shipments[0] for of_group in levels for level in of_group]
@@ -126,13 +126,16 @@ class Running:
     adopts: bool = False  # does the checkpoint decide how many shards there are?
 
 
-def totals_in(group: Sequence[Shipment]) -> bool:
+def totals_in(group: Sequence[WorkerPlan]) -> bool:
     """Does any of the queries add up its matches?"""
-    return any(shipment.plan.bound.summary is not None for shipment in group)
+    return any(worker_plan.plan.bound.summary is not None for worker_plan in group)
 
 
 def levels_of(
-    composed: Mapping[str, Any], shipments: Sequence[Shipment], groups: Sequence[Sequence[Shipment]], options: Options
+    composed: Mapping[str, Any],
+    shipments: Sequence[WorkerPlan],
+    groups: Sequence[Sequence[WorkerPlan]],
+    options: Options,
 ) -> list[list[Level]]:
     """For each group of queries that share a state, those that read their matches, in order."""
     if not composed:
@@ -140,10 +143,10 @@ def levels_of(
     if options.lower is not None or options.uncertainty is not None or options.existence is not None:
         raise CepheidError("on a stream, FROM needs matches of events with exact times", hint="match a batch")
     found: list[list[Level]] = [[] for _ in groups]
-    known = {shipment.name or "": shipment for shipment in shipments}
-    group_of = {shipment.name: number for number, group in enumerate(groups) for shipment in group}
-    numbers = {shipment.name: number for number, shipment in enumerate(shipments)}
-    keys = {shipment.name: shipment.plan.exchange.keys for shipment in shipments}
+    known = {worker_plan.name or "": worker_plan for worker_plan in shipments}
+    group_of = {worker_plan.name: number for number, group in enumerate(groups) for worker_plan in group}
+    numbers = {worker_plan.name: number for number, worker_plan in enumerate(shipments)}
+    keys = {worker_plan.name: worker_plan.plan.exchange.keys for worker_plan in shipments}
     own = options_of_matches(options)
     for name, query in composed.items():
         sources = sources_of(query)
@@ -154,17 +157,17 @@ def levels_of(
         plan = make_plan(query.bind(Schema.from_arrow(schema, **own.roles())), None, own, decide_later=True)[0]
         _check_level(name, plan, [known[source].plan for source in sources], [keys[source] for source in sources])
         behind = [lateness(known[source].plan) for source in sources]
-        shipment = ship(plan, schema, name)
-        narrow = pa.schema([column for column in schema if column.name in shipment.plan.bound.schema.names])
+        worker_plan = ship(plan, schema, name)
+        narrow = pa.schema([column for column in schema if column.name in worker_plan.plan.bound.schema.names])
         numbers[name] = len(numbers)
-        step = Step((shipment,), (numbers[name],), max(each or 0 for each in behind), schema=narrow)
+        step = Step((worker_plan,), (numbers[name],), max(each or 0 for each in behind), schema=narrow)
         level = Level(name, tuple((source, numbers[source]) for source in sources), step, options)
         found[min(where)].append(level)
-        known[name], group_of[name] = shipment, min(where)
+        known[name], group_of[name] = worker_plan, min(where)
         keys[name] = returned_keys(known[sources[0]].plan, keys[sources[0]]) or ()
     ordered = [level for of_group in found for level in of_group]
     renumbered = {level.name: len(shipments) + place for place, level in enumerate(ordered)}
-    base = {shipment.name: number for number, shipment in enumerate(shipments)} | renumbered
+    base = {worker_plan.name: number for number, worker_plan in enumerate(shipments)} | renumbered
     return [[_renumbered(level, base) for level in of_group] for of_group in found]
 
 
@@ -285,17 +288,19 @@ def _with_heartbeat(chosen: DataFrame, schema: Schema, marks: Marks) -> DataFram
     return chosen.unionAll(beats.select(*columns))
 
 
-def _stepped(df: DataFrame, group: Sequence[Shipment], shipments: Sequence[Shipment], running: Running) -> DataFrame:
+def _stepped(
+    df: DataFrame, group: Sequence[WorkerPlan], shipments: Sequence[WorkerPlan], running: Running
+) -> DataFrame:
     """What the shards of some of the plans report, one state for all of these."""
     from cepheid.runners.spark.shard import Shard, Telling
 
     options, early = running.options, running.reading.early
-    plans = [shipment.plan for shipment in group]
+    plans = [worker_plan.plan for worker_plan in group]
     schema = plans[0].bound.schema
     dedupe = running.reading.options.dedupe
     packed = packed_events(df, plans, options, running)
     idle = silence(options, schema)
-    numbers = tuple(shipments.index(shipment) for shipment in group)
+    numbers = tuple(shipments.index(worker_plan) for worker_plan in group)
     delay = whole_steps(options.delay, schema, "delay") + (early or 0)
     needed = {name for plan in plans for name in plan.bound.schema.names} | set(dedupe)
     narrow = pa.schema([column for column in arrow_schema(df) if column.name in needed])
@@ -350,18 +355,18 @@ def observed_outcome(outcome: DataFrame, names: Sequence[str | None], metrics: s
                 F.sum(F.when(own, F.col(column)).otherwise(0)).alias(f"{name}[{query}]") for name, column in OWN.items()
             ]
             # The books of each query balance, too: what is left of the records that were read concerns others.
-            taken = reduce(lambda left, right: left + right, [F.col(OWN[name]) for name in BOOKS])
+            taken = reduce(lambda left, right: left + right, [F.col(OWN[name]) for name in RUN_POOL])
             rest = F.col("read") - F.col("malformed") - F.when(own, taken).otherwise(0)
             numbers.append(F.sum(rest).alias(f"irrelevant[{query}]"))
     return outcome.observe(metrics, *numbers).where("packed IS NOT NULL").select("query", "packed")
 
 
-def _results(outcome: DataFrame, shipments: Sequence[Shipment], result: pa.Schema, metrics: str) -> DataFrame:
+def _results(outcome: DataFrame, shipments: Sequence[WorkerPlan], result: pa.Schema, metrics: str) -> DataFrame:
     """The rows of the result; the numbers go to Spark's observed metrics."""
     from pyspark.sql import functions as F
 
-    observed = observed_outcome(outcome, [shipment.name for shipment in shipments], metrics)
-    parted = [number for number, shipment in enumerate(shipments) if not whole_here(shipment.plan)]
+    observed = observed_outcome(outcome, [worker_plan.name for worker_plan in shipments], metrics)
+    parted = [number for number, worker_plan in enumerate(shipments) if not whole_here(worker_plan.plan)]
     if parted:
         # All shards share one clock, so that their parts of a bucket come out in the same micro-batch: to add them up
         # they only have to meet in one task.

@@ -26,7 +26,7 @@ from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
 from cepheid.runners.total_parts import find_parts, group_columns, part_names, parts_of, parts_schema
 from cepheid.runners.totals import MORE_DIGITS, check_countable
-from cepheid.runners.worker_plans import Shipment
+from cepheid.runners.worker_plans import WorkerPlan
 
 
 def match_and_total(df: DataFrame, plans: Mapping[str, Plan], options: BatchOptions) -> DataFrame:
@@ -69,14 +69,14 @@ def total_batch(df: DataFrame, plan: Plan, options: BatchOptions) -> DataFrame:
     summary = plan.bound.summary
     assert summary is not None
     schema = arrow_schema(df)
-    shipment = ship(plan, schema)
-    assert shipment.events is not None
-    result = parts_schema(shipment.plan.bound, shipment.events)
+    worker_plan = ship(plan, schema)
+    assert worker_plan.events is not None
+    result = parts_schema(worker_plan.plan.bound, worker_plan.events)
     keys = plan.exchange.keys
-    columns = [name for name in df.columns if name in shipment.plan.bound.schema.names]
+    columns = [name for name in df.columns if name in worker_plan.plan.bound.schema.names]
     events = relevant_events(df, [plan], keys).select(*[pushdown.quoted(name) for name in columns])
     parted, slices = spread(events, [plan])
-    work = worker(shipment, result, slices, options.memory, tuple(parted.columns))
+    work = worker(worker_plan, result, slices, options.memory, tuple(parted.columns))
     return added_up(addressable(parted).mapInArrow(work, spark_schema(result)), summary)
 
 
@@ -114,13 +114,13 @@ def exact_sum(part: Any, name: str) -> Any:
 
 
 def worker(
-    shipment: Shipment, result: pa.Schema, slices: Slices | None, memory: int, columns: tuple[str, ...]
+    worker_plan: WorkerPlan, result: pa.Schema, slices: Slices | None, memory: int, columns: tuple[str, ...]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with the events of one partition, whose columns go by these names."""
 
     @short_errors
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plan = shipment.unpacked()
+        plan = worker_plan.unpacked()
         keys = plan.exchange.keys
         parted = [*keys, slices.column] if slices is not None else list(keys)
         named = (batch.rename_columns(list(columns)) for batch in batches)

@@ -32,7 +32,7 @@ from cepheid.runners.spark.shipment import ship, user_functions
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.totals import parts_of_pieces
 from cepheid.runners.total_parts import added_up, finished, parts_schema
-from cepheid.runners.worker_plans import Shipment, as_batches, register_functions, result_batches
+from cepheid.runners.worker_plans import WorkerPlan, as_batches, register_functions, result_batches
 
 SHARDS = 64  # parts that match_table makes: one call of Python each, where a call per key would cost a millisecond
 
@@ -41,7 +41,7 @@ SHARDS = 64  # parts that match_table makes: one call of Python each, where a ca
 class Analysed(AnalyzeResult):
     """What the analysis of a statement found out, and workers need to know."""
 
-    shipment: Shipment | None = field(default=None)
+    worker_plan: WorkerPlan | None = field(default=None)
     events: pa.Schema | None = field(default=None)
     given: Options = field(default_factory=Options)
 
@@ -158,17 +158,17 @@ def analysed(
         raise QueryError("a MATCH_RECOGNIZE clause cannot be used here", hint=hint, code="row-pattern")
     plan = spark_plan(checked_query(text), bounded.schema, chosen)
     needed = plan.scan.columns
-    shipment = ship(plan, bounded.schema)
+    worker_plan = ship(plan, bounded.schema)
     keys = plan.exchange.keys if itself else ()
     if plan.bound.summary is not None:  # no one adds up what two parts of a group found
         keys = tuple(name for name in keys if name in plan.bound.summary.by)
     columns = ", ".join(quoted(name) for name in keys)
     return Analysed(
-        schema=spark_schema(shipment.schema),
+        schema=spark_schema(worker_plan.schema),
         withSinglePartition=itself and not keys,
         partitionBy=[PartitioningColumn(f"pmod(xxhash64({columns}), {SHARDS})")] if keys else [],
         select=[SelectedColumn(quoted(name)) for name in needed if name in schema.names],
-        shipment=shipment,
+        worker_plan=worker_plan,
         events=pa.schema([column for column in schema if column.name in needed]),
         given=replace(given, model=None),
     )
@@ -186,22 +186,22 @@ def constant(name: str, argument: AnalyzeArgument) -> Any:
 
 def matched(told: Analysed, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The matches in the events of one partition."""
-    assert told.shipment is not None
+    assert told.worker_plan is not None
     assert told.events is not None
-    shipment = told.shipment
-    plan = shipment.unpacked()
+    worker_plan = told.worker_plan
+    plan = worker_plan.unpacked()
     named = bounded_batches([batch.rename_columns(told.events.names) for batch in batches], told.given)
     if plan.bound.summary is not None:
-        assert shipment.events is not None
-        parts = [parts_schema(plan.bound, shipment.events).empty_table()]
+        assert worker_plan.events is not None
+        parts = [parts_schema(plan.bound, worker_plan.events).empty_table()]
         parts += [part.cast(parts[0].schema) for part in parts_of_pieces(plan, pieces(named, [plan], ()))]
-        totals = finished(plan.bound, added_up(parts, plan.bound.summary), shipment.events)
-        yield from as_batches(totals, shipment.schema)
+        totals = finished(plan.bound, added_up(parts, plan.bound.summary), worker_plan.events)
+        yield from as_batches(totals, worker_plan.schema)
         return
     for piece in pieces(named, [plan], ()):
         events = ordered(piece.events, plan.bound.schema)
         matches, _ = found(plan, events, piece, None)
-        yield from result_batches(plan.bound, events, matches, shipment.schema)
+        yield from result_batches(plan.bound, events, matches, worker_plan.schema)
 
 
 def bounded_batches(batches: Sequence[pa.RecordBatch], given: Options) -> Sequence[pa.RecordBatch]:

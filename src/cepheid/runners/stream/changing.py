@@ -28,13 +28,13 @@ from cepheid.runners.remembered import Remembered
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint, aspects
 from cepheid.runners.stream.state import Outcome, Step, Store
-from cepheid.runners.worker_plans import Shipment, ship_here
+from cepheid.runners.worker_plans import WorkerPlan, ship_here
 
-_plans = Remembered[Shipment](most=1_000)  # of this worker
+_plans = Remembered[WorkerPlan](most=1_000)  # of this worker
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """A query as its table has it."""
 
     text: str
@@ -51,12 +51,12 @@ class Serving:
     shards: int
     step: Step  # without queries
 
-    def shipment(self, name: str, asked: Asked) -> Shipment:
+    def worker_plan(self, name: str, asked: SearchRequest) -> WorkerPlan:
         """The plan of a query; an error says what is wrong with it."""
         known = (name, asked.text, asked.options, str(self.schema) + str(self.roles))
         return _plans.get(known, lambda: ship_here(self.plan(asked), self.schema, name))
 
-    def plan(self, asked: Asked) -> Plan:
+    def plan(self, asked: SearchRequest) -> Plan:
         """The plan of a query over all columns."""
         bound = bind(
             check(parse(asked.text), asked.text), Schema.from_arrow(self.schema, **self.roles), text=asked.text
@@ -77,13 +77,13 @@ class Serving:
             )
         return plan
 
-    def fingerprint(self, shipments: Iterable[Shipment]) -> Fingerprint:
+    def fingerprint(self, shipments: Iterable[WorkerPlan]) -> Fingerprint:
         """What the state belongs to."""
         return Fingerprint(self.shards, self.keys, {each.name or "": aspects(each.plan) for each in shipments})
 
-    def ready(self, queries: Mapping[str, Asked]) -> tuple[Step, Fingerprint]:
+    def ready(self, queries: Mapping[str, SearchRequest]) -> tuple[Step, Fingerprint]:
         """The step that serves some queries."""
-        shipments = tuple(self.shipment(name, asked) for name, asked in queries.items())
+        shipments = tuple(self.worker_plan(name, asked) for name, asked in queries.items())
         plans = tuple(each.plan for each in shipments)
         step = replace(self.step, shipments=shipments, numbers=tuple(range(len(shipments))), plans=plans)
         return step, self.fingerprint(shipments)
@@ -106,7 +106,7 @@ def read_plan_options(given: Mapping[str, Any]) -> Options:
 class Registered:
     """The queries of today, and what was wrong with rows that came."""
 
-    queries: Mapping[str, Asked] = field(default_factory=dict)
+    queries: Mapping[str, SearchRequest] = field(default_factory=dict)
     errors: tuple[tuple[str | None, str], ...] = ()  # the name, and what is wrong
 
     def text(self) -> str:
@@ -119,7 +119,7 @@ class Registered:
         """As it was stored."""
         try:
             told = json.loads(checked_text(text or "{}", "the list of queries in the checkpoint", CHECKPOINT))
-            return cls({str(name): Asked(str(query), str(options)) for name, (query, options) in told.items()})
+            return cls({str(name): SearchRequest(str(query), str(options)) for name, (query, options) in told.items()})
         except (ValueError, TypeError, AttributeError):
             raise DataError("the queries in the checkpoint cannot be read", hint=CHECKPOINT) from None
 
@@ -135,14 +135,14 @@ class Registered:
                     queries.pop(name, None)
                     continue
                 asked = read_row(row)
-                serving.shipment(name, asked)
+                serving.worker_plan(name, asked)
                 queries[name] = asked
             except (CepheidError, ValueError, RecursionError) as error:
                 errors.append((name if isinstance(name, str) else None, str(error)))
         return Registered(queries, tuple(errors))
 
 
-def read_row(row: Mapping[str, Any]) -> Asked:
+def read_row(row: Mapping[str, Any]) -> SearchRequest:
     """A query from a row of the table: options may be a mapping, JSON, or nothing."""
     text, options = row.get("text"), row.get("options") or {}
     if not isinstance(text, str):
@@ -151,7 +151,7 @@ def read_row(row: Mapping[str, Any]) -> Asked:
         options = json.loads(options)
     if not isinstance(options, Mapping):
         raise DataError(f"options={options!r} is not an object", hint='as in {"scoring": "paper"}')
-    return Asked(text, json.dumps(options, sort_keys=True))
+    return SearchRequest(text, json.dumps(options, sort_keys=True))
 
 
 def idle_step(step: Step, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:

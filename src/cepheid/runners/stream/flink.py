@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
-from cepheid.engine.cold import answer
 from cepheid.engine.data.flink_runs import Reported
 from cepheid.engine.data.table import times_of
 from cepheid.engine.engines import FLINK_ENGINES
+from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.stop import briefly
+from cepheid.engine.search.flink.finalized import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.machine import LATEST
-from cepheid.engine.search.flink.released import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.run import Search, result_schema
 from cepheid.errors import EngineError
 from cepheid.plan.flink_automaton import FlinkAutomaton

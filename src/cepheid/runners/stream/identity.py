@@ -26,7 +26,7 @@ from cepheid.language.printing import stored_text
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.checksums import CHECKPOINT, checked_text, text_with_checksum
-from cepheid.runners.worker_plans import Shipment
+from cepheid.runners.worker_plans import WorkerPlan
 
 VERSION = 4  # of the format of the state
 ALONE = ""  # the name of a query that has none
@@ -107,11 +107,11 @@ def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
-def fingerprint(shipments: Iterable[Shipment], shards: int, more: Mapping[str, Any] | None = None) -> Fingerprint:
+def fingerprint(shipments: Iterable[WorkerPlan], shards: int, more: Mapping[str, Any] | None = None) -> Fingerprint:
     """What must stay the same for a state to make sense; `more` are options that decide results before the plan."""
     shipped = list(shipments)
     keys = tuple(sorted(shipped[0].plan.exchange.keys)) if shipped else ()
-    queries = {shipment.name or ALONE: aspects(shipment.plan, more) for shipment in shipped}
+    queries = {worker_plan.name or ALONE: aspects(worker_plan.plan, more) for worker_plan in shipped}
     return Fingerprint(shards, keys, queries, earlier_fingerprints(shipped, shards))
 
 
@@ -257,7 +257,7 @@ def _digest(value: Any) -> str:
 # --- earlier versions -----------------------------------------------------------------------------------------------
 
 
-def earlier_fingerprints(shipments: Iterable[Shipment], shards: int) -> frozenset[str]:
+def earlier_fingerprints(shipments: Iterable[WorkerPlan], shards: int) -> frozenset[str]:
     """What version 2 of the format wrote for these queries: one digest of all, which had no model and no options.
 
     Its first writers did not know two of the roles of columns, which the digest shows.
@@ -266,7 +266,7 @@ def earlier_fingerprints(shipments: Iterable[Shipment], shards: int) -> frozense
     return frozenset(_earlier(shipped, shards, roles) for roles in (True, False))
 
 
-def _earlier(shipments: Iterable[Shipment], shards: int, roles: bool) -> str:
+def _earlier(shipments: Iterable[WorkerPlan], shards: int, roles: bool) -> str:
     told = ["2", str(shards)]
     for each in shipments:
         bound = each.plan.bound

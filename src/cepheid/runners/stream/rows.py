@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from cepheid.budget import within_budget
-from cepheid.engine.cold import answer
-from cepheid.engine.search.preferred.arrange import window_times
-from cepheid.engine.search.preferred.released import Resume, Retained, check_stream, nothing_retained, step
-from cepheid.engine.search.preferred.run import result_schema
+from cepheid.engine.jit_fallback import answer
+from cepheid.engine.search.row_pattern.arrange import window_times
+from cepheid.engine.search.row_pattern.finalized import Resume, Retained, check_stream, nothing_retained, step
+from cepheid.engine.search.row_pattern.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
-KERNEL = "search.preferred.run"  # what is compiled
+KERNEL = "search.row_pattern.run"  # what is compiled
 
 
 class RowStream(SearchStream):

@@ -45,7 +45,7 @@ from cepheid.runners.stream.clock import Chunk, Clock, split_late
 from cepheid.runners.stream.identity import ALONE, Known
 from cepheid.runners.stream.idle_keys import Codes, any_awake, can_sleep, key_codes, packed_codes, parting_attributes
 from cepheid.runners.total_parts import find_parts, parts_of
-from cepheid.runners.worker_plans import Shipment, result_batches
+from cepheid.runners.worker_plans import WorkerPlan, result_batches
 
 SMALL = 1 << 20  # bytes; of smaller chunks some are joined...
 MANY = 8  # ...when there are more of them than this
@@ -121,7 +121,7 @@ class Outcome:
 class Step:
     """What is the same in every step of a stream."""
 
-    shipments: tuple[Shipment, ...]
+    shipments: tuple[WorkerPlan, ...]
     numbers: tuple[int, ...]  # of the queries
     delay: int  # how much later than the newest event others may come, in steps of the time column
     plans: tuple[Plan, ...] = field(default=(), compare=False)
@@ -299,7 +299,7 @@ class Step:
 
     def ready(self) -> Step:
         """The same with plans that can run in this process."""
-        return replace(self, plans=tuple(shipment.unpacked() for shipment in self.shipments))
+        return replace(self, plans=tuple(worker_plan.unpacked() for worker_plan in self.shipments))
 
     def for_shards(self, planned: int, shards: int) -> Step:
         """The same where there are so many shards, rather than as many as were planned: each has its part."""
@@ -315,14 +315,14 @@ class Step:
         """Are totals asked for, so that buckets wait for their end even where no event does?"""
         return any(plan.bound.summary is not None for plan in self.plans)
 
-    def known(self, clock: Clock, number: int, shipment: Shipment) -> Known:
+    def known(self, clock: Clock, number: int, worker_plan: WorkerPlan) -> Known:
         """What the state knows of a query."""
-        return clock.queries.get(shipment.name or ALONE, Known(number, {}))
+        return clock.queries.get(worker_plan.name or ALONE, Known(number, {}))
 
     def closed(self, store: Carried, clock: Clock, until: int) -> tuple[tuple[int, pa.RecordBatch], ...]:
         """The totals of buckets that are over, of queries that ask for totals."""
         queries = zip(self.numbers, self.shipments, strict=True)
-        places = [self.known(clock, number, shipment).place for number, shipment in queries]
+        places = [self.known(clock, number, worker_plan).place for number, worker_plan in queries]
         return tuple(totals.closed(store, places, self.numbers, self.shipments, self.plans, until))
 
     def begins(self, table: pa.Table) -> Int64s:
@@ -372,8 +372,8 @@ class Step:
             inside = pa.array(self.begins(events.table) <= until)
             released = ordered(events.table.filter(inside), self.plans[0].bound.schema)
         of_each = events_of_each([plan.bound for plan in self.plans], released)
-        for number, shipment, plan, own in zip(self.numbers, self.shipments, self.plans, of_each, strict=True):
-            known = self.known(clock, number, shipment)
+        for number, worker_plan, plan, own in zip(self.numbers, self.shipments, self.plans, of_each, strict=True):
+            known = self.known(clock, number, worker_plan)
             if known.since is not None:
                 own = self.later(own, known.since)
             ended = None
@@ -390,7 +390,7 @@ class Step:
             if plan.bound.summary is not None:
                 totals.carry(store, known.place, plan, parts_of(plan.bound, own, matches))
                 continue
-            for batch in result_batches(plan.bound, own, matches, shipment.schema):
+            for batch in result_batches(plan.bound, own, matches, worker_plan.schema):
                 yield number, batch
 
     def may_complete(self, plan: Plan, own: EventTable, after: int | None) -> bool:

@@ -17,7 +17,7 @@ from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.checksums import decoded_state
 from cepheid.runners.stream.carried import Carried
 from cepheid.runners.total_parts import added_up, closed_by, finished, parts_schema
-from cepheid.runners.worker_plans import Shipment, as_batches
+from cepheid.runners.worker_plans import WorkerPlan, as_batches
 
 
 def carry(store: Carried, place: int, plan: Plan, fresh: pa.Table) -> None:
@@ -33,18 +33,18 @@ def closed(
     store: Carried,
     places: Sequence[int],
     numbers: Sequence[int],
-    shipments: Sequence[Shipment],
+    shipments: Sequence[WorkerPlan],
     plans: Sequence[Plan],
     until: int,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of all buckets that are over; parts of them, where other shards have parts, too."""
-    for place, number, shipment, plan in zip(places, numbers, shipments, plans, strict=True):
+    for place, number, worker_plan, plan in zip(places, numbers, shipments, plans, strict=True):
         summary = plan.bound.summary
         if summary is None:
             continue
         held = store.ended(slot(place))
-        assert shipment.events is not None
-        schema = parts_schema(plan.bound, shipment.events)
+        assert worker_plan.events is not None
+        schema = parts_schema(plan.bound, worker_plan.events)
         if held is None:
             if until < NEVER or summary.by or summary.every is not None:
                 continue
@@ -56,7 +56,7 @@ def closed(
             store.end(slot(place), encoded(others.combine_chunks()))
             over = added_up([over], summary)  # of a state that was put together from several shards
             if whole_here(plan):
-                batches = as_batches(finished(plan.bound, over, shipment.events), shipment.schema)
+                batches = as_batches(finished(plan.bound, over, worker_plan.events), worker_plan.schema)
             else:
                 batches = over.combine_chunks().to_batches()
             for batch in batches:

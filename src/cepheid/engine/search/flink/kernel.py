@@ -22,8 +22,8 @@ from cepheid.engine.kernels.arrays import grown, grown_rows
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.search.flink.evaluate import Nodes, atom_holds, remember
 from cepheid.engine.search.flink.heaps import drop_earlier, drop_first, push
-from cepheid.engine.search.flink.judge import Nodes, atom_holds, remember
 from cepheid.engine.search.flink.machine import (
     AGAIN,
     ARRIVED,

@@ -33,6 +33,12 @@ from cepheid.engine.kernels.partial_matches import (
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.scoring.confidence.bounds import tighten
+from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace, ordered_within, precedes, workspace
+from cepheid.engine.scoring.edges import CERTAIN, CLOSED
+from cepheid.engine.scoring.evaluate import judge
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
+from cepheid.engine.scoring.spans import best_of
 from cepheid.engine.search.intervals.results import (
     ASKED,
     BOUNDED,
@@ -47,20 +53,14 @@ from cepheid.engine.search.intervals.results import (
     REPORTED,
     RESULTS,
     STOPPED,
-    Asked,
     Results,
+    SearchRequest,
     grown_numbers,
     is_full,
     no_results,
     put,
     with_room,
 )
-from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, ordered_within, precedes, workspace
-from cepheid.engine.worth.edges import CERTAIN, CLOSED
-from cepheid.engine.worth.judge import judge
-from cepheid.engine.worth.spans import best_of
-from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -134,10 +134,12 @@ def longer_path(path: Path) -> Path:
     )
 
 
-@borrowing(types.boolean(TIMED, WORTH, STACKS, PROGRAM, PATH, types.int64, types.int64, types.int64, types.boolean))
+@borrowing(
+    types.boolean(TIMED, MATCH_SCORE, STACKS, PROGRAM, PATH, types.int64, types.int64, types.int64, types.boolean)
+)
 def aim(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     path: Path,
@@ -151,16 +153,16 @@ def aim(
     `first` says that nothing has been tried there yet.
     """
     source = path.place[depth - 1] if depth > 0 else -1
-    while goal < program.places and goal != source and worth.number[source + 1, goal] == CLOSED:
+    while goal < program.places and goal != source and match_score.number[source + 1, goal] == CLOSED:
         goal += 1
     if goal == program.places:
         return False
     bottom, top = stacks.begin[goal, part], stacks.begin[goal, part + 1]
-    if first or worth.scored:
+    if first or match_score.scored:
         path.nearest[depth] = NEVER
     if depth > 0:
         low, high = path.low[depth - 1], path.high[depth - 1]
-        top = first_beyond(stacks, timed.lower, bottom, top, high[0] + worth.window - 1)
+        top = first_beyond(stacks, timed.lower, bottom, top, high[0] + match_score.window - 1)
         bottom = first_reaching(stacks, bottom, top, low[depth - 1] + 1)
         if program.strategy == CONTIGUOUS:
             everyone = program.places + program.negatives
@@ -169,71 +171,78 @@ def aim(
     return True
 
 
-@borrowing(types.boolean(TIMED, WORTH, PROGRAM, PATH, INT64S, types.int64, types.int64, types.int64))
+@borrowing(types.boolean(TIMED, MATCH_SCORE, PROGRAM, PATH, INT64S, types.int64, types.int64, types.int64))
 def extends(
-    timed: Timed, worth: Worth, program: Program, path: Path, steps: Int64s, depth: int, event: int, goal: int
+    timed: Timed,
+    match_score: MatchScore,
+    program: Program,
+    path: Path,
+    steps: Int64s,
+    depth: int,
+    event: int,
+    goal: int,
 ) -> bool:
     """Puts an event at the end of the path, with valid bounds; False if no world is left that is worth it."""
     low, high = path.low[depth], path.high[depth]
     for index in range(depth):
         low[index], high[index] = path.low[depth - 1, index], path.high[depth - 1, index]
     low[depth], high[depth] = timed.lower[event], timed.upper[event]
-    length = depth + (1 if worth.scored else program.places - goal)  # at least so many events in the whole match
-    if not tighten(steps, low, high, depth + 1, length, worth.window):
+    length = depth + (1 if match_score.scored else program.places - goal)  # at least so many events in the whole match
+    if not tighten(steps, low, high, depth + 1, length, match_score.window):
         return False
     path.event[depth], path.place[depth] = event, goal
     if depth == 0:
-        path.missing[0], path.table[0] = (1 << goal) - 1, worth.number[0, goal]
+        path.missing[0], path.table[0] = (1 << goal) - 1, match_score.number[0, goal]
         path.best[0], path.rare[0] = 0.0, 1.0
     else:
         source = path.place[depth - 1]
         path.missing[depth], path.table[depth] = path.missing[depth - 1], CERTAIN
         if source != goal:
             path.missing[depth] |= ((1 << goal) - 1) & ~((1 << (source + 1)) - 1)
-            path.table[depth] = worth.number[source + 1, goal]
-    if not worth.scored:
+            path.table[depth] = match_score.number[source + 1, goal]
+    if not match_score.scored:
         return True
     if depth > 0:
         path.best[depth] = path.best[depth - 1]
         if path.table[depth] != CERTAIN:
-            longest = min(high[depth] - low[depth - 1], worth.window - 1)
+            longest = min(high[depth] - low[depth - 1], match_score.window - 1)
             path.best[depth] += best_of(
-                worth.spans,
+                match_score.spans,
                 path.table[depth],
-                worth.monotone[path.place[depth - 1] + 1, goal],
+                match_score.monotone[path.place[depth - 1] + 1, goal],
                 max(1, low[depth] - high[depth - 1]),
                 longest,
             )
         path.rare[depth] = min(path.rare[depth - 1], precedes(timed, path.event[depth - 1], event))
-    rare, bound = path.rare[depth], path.best[depth] + worth.highest[0, path.place[0]] + worth.ahead[goal]
-    if rare <= 0.0 or rare < worth.least[0] or bound == -np.inf:
+    rare, bound = path.rare[depth], path.best[depth] + match_score.highest[0, path.place[0]] + match_score.ahead[goal]
+    if rare <= 0.0 or rare < match_score.least[0] or bound == -np.inf:
         return False
-    return bool(bound + np.log(rare) >= worth.threshold)
+    return bool(bound + np.log(rare) >= match_score.threshold)
 
 
-@borrowing(types.boolean(WORTH, PATH, types.int64))
-def may_end(worth: Worth, path: Path, depth: int) -> bool:
+@borrowing(types.boolean(MATCH_SCORE, PATH, types.int64))
+def may_end(match_score: MatchScore, path: Path, depth: int) -> bool:
     """Could a match that ends with entry `depth` reach the threshold, its edges taken at their best spans?"""
-    if not worth.scored:
+    if not match_score.scored:
         return True
-    window, low, high = worth.window, path.low[depth], path.high[depth]
-    places, final = worth.number.shape[1] - 1, path.place[depth]
+    window, low, high = match_score.window, path.low[depth], path.high[depth]
+    places, final = match_score.number.shape[1] - 1, path.place[depth]
     nearest, farthest = 0, 0  # from the first to the last event
     if depth > 0:
         nearest, farthest = max(1, low[depth] - high[0]), min(high[depth] - low[0], window - 1)
     bound = path.best[depth] + np.log(path.rare[depth])
-    monotone = worth.monotone
-    bound += best_of(worth.spans, path.table[0], monotone[0, path.place[0]], window - farthest, window - nearest)
-    behind = worth.number[final + 1, places]
-    bound += best_of(worth.spans, behind, monotone[final + 1, places], window - farthest, window - nearest)
-    return bool(bound > -np.inf and bound >= worth.threshold)
+    monotone = match_score.monotone
+    bound += best_of(match_score.spans, path.table[0], monotone[0, path.place[0]], window - farthest, window - nearest)
+    behind = match_score.number[final + 1, places]
+    bound += best_of(match_score.spans, behind, monotone[final + 1, places], window - farthest, window - nearest)
+    return bool(bound > -np.inf and bound >= match_score.threshold)
 
 
 class Forward(NamedTuple):
     """What the search reads, and room for what is growing; kernels put it together, since it holds functions."""
 
     timed: Timed
-    worth: Worth
+    match_score: MatchScore
     stacks: Stacks
     program: Program
     columns: Columns
@@ -246,7 +255,7 @@ class Forward(NamedTuple):
 
 
 FORWARD = types.NamedTuple(
-    (TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, WORKSPACE, INT64S, INT64S, FLOAT64S), Forward
+    (TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, WORKSPACE, INT64S, INT64S, FLOAT64S), Forward
 )
 NOBODY = -1
 
@@ -262,8 +271,8 @@ def next_event(search: Forward, path: Path, part: int) -> int:
     if path.cursor[depth] >= path.stop[depth]:
         # All that could fill this place has been tried; now the next one that may come behind.
         left = source >= 0 and nodes.closed[depth - 1] == 0  # an open group that may not be left
-        timed, worth, stacks, program = search.timed, search.worth, search.stacks, search.program
-        if left or not aim(timed, worth, stacks, program, path, part, depth, goal + 1, False):
+        timed, match_score, stacks, program = search.timed, search.match_score, search.stacks, search.program
+        if left or not aim(timed, match_score, stacks, program, path, part, depth, goal + 1, False):
             path.depth[0] -= 1
         return NOBODY
     event = search.stacks.member[path.cursor[depth]]
@@ -281,7 +290,7 @@ def next_event(search: Forward, path: Path, part: int) -> int:
 @borrowing(types.boolean(FORWARD, PATH, types.int64, types.int64))
 def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
     """May the event come at the end of the path, and is some world left that is worth it? Then it is put there."""
-    timed, worth, program, nodes = search.timed, search.worth, search.program, search.nodes
+    timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
     depth, columns, predicate = path.depth[0], search.columns, search.predicate
     source, goal = path.place[depth - 1] if depth > 0 else -1, path.goal[depth]
     begins = goal != source
@@ -290,16 +299,19 @@ def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
         timed.begins, timed.compared, program, columns, predicate, nodes, depth - 1, event, goal, begins, skipped
     ):
         return False
-    if program.strategy == SKIP_NEXT and not worth.scored and depth > 0 and timed.exists[event] >= 1.0:
+    if program.strategy == SKIP_NEXT and not match_score.scored and depth > 0 and timed.exists[event] >= 1.0:
         # It would be selected for certain by then; an open group is only held up by what it could take.
         holds_up = not begins or program.place[source, KLEENE] == 0
         if holds_up and timed.lower[event] > path.high[depth - 1, depth - 1]:
             path.nearest[depth] = min(path.nearest[depth], timed.upper[event])
-    if not extends(timed, worth, program, path, search.steps, depth, event, goal):
+    if not extends(timed, match_score, program, path, search.steps, depth, event, goal):
         return False
-    if worth.least[0] > 0.0 and not worth.scored:
+    if match_score.least[0] > 0.0 and not match_score.scored:
         low, high = path.low[depth], path.high[depth]
-        if ordered_within(timed, path.event, low, high, depth + 1, worth.window, search.room) < worth.least[0]:
+        if (
+            ordered_within(timed, path.event, low, high, depth + 1, match_score.window, search.room)
+            < match_score.least[0]
+        ):
             return False
     add_node(timed.compared, program, columns, predicate, nodes, depth - 1, depth, event, goal, begins, skipped)
     search.counters[PARTIAL] += 1
@@ -308,16 +320,16 @@ def joins_path(search: Forward, path: Path, event: int, skipped: int) -> bool:
 
 
 @borrowing(types.boolean(FORWARD, PATH, ASKED, types.int64, types.int64, RESULTS))
-def report_path(search: Forward, path: Path, asked: Asked, part: int, skipped: int, results: Results) -> bool:
+def report_path(search: Forward, path: Path, asked: SearchRequest, part: int, skipped: int, results: Results) -> bool:
     """Judges the path if it is a match, and puts it to the results if it is worth it; False: the search must end."""
-    timed, worth, program, nodes = search.timed, search.worth, search.program, search.nodes
+    timed, match_score, program, nodes = search.timed, search.match_score, search.program, search.nodes
     depth, places, counters = path.depth[0], search.program.places, search.counters
     event, goal = path.event[depth], path.goal[depth]
-    ends_here, behind = goal == places - 1, worth.number[goal + 1, places]
-    known = completion_of(timed, worth, path.event[0], event, ends_here)
+    ends_here, behind = goal == places - 1, match_score.number[goal + 1, places]
+    known = completion_of(timed, match_score, path.event[0], event, ends_here)
     # With an open end, the first component must have been seen.
     complete = behind != CLOSED and nodes.closed[depth] == 1 and (ends_here or path.place[0] == 0)
-    if not complete or known <= asked.after or known > asked.until or not may_end(worth, path, depth):
+    if not complete or known <= asked.after or known > asked.until or not may_end(match_score, path, depth):
         return True
     missing = skipped | ((1 << places) - (1 << (goal + 1)))
     if missing != 0 and not complete_holds(program, search.columns, search.predicate, nodes, depth, missing):
@@ -326,7 +338,7 @@ def report_path(search: Forward, path: Path, asked: Asked, part: int, skipped: i
     path.table[depth + 1] = behind
     probability, confidence, earliest, latest, cost = judge(
         timed,
-        worth,
+        match_score,
         search.stacks,
         program,
         search.columns,
@@ -343,19 +355,19 @@ def report_path(search: Forward, path: Path, asked: Asked, part: int, skipped: i
     if cost > 0.0:
         search.cost[0] = cost
         return False
-    if confidence <= 0.0 or confidence < worth.least[0] or probability < worth.score:
+    if confidence <= 0.0 or confidence < match_score.least[0] or probability < match_score.score:
         return True
     if counters[REPORTED] == asked.limit:
         counters[OVERFLOW] = 1
         return False
     put(results, path.event, path.place, depth + 1, known, probability, confidence, earliest, latest)
-    raise_bar(worth, confidence)
+    raise_bar(match_score, confidence)
     counters[REPORTED] += 1
     return True
 
 
 @borrowing(types.int64(FORWARD, PATH, ASKED, types.int64, RESULTS))
-def search_paths(search: Forward, path: Path, asked: Asked, part: int, results: Results) -> int:
+def search_paths(search: Forward, path: Path, asked: SearchRequest, part: int, results: Results) -> int:
     """Follows all paths of a partition from where the path stands. DONE, FULL or STOPPED."""
     program = search.program
     while path.depth[0] >= 0:
@@ -377,23 +389,23 @@ def search_paths(search: Forward, path: Path, asked: Asked, part: int, results: 
         if not report_path(search, path, asked, part, skipped, results):
             return STOPPED
         onwards = goal if program.place[goal, KLEENE] == 1 else goal + 1
-        if aim(search.timed, search.worth, search.stacks, program, path, part, depth + 1, onwards, True):
+        if aim(search.timed, search.match_score, search.stacks, program, path, part, depth + 1, onwards, True):
             path.depth[0] += 1
     return DONE
 
 
 @search_kernel(
-    types.Tuple((RESULTS, INT64S, types.float64))(TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED),
+    types.Tuple((RESULTS, INT64S, types.float64))(TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED),
 )
 def search_forward(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
     predicate: Any,
     nodes: Nodes,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, counters, and the cost of a match that was too expensive to judge (0: none)."""
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(program.places), np.zeros(1)
@@ -401,9 +413,9 @@ def search_forward(
     room, path = workspace(widest(timed), size), new_path(size)
     nodes = more_nodes(nodes)
     for part in range(stacks.begin.shape[1] - 1):
-        begin_partition(worth)
+        begin_partition(match_score)
         path.depth[0] = 0
-        if not aim(timed, worth, stacks, program, path, part, 0, 0, True):
+        if not aim(timed, match_score, stacks, program, path, part, 0, 0, True):
             continue
         ended = FULL
         while ended == FULL:
@@ -416,7 +428,9 @@ def search_forward(
             if is_full(results, depth + 1):
                 results = with_room(results, depth + 1)
             steps = np.arange(len(path.event))
-            search = Forward(timed, worth, stacks, program, columns, predicate, nodes, room, steps, counters, cost)
+            search = Forward(
+                timed, match_score, stacks, program, columns, predicate, nodes, room, steps, counters, cost
+            )
             ended = search_paths(search, path, asked, part, results)
         if ended == STOPPED:
             break

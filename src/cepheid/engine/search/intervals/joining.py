@@ -14,9 +14,9 @@ from cepheid.engine.kernels.arrays import equal_codes
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.program.tables import CASE, NEEDS, PROGRAM, SKIP_NEXT, Program
+from cepheid.engine.scoring.confidence.bounds import tighten
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, likely
 from cepheid.engine.search.intervals.results import EVALUATED
-from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.worth import WORTH, Worth, likely
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -52,15 +52,15 @@ RUN = types.NamedTuple(
 )
 
 
-@kernel(RUN(TIMED, WORTH, PROGRAM, PROGRAM, INT64S))
-def new_run(timed: Timed, worth: Worth, program: Program, placed: Program, counters: Int64s) -> Run:
+@kernel(RUN(TIMED, MATCH_SCORE, PROGRAM, PROGRAM, INT64S))
+def new_run(timed: Timed, match_score: MatchScore, program: Program, placed: Program, counters: Int64s) -> Run:
     """Room for a run; `placed` has the conditions as they are tested whatever the order."""
     length = program.places
     simple = np.zeros(length, np.int64)
     for place in range(length):
         simple[place] = program.moments[3 * place] == program.moments[3 * place + 1]
     return Run(
-        worth.window,
+        match_score.window,
         program.strategy == SKIP_NEXT and timed.compared.shape[0] == 0,
         timed.lower,
         timed.upper,
@@ -131,9 +131,9 @@ def joins(
     return slot
 
 
-@borrowing(types.boolean(TIMED, WORTH, RUN, types.int64, types.int64), inline=True)
-def likely_among(timed: Timed, worth: Worth, run: Run, slot: int, count: int) -> bool:
+@borrowing(types.boolean(TIMED, MATCH_SCORE, RUN, types.int64, types.int64), inline=True)
+def likely_among(timed: Timed, match_score: MatchScore, run: Run, slot: int, count: int) -> bool:
     """Could a match be confident enough in which the event in this slot has these neighbours?"""
     before = run.at[run.places[slot - 1]] if slot > 0 else -1
     after = run.at[run.places[slot + 1]] if slot + 1 < count else -1
-    return likely(timed, worth, before, run.at[run.places[slot]], after)
+    return likely(timed, match_score, before, run.at[run.places[slot]], after)

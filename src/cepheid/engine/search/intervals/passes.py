@@ -24,6 +24,7 @@ from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition
 from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
 from cepheid.engine.search.intervals.joining import REFUSED, RUN, Run, joins, likely_among, new_run
 from cepheid.engine.search.intervals.results import (
     ASKED,
@@ -36,14 +37,13 @@ from cepheid.engine.search.intervals.results import (
     RESULTS,
     STOPPED,
     TOO_MANY_RUNS,
-    Asked,
     Results,
+    SearchRequest,
     is_full,
     no_results,
     with_room,
 )
 from cepheid.engine.search.intervals.sequences import JUDGING, Complete, Judging, new_judging, report
-from cepheid.engine.worth.worth import WORTH, Worth
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ class Pass(NamedTuple):
     """What one pass reads, and the run that an event is offered to; kernels put it together."""
 
     timed: Timed
-    worth: Worth
+    match_score: MatchScore
     stacks: Stacks
     columns: Columns  # with the predicate: the conditions as they are tested whatever the order
     predicate: Any
@@ -63,7 +63,7 @@ class Pass(NamedTuple):
     cost: Float64s
 
 
-PASS = types.NamedTuple((TIMED, WORTH, STACKS, COLUMNS, FUNCTION, JUDGING, RUN, FLOAT64S), Pass)
+PASS = types.NamedTuple((TIMED, MATCH_SCORE, STACKS, COLUMNS, FUNCTION, JUDGING, RUN, FLOAT64S), Pass)
 
 
 class Pool(NamedTuple):
@@ -79,10 +79,10 @@ SIZE, OLD, AT, PLACE = range(4)
 POOL = types.NamedTuple((INT64_ROWS, INT64S, INT64S, INT64S), Pool)
 
 
-@borrowing(types.int64(WORTH, INT64S, INT64S, types.int64))
-def lives_until(worth: Worth, places: Int64s, high: Int64s, count: int) -> int:
+@borrowing(types.int64(MATCH_SCORE, INT64S, INT64S, types.int64))
+def lives_until(match_score: MatchScore, places: Int64s, high: Int64s, count: int) -> int:
     """The last instant at which an event may begin that a run still can use (time to live, unmatched prefix)."""
-    last = int(high[0]) + worth.window - 1
+    last = int(high[0]) + match_score.window - 1
     expected = 0
     for index in range(count):
         if places[index] > expected:  # a place before this one is empty
@@ -117,13 +117,13 @@ def larger_pool(pool: Pool) -> Pool:
 
 @borrowing(types.boolean(PASS, POOL, ASKED, types.int64, types.int64, types.int64, types.int64, RESULTS))
 def take_place(
-    search: Pass, pool: Pool, asked: Asked, part: int, event: int, place: int, held: int, results: Results
+    search: Pass, pool: Pool, asked: SearchRequest, part: int, event: int, place: int, held: int, results: Results
 ) -> bool:
     """Puts the event into a place of a run that holds others, if it may join: a longer run, or a match.
 
     False: the search must end. There must be room for either.
     """
-    timed, worth, joined, state = search.timed, search.worth, search.run, pool.state
+    timed, match_score, joined, state = search.timed, search.match_score, search.run, pool.state
     length, counters, at = len(joined.places), joined.counters, joined.at
     for other in range(length):
         at[other] = pool.events[state[AT], other] if held & (1 << other) != 0 else 0
@@ -132,12 +132,12 @@ def take_place(
         return True
     grown_to = held | (1 << place)
     count = ones(grown_to)
-    if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, count):
+    if match_score.least[0] > 0.0 and not likely_among(timed, match_score, joined, slot, count):
         return True
     if count == length:
         match = Complete(at, joined.low, joined.high, counters, search.cost)
-        return report(timed, worth, search.stacks, search.judging, part, match, asked, results)
-    last = lives_until(worth, joined.places, joined.high, count)
+        return report(timed, match_score, search.stacks, search.judging, part, match, asked, results)
+    last = lives_until(match_score, joined.places, joined.high, count)
     if last < timed.lower[event]:
         return True
     if state[SIZE] == asked.runs:
@@ -152,7 +152,7 @@ def take_place(
 
 
 @borrowing(types.int64(PASS, POOL, ASKED, types.int64, types.int64, RESULTS))
-def offer(search: Pass, pool: Pool, asked: Asked, part: int, event: int, results: Results) -> int:
+def offer(search: Pass, pool: Pool, asked: SearchRequest, part: int, event: int, results: Results) -> int:
     """Offers an event to all runs and to a new one. DONE, FULL or STOPPED."""
     state, length = pool.state, len(search.run.places)
     bits, now = search.timed.mask[event], search.timed.lower[event]
@@ -183,12 +183,12 @@ def offer(search: Pass, pool: Pool, asked: Asked, part: int, event: int, results
 
 @search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED, WORTH, STACKS, INT64S, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
+        TIMED, MATCH_SCORE, STACKS, INT64S, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
     ),
 )
 def any_state(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     starts: Int64s,
     program: Program,
@@ -198,20 +198,20 @@ def any_state(
     placed: Program,
     placed_columns: Columns,
     placed_predicate: Any,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions; partition k is starts[k]:starts[k + 1]."""
     length = program.places
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
     judging = new_judging(timed, program, columns, predicate, nodes)
-    joined = new_run(timed, worth, program, placed, counters)
-    search = Pass(timed, worth, stacks, placed_columns, placed_predicate, judging, joined, cost)
+    joined = new_run(timed, match_score, program, placed, counters)
+    search = Pass(timed, match_score, stacks, placed_columns, placed_predicate, judging, joined, cost)
     pool = Pool(
         np.empty((256, length), np.int64), np.empty(256, np.int64), np.empty(256, np.int64), np.zeros(4, np.int64)
     )
     state = pool.state
     for part in range(len(starts) - 1):
-        begin_partition(worth)
+        begin_partition(match_score)
         state[SIZE] = 0
         for event in range(starts[part], starts[part + 1]):
             state[OLD], state[AT], state[PLACE] = state[SIZE], 0, 0
@@ -316,33 +316,37 @@ def longer_queue(queue: Queue) -> Queue:
 
 
 @borrowing(types.boolean(PASS, QUEUE, ASKED, types.int64, CANDIDATE, RESULTS))
-def join_run(search: Pass, queue: Queue, asked: Asked, part: int, candidate: Candidate, results: Results) -> bool:
+def join_run(
+    search: Pass, queue: Queue, asked: SearchRequest, part: int, candidate: Candidate, results: Results
+) -> bool:
     """Lets a candidate join the run at hand, if it may; False: the search must end. There must be room."""
-    timed, worth, joined, place = search.timed, search.worth, search.run, candidate.place
+    timed, match_score, joined, place = search.timed, search.match_score, search.run, candidate.place
     length, counters, at, sizes = len(joined.places), joined.counters, joined.at, queue.sizes
     filled = (1 << place) - 1
     slot = joins(joined, search.stacks, search.columns, search.predicate, part, filled, place, candidate.event)
     if slot == REFUSED:
         return True
-    if worth.least[0] > 0.0 and not likely_among(timed, worth, joined, slot, place + 1):
+    if match_score.least[0] > 0.0 and not likely_among(timed, match_score, joined, slot, place + 1):
         return True
     if place == length - 1:
         match = Complete(at, joined.low, joined.high, counters, search.cost)
-        return report(timed, worth, search.stacks, search.judging, part, match, asked, results)
+        return report(timed, match_score, search.stacks, search.judging, part, match, asked, results)
     if sizes.sum() >= asked.runs:
         counters[OVERFLOW] = TOO_MANY_RUNS
         return False
     row = (place + 1) * (len(queue.alive) // length) + sizes[place + 1]
     for other in range(place + 1):
         queue.events[row, other] = at[other]
-    queue.alive[row] = joined.high[0] + worth.window - 1
+    queue.alive[row] = joined.high[0] + match_score.window - 1
     sizes[place + 1] += 1
     counters[PARTIAL] += 1
     return True
 
 
 @borrowing(types.int64(PASS, QUEUE, ASKED, types.int64, CANDIDATE, RESULTS))
-def offer_in_order(search: Pass, queue: Queue, asked: Asked, part: int, candidate: Candidate, results: Results) -> int:
+def offer_in_order(
+    search: Pass, queue: Queue, asked: SearchRequest, part: int, candidate: Candidate, results: Results
+) -> int:
     """Offers a candidate to all runs that wait for its place. DONE, FULL or STOPPED."""
     place, state, sizes, at = candidate.place, queue.state, queue.sizes, search.run.at
     length = len(search.run.places)
@@ -370,12 +374,12 @@ def offer_in_order(search: Pass, queue: Queue, asked: Asked, part: int, candidat
 
 @search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
+        TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, PROGRAM, COLUMNS, FUNCTION, ASKED
     ),
 )
 def sorted_pass(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
@@ -384,19 +388,19 @@ def sorted_pass(
     placed: Program,
     placed_columns: Columns,
     placed_predicate: Any,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, with events in query order."""
     length = program.places
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
     judging = new_judging(timed, program, columns, predicate, nodes)
-    joined = new_run(timed, worth, program, placed, counters)
-    search = Pass(timed, worth, stacks, placed_columns, placed_predicate, judging, joined, cost)
+    joined = new_run(timed, match_score, program, placed, counters)
+    search = Pass(timed, match_score, stacks, placed_columns, placed_predicate, judging, joined, cost)
     queue = new_queue(length, 64)
     for part in range(stacks.begin.shape[1] - 1):
         events, goals, least = query_order(timed, stacks, length, part)
         queue.sizes[:] = 0
-        begin_partition(worth)
+        begin_partition(match_score)
         for index in range(len(events)):
             candidate = Candidate(events[index], goals[index], least[index])
             queue.state[0] = 0

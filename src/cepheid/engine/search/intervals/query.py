@@ -15,7 +15,7 @@ from cepheid.engine.limits import MAX_BRANCHES
 from cepheid.engine.program.compile import CompiledProgram, compile_program
 from cepheid.engine.program.placing import Order
 from cepheid.engine.program.tables import Program
-from cepheid.engine.worth.worth import Worth, worth_of
+from cepheid.engine.scoring.match_score import MatchScore, worth_of
 from cepheid.errors import EngineError
 from cepheid.plan.physical import Plan
 
@@ -24,7 +24,7 @@ from cepheid.plan.physical import Plan
 class Query:
     """What a kernel needs besides events."""
 
-    worth: Worth
+    match_score: MatchScore
     program: Program
     columns: Columns
     predicate: Callable[..., Any]
@@ -49,15 +49,15 @@ def compile_conditions(plan: Plan, events: EventTable, prepared: Prepared, order
 def compile_query(plan: Plan, events: EventTable, prepared: Prepared) -> Query:
     """The query in the order of the pattern, which is how matches are judged whatever the search."""
     codes = prepared.timed.compared.shape[0]
-    worth = worth_of(plan, prepared.step, codes)
-    compiled = compile_program(plan.bound, variants=worth.scored)
+    match_score = worth_of(plan, prepared.step, codes)
+    compiled = compile_program(plan.bound, variants=match_score.scored)
     program = compiled.program
     if program.judged and program.branches > MAX_BRANCHES:
         problem = f"the condition has {program.branches} alternatives; with negation and imprecise time"
         raise EngineError(f"{problem} at most {MAX_BRANCHES} are supported", hint="use fewer ORs")
     scratch = new_scratch(compiled.slots, compiled.whole, compiled.number, codes)
     return Query(
-        worth,
+        match_score,
         program,
         _columns(compiled, plan, events, prepared),
         compiled.predicate.call,

@@ -21,7 +21,7 @@ DONE, FULL, STOPPED = range(3)  # how a part of a search ended; FULL: it goes on
 TOO_MANY_RUNS = 2  # what counters[OVERFLOW] says then; 1: too many matches
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """Which matches are asked for, and how many of them and of runs there may be at most."""
 
     after: int
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
     runs: int
 
 
-ASKED = types.NamedUniTuple(types.int64, 4, Asked)
+ASKED = types.NamedUniTuple(types.int64, 4, SearchRequest)
 
 
 class Results(NamedTuple):

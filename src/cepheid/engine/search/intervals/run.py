@@ -15,7 +15,7 @@ from cepheid.engine.search.intervals.forward import search_forward
 from cepheid.engine.search.intervals.passes import any_state, sorted_pass
 from cepheid.engine.search.intervals.query import Query, compile_conditions, compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
-from cepheid.engine.search.intervals.results import Asked
+from cepheid.engine.search.intervals.results import SearchRequest
 from cepheid.engine.search.intervals.search import search
 from cepheid.engine.search.intervals.steps import steps_of
 from cepheid.errors import EngineError, closest
@@ -29,7 +29,7 @@ def run_intervals(plan: Plan, events: EventTable, after: int, until: int) -> Mat
     prepared = prepare(plan, events)
     query = compile_query(plan, events, prepared)
     low, high = searched(plan, after, until)
-    if plan.bound.has_kleene or query.worth.scored:
+    if plan.bound.has_kleene or query.match_score.scored:
         found = run_forward(plan, prepared, query, low, high)
     else:
         found = run_sequences(plan, events, prepared, query, low, high)
@@ -44,13 +44,13 @@ def run_forward(plan: Plan, prepared: Prepared, query: Query, after: int, until:
         raise EngineError(f"method '{method}' does not support {what}", hint="use method='query-order'")
     return search_forward(
         prepared.timed,
-        query.worth,
+        query.match_score,
         prepared.stacks,
         query.program,
         query.columns,
         query.predicate,
         query.nodes,
-        Asked(after, until, plan.limits.max_matches, plan.limits.max_partial_matches),
+        SearchRequest(after, until, plan.limits.max_matches, plan.limits.max_partial_matches),
     )
 
 
@@ -62,10 +62,10 @@ def run_sequences(plan: Plan, events: EventTable, prepared: Prepared, query: Que
     forward = order == tuple(range(positives)) and method not in ("any-state", "sorted")
     asked: Order = "any" if method in ("any-state", "sorted") else order
     placed: Any = query if forward else compile_conditions(plan, events, prepared, asked)
-    events_and_query: Any = (prepared.timed, query.worth, prepared.stacks)
+    events_and_query: Any = (prepared.timed, query.match_score, prepared.stacks)
     judged: Any = (query.program, query.columns, query.predicate, query.nodes)
     searching: Any = (placed.program, placed.columns, placed.predicate)
-    asked_for = Asked(after, until, limits.max_matches, limits.max_partial_matches)
+    asked_for = SearchRequest(after, until, limits.max_matches, limits.max_partial_matches)
     kernel: Any
     match method:
         case "any-state":

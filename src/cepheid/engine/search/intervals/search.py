@@ -22,6 +22,9 @@ from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.output.top import begin_partition, raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.scoring.confidence.competing import has_rivals
+from cepheid.engine.scoring.confidence.order import counted
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
     ASKED,
     COUNTERS,
@@ -32,8 +35,8 @@ from cepheid.engine.search.intervals.results import (
     REPORTED,
     RESULTS,
     STOPPED,
-    Asked,
     Results,
+    SearchRequest,
     is_full,
     no_results,
     put,
@@ -41,9 +44,6 @@ from cepheid.engine.search.intervals.results import (
 )
 from cepheid.engine.search.intervals.sequences import JUDGING, Complete, Judging, new_judging, report
 from cepheid.engine.search.intervals.steps import STEPS, Steps, begin_search, next_match
-from cepheid.engine.worth.confidence.order import counted
-from cepheid.engine.worth.confidence.rivals import has_rivals
-from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ class Search(NamedTuple):
     """What one search reads and where it has come; kernels put it together, since it holds functions."""
 
     timed: Timed
-    worth: Worth
+    match_score: MatchScore
     stacks: Stacks
     steps: Steps
     columns: Columns  # with the predicate: the conditions as they are tested in the order of the steps
@@ -63,55 +63,57 @@ class Search(NamedTuple):
     cost: Float64s
 
 
-SEARCH = types.NamedTuple((TIMED, WORTH, STACKS, STEPS, COLUMNS, FUNCTION, JUDGING, INT64S, FLOAT64S), Search)
+SEARCH = types.NamedTuple((TIMED, MATCH_SCORE, STACKS, STEPS, COLUMNS, FUNCTION, JUDGING, INT64S, FLOAT64S), Search)
 
 
 @borrowing(types.int64(SEARCH, ASKED, types.boolean, types.int64, RESULTS))
-def search_partition(search: Search, asked: Asked, plain: bool, part: int, results: Results) -> int:
+def search_partition(search: Search, asked: SearchRequest, plain: bool, part: int, results: Results) -> int:
     """Reports matches of a partition until there is no room for more, and goes on there when called again.
 
     It makes no arrays, so that numba counts no references for each match. DONE, FULL or STOPPED.
     """
-    timed, worth, stacks, steps = search.timed, search.worth, search.stacks, search.steps
+    timed, match_score, stacks, steps = search.timed, search.match_score, search.stacks, search.steps
     judging, counters = search.judging, search.counters
     at, low, high = steps.at, steps.low, steps.high
     length, final = len(steps.order), len(steps.order) - 1
     match = Complete(at, low[final], high[final], counters, search.cost)
     while not is_full(results, length):
-        if not next_match(timed, worth, stacks, steps, search.columns, search.predicate, part, counters):
+        if not next_match(timed, match_score, stacks, steps, search.columns, search.predicate, part, counters):
             return STOPPED if stop_flag() != 0 else DONE
         confidence = -1.0
         if plain:
-            confidence = counted(timed.lower, timed.upper, timed.share, timed.base, at, low, high, length, worth.window)
+            confidence = counted(
+                timed.lower, timed.upper, timed.share, timed.base, at, low, high, length, match_score.window
+            )
         if confidence < 0.0:
-            if not report(timed, worth, stacks, judging, part, match, asked, results):
+            if not report(timed, match_score, stacks, judging, part, match, asked, results):
                 return STOPPED
             continue
-        known = completion_of(timed, worth, at[0], at[final], True)
+        known = completion_of(timed, match_score, at[0], at[final], True)
         if known <= asked.after or known > asked.until:
             continue
         counters[JUDGED] += 1
         for index in range(length):
             confidence *= timed.exists[at[index]]
-        if confidence <= 0.0 or confidence < worth.least[0]:
+        if confidence <= 0.0 or confidence < match_score.least[0]:
             continue
         if counters[REPORTED] == asked.limit:
             counters[OVERFLOW] = 1
             return STOPPED
         put(results, at, judging.chain, length, known, 1.0, confidence, low[final, 0], high[final, final])
-        raise_bar(worth, confidence)
+        raise_bar(match_score, confidence)
         counters[REPORTED] += 1
     return FULL
 
 
 @search_kernel(
     types.Tuple((RESULTS, INT64S, types.float64))(
-        TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, STEPS, COLUMNS, FUNCTION, ASKED
+        TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, STEPS, COLUMNS, FUNCTION, ASKED
     ),
 )
 def search(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
@@ -120,7 +122,7 @@ def search(
     steps: Steps,
     placed_columns: Columns,
     placed_predicate: Any,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Results, Int64s, float]:
     """All matches of all partitions, counters, and the cost of a confidence that was too expensive (0: none was).
 
@@ -129,9 +131,9 @@ def search(
     length, plain = program.places, not has_rivals(program)
     counters, results, cost = np.zeros(COUNTERS, np.int64), no_results(length), np.zeros(1)
     judging = new_judging(timed, program, columns, predicate, nodes)
-    searching = Search(timed, worth, stacks, steps, placed_columns, placed_predicate, judging, counters, cost)
+    searching = Search(timed, match_score, stacks, steps, placed_columns, placed_predicate, judging, counters, cost)
     for part in range(stacks.begin.shape[1] - 1):
-        begin_partition(worth)
+        begin_partition(match_score)
         begin_search(stacks, steps, part)
         ended = search_partition(searching, asked, plain, part, results)
         while ended == FULL:

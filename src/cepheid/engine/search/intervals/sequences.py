@@ -16,6 +16,11 @@ from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
 from cepheid.engine.output.top import raise_bar
 from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.scoring.confidence.memory import fits_decide, shape_of
+from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace, workspace
+from cepheid.engine.scoring.edges import CERTAIN
+from cepheid.engine.scoring.evaluate import judge, recalled
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
     ASKED,
     BOUNDED,
@@ -23,15 +28,10 @@ from cepheid.engine.search.intervals.results import (
     OVERFLOW,
     REPORTED,
     RESULTS,
-    Asked,
     Results,
+    SearchRequest,
     put,
 )
-from cepheid.engine.worth.confidence.memory import fits_decide, shape_of
-from cepheid.engine.worth.confidence.order import WORKSPACE, Workspace, workspace
-from cepheid.engine.worth.edges import CERTAIN
-from cepheid.engine.worth.judge import judge, recalled
-from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -102,15 +102,17 @@ class Complete(NamedTuple):
 COMPLETE = types.NamedTuple((INT64S, INT64S, INT64S, INT64S, FLOAT64S), Complete)
 
 
-@called_by_address(types.boolean(TIMED, WORTH, STACKS, JUDGING, types.int64, COMPLETE, ASKED, RESULTS), borrows=True)
+@called_by_address(
+    types.boolean(TIMED, MATCH_SCORE, STACKS, JUDGING, types.int64, COMPLETE, ASKED, RESULTS), borrows=True
+)
 def report(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     judging: Judging,
     part: int,
     match: Complete,
-    asked: Asked,
+    asked: SearchRequest,
     results: Results,
 ) -> bool:
     """Judges a complete match, and puts it to the results if it is worth it; False: the search must end.
@@ -119,7 +121,7 @@ def report(
     """
     at, low, high, counters = match.at, match.low, match.high, match.counters
     length = len(judging.chain)
-    known = completion_of(timed, worth, at[0], at[length - 1], True)
+    known = completion_of(timed, match_score, at[0], at[length - 1], True)
     if known <= asked.after or known > asked.until:
         return True
     counters[JUDGED] += 1
@@ -127,14 +129,14 @@ def report(
     if judging.remembers:  # most matches are known by their shape; to judge others takes far longer
         memory = judging.room.memory
         size = shape_of(timed, stacks, memory, part, at, low, high)
-        remembered, confidence, earliest, latest = recalled(worth, memory, size, low[0])
+        remembered, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
         for place in range(length):
             confidence *= timed.exists[at[place]]
     if not remembered:
         as_nodes(judging.program, judging.nodes, timed, at)
         _, confidence, earliest, latest, cost = judge(
             timed,
-            worth,
+            match_score,
             stacks,
             judging.program,
             judging.columns,
@@ -152,12 +154,12 @@ def report(
             match.cost[0] = cost
             return False
     counters[BOUNDED] = judging.room.memory.bounded[0]
-    if confidence <= 0.0 or confidence < worth.least[0]:
+    if confidence <= 0.0 or confidence < match_score.least[0]:
         return True
     if counters[REPORTED] == asked.limit:
         counters[OVERFLOW] = 1
         return False
     put(results, at, judging.chain, length, known, 1.0, confidence, earliest, latest)
-    raise_bar(worth, confidence)
+    raise_bar(match_score, confidence)
     counters[REPORTED] += 1
     return True

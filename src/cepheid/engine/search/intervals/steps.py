@@ -19,9 +19,9 @@ from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.kernels.conditions import FUNCTION
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import CASE, CONTIGUOUS, SKIP_NEXT, Program
+from cepheid.engine.scoring.confidence.bounds import tighten
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, likely
 from cepheid.engine.search.intervals.results import EVALUATED, PARTIAL
-from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.worth import WORTH, Worth, likely
 
 Int64s = npt.NDArray[np.int64]
 Float64s = npt.NDArray[np.float64]
@@ -153,13 +153,13 @@ def passes_next(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int
     return passed
 
 
-@borrowing(types.boolean(TIMED, WORTH, STEPS, types.int64, types.int64), inline=True)
-def likely_among(timed: Timed, worth: Worth, steps: Steps, step: int, event: int) -> bool:
+@borrowing(types.boolean(TIMED, MATCH_SCORE, STEPS, types.int64, types.int64), inline=True)
+def likely_among(timed: Timed, match_score: MatchScore, steps: Steps, step: int, event: int) -> bool:
     """Could a match be confident enough in which the new event has these neighbours?"""
     slot = steps.inserted[step]
     left = steps.at[steps.places[step, slot - 1]] if slot > 0 else -1
     right = steps.at[steps.places[step, slot + 1]] if slot < step else -1
-    return likely(timed, worth, left, event, right)
+    return likely(timed, match_score, left, event, right)
 
 
 @borrowing(types.void(TIMED, STACKS, STEPS, types.int64, types.int64, types.int64), inline=True)
@@ -184,10 +184,10 @@ def go_deeper(timed: Timed, stacks: Stacks, steps: Steps, part: int, step: int, 
     steps.step[0] = step + 1
 
 
-@borrowing(types.boolean(TIMED, WORTH, STACKS, STEPS, COLUMNS, FUNCTION, types.int64, INT64S))
+@borrowing(types.boolean(TIMED, MATCH_SCORE, STACKS, STEPS, COLUMNS, FUNCTION, types.int64, INT64S))
 def next_match(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     steps: Steps,
     columns: Columns,
@@ -196,7 +196,7 @@ def next_match(
     counters: Int64s,
 ) -> bool:
     """Goes on to the next choice of events that is possible in some world; False: the partition has no more."""
-    window, final = worth.window, len(steps.order) - 1
+    window, final = match_score.window, len(steps.order) - 1
     at, cursor, nearest = steps.at, steps.cursor, steps.nearest
     while steps.step[0] >= 0:
         if stop_flag() != 0:
@@ -224,7 +224,7 @@ def next_match(
             continue
         if steps.follows_next and not steps.forward and passes_next(timed, stacks, steps, part, step):
             continue
-        if worth.least[0] > 0.0 and step > 0 and not likely_among(timed, worth, steps, step, event):
+        if match_score.least[0] > 0.0 and step > 0 and not likely_among(timed, match_score, steps, step, event):
             continue
         if step == final:
             return True

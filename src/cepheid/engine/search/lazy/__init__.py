@@ -29,8 +29,8 @@ from cepheid.engine.search.lazy.evaluation import (
     OVERFLOW,
     SEGMENTS,
     STATES_MADE,
-    Asked,
     Life,
+    SearchRequest,
     evaluate,
 )
 from cepheid.engine.search.lazy.orders import chain_order, chain_text, scopes, tree_text
@@ -64,7 +64,7 @@ def _run(plan: Plan, events: EventTable, prepared: Candidates, order: Int64s, af
         value_index(plan.bound, plan.match.indexed, compiled.layout, columns, prepared.mask),
         life,
         order,
-        Asked(after, until, plan.limits.max_matches, bool(plan.options.get("learn", True))),
+        SearchRequest(after, until, plan.limits.max_matches, bool(plan.options.get("learn", True))),
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
     rows = prepared.rows

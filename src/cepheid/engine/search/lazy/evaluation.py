@@ -90,7 +90,7 @@ def fill_buffer(events: Events, part: int, buffer: Buffer) -> None:
             row += 1
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """What is asked of the kernel: which matches, how many at most, and whether a tree learns from its edges."""
 
     after: int
@@ -99,7 +99,7 @@ class Asked(NamedTuple):
     learn: bool
 
 
-ASKED = types.NamedTuple((types.int64, types.int64, types.int64, types.boolean), Asked)
+ASKED = types.NamedTuple((types.int64, types.int64, types.int64, types.boolean), SearchRequest)
 
 
 class Path(NamedTuple):
@@ -197,7 +197,7 @@ def takes(evaluation: Evaluation, states: States, counters: Int64s) -> bool:
 
 
 @borrowing(types.int64(EVALUATION, STATES, OUT, ASKED, INT64S))
-def go_on(evaluation: Evaluation, states: States, out: Out, asked: Asked, counters: Int64s) -> int:
+def go_on(evaluation: Evaluation, states: States, out: Out, asked: SearchRequest, counters: Int64s) -> int:
     """Walks through the partial matches until that is OVER, or for another reason cannot go on.
 
     It makes no arrays, so that no references are counted: what needs some is done by the kernel around it.
@@ -248,7 +248,7 @@ def begin(evaluation: Evaluation, root: int) -> None:
 
 
 @kernel(EVALUATION(QUERY, VALUE_INDEX, LIFE, INT64S, ASKED))
-def new_evaluation(query: Query, index: ValueIndex, life: Life, order: Int64s, asked: Asked) -> Evaluation:
+def new_evaluation(query: Query, index: ValueIndex, life: Life, order: Int64s, asked: SearchRequest) -> Evaluation:
     """Room for one, of any of the partitions."""
     events, program = query.events, query.program
     length, longest = program.places, 0
@@ -275,7 +275,7 @@ def evaluate(
     index: ValueIndex,
     life: Life,
     order: Int64s,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Rows, Int64s, Int64s]:
     """All matches of all partitions: chosen events, completion, counters. An empty order makes it a tree."""
     tree, compares = len(order) == 0, events.compared.shape[0] > 0

@@ -12,7 +12,7 @@ from __future__ import annotations
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.data.timed import prepare
-from cepheid.engine.kernels.asked import Asked
+from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.search.intervals.query import compile_query
 from cepheid.engine.search.intervals.report import matches_of, picked, searched
 from cepheid.engine.search.points.walk import search_points
@@ -26,12 +26,12 @@ def run_points(plan: Plan, events: EventTable, after: int, until: int) -> Matche
     query = compile_query(plan, events, prepared)
     results, counters = search_points(
         prepared.timed,
-        query.worth,
+        query.match_score,
         prepared.stacks,
         query.program,
         query.columns,
         query.predicate,
         query.nodes,
-        Asked(low, high, plan.limits.max_matches),
+        SearchRequest(low, high, plan.limits.max_matches),
     )
     return picked(plan, events, matches_of(plan, prepared, results, counters, 0.0), until)

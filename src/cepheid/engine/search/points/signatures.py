@@ -16,14 +16,14 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64_ROWS, INT64S, C
 from cepheid.engine.data.matches import NEVER, Int64s
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, next_by, onwards, up_to
 from cepheid.engine.kernels.arrays import grown, grown_rows
-from cepheid.engine.kernels.asked import ASKED, Asked
+from cepheid.engine.kernels.asked import ASKED, SearchRequest
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, joins, standing
 from cepheid.engine.program.tables import CONTIGUOUS, KLEENE, PROGRAM, SKIP_NEXT, Program
-from cepheid.engine.worth.confidence.bounds import tighten
-from cepheid.engine.worth.confidence.rivals import rivals
-from cepheid.engine.worth.worth import WORTH, Worth, completion_of
+from cepheid.engine.scoring.confidence.bounds import tighten
+from cepheid.engine.scoring.confidence.competing import rivals
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
 
 Float64s = npt.NDArray[np.float64]
 
@@ -32,14 +32,14 @@ class Question(NamedTuple):
     """The events and what is asked of a match, in all partitions. A kernel puts it together, as it holds a function."""
 
     timed: Timed
-    worth: Worth
+    match_score: MatchScore
     stacks: Stacks
     program: Program
     columns: Columns
     predicate: Any
 
 
-QUESTION = types.NamedTuple((TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION), Question)
+QUESTION = types.NamedTuple((TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION), Question)
 
 
 @borrowing(types.float64(TIMED, INT64S, INT64S, types.int64, INT64S, types.int64, types.int64))
@@ -193,9 +193,9 @@ def latest_next(question: Question, nodes: Nodes, node: int, part: int) -> int:
 
 
 @called_by_address(SIGNATURES(QUESTION, ASKED, NODES, SIGNATURES, types.int64))
-def describe(question: Question, asked: Asked, nodes: Nodes, known: Signatures, part: int) -> Signatures:
+def describe(question: Question, asked: SearchRequest, nodes: Nodes, known: Signatures, part: int) -> Signatures:
     """Adds what can be said of the newest node, whatever its instants."""
-    timed, worth, stacks, program, columns, predicate = question
+    timed, match_score, stacks, program, columns, predicate = question
     node = known.size[0]
     known = with_room(known, 0)
     event, place = nodes.entries[node, EVENT], nodes.entries[node, RIGHT]
@@ -204,13 +204,13 @@ def describe(question: Question, asked: Asked, nodes: Nodes, known: Signatures, 
     known.nearest[node], known.wanted[node] = latest_next(question, nodes, node, part), 0
     known.confidence[node], known.earliest[node], known.latest[node] = 0.0, NEVER, -NEVER
     if place == program.places - 1 and nodes.closed[node] == 1:
-        when = completion_of(timed, worth, chosen[0], event, True)
+        when = completion_of(timed, match_score, chosen[0], event, True)
         if asked.after < when <= asked.until:
             low, high = np.empty(length, np.int64), np.empty(length, np.int64)
             for index in range(length):
                 low[index], high[index] = timed.lower[chosen[index]], timed.upper[chosen[index]]
-            tighten(np.arange(length), low, high, length, length, worth.window)
-            found = rivals(timed, worth, stacks, program, columns, predicate, nodes, part, chain, low, high, 0)
+            tighten(np.arange(length), low, high, length, length, match_score.window)
+            found = rivals(timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, 0)
             known = with_room(known, len(found.keys))
             start = known.size[1]
             for index in range(len(found.keys)):

@@ -17,12 +17,13 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, at_instant
 from cepheid.engine.kernels.arrays import grown, grown_numbers
-from cepheid.engine.kernels.asked import ASKED, Asked
+from cepheid.engine.kernels.asked import ASKED, SearchRequest
 from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT
 from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, joins, more_nodes
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.program.tables import KLEENE, PROGRAM, Program
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore, completion_of
 from cepheid.engine.search.intervals.results import (
     COUNTERS,
     EVALUATED,
@@ -53,7 +54,6 @@ from cepheid.engine.search.points.signatures import (
     undisturbed,
     with_space,
 )
-from cepheid.engine.worth.worth import WORTH, Worth, completion_of
 
 REFUSED = -1  # in place of the node that follows: the conditions fail
 DEPTH, FRESH, USED, PART = range(4)  # where a walk stands: FRESH: its point match is new; USED: signatures in the table
@@ -111,7 +111,7 @@ def enter(walk: Walk, state: Int64s, depth: int, node: int, instant: int, weight
 @borrowing(types.void(QUESTION, SIGNATURES, WALK, types.int64))
 def judge(question: Question, known: Signatures, walk: Walk, depth: int) -> None:
     """Adds the probability of a whole point match to that of its signature."""
-    node, window = walk.node[depth], question.worth.window
+    node, window = walk.node[depth], question.match_score.window
     low, high, stand = known.rivals[node, 0], known.rivals[node, 1], known.rivals[node, 2]
     share = walk.weight[depth]
     if low < high or question.program.judged:
@@ -144,7 +144,7 @@ def go_on(
     counters: Int64s,
 ) -> int:
     """Walks from where it stands until it is OVER, or for another reason cannot go on."""
-    program, window = question.program, question.worth.window
+    program, window = question.program, question.match_score.window
     while state[DEPTH] >= 0:
         if stop_flag() != 0:
             return STOPPED
@@ -204,7 +204,7 @@ def contains(nodes: Nodes, node: int, event: int) -> bool:
 @kernel(types.Tuple((NODES, SIGNATURES, TABLE))(QUESTION, ASKED, POINTS, NODES, SIGNATURES, TABLE, WALK, INT64S))
 def find_out(
     question: Question,
-    asked: Asked,
+    asked: SearchRequest,
     points: Points,
     nodes: Nodes,
     known: Signatures,
@@ -238,16 +238,16 @@ def report(
     question: Question, nodes: Nodes, known: Signatures, results: Results, limit: int, counters: Int64s
 ) -> Results:
     """Adds the signatures that are probable enough to the results."""
-    timed, worth = question.timed, question.worth
+    timed, match_score = question.timed, question.match_score
     for node in range(known.size[0]):
         confidence = min(known.confidence[node], 1.0)
-        if confidence <= 0.0 or confidence < worth.least[0]:
+        if confidence <= 0.0 or confidence < match_score.least[0]:
             continue
         if counters[REPORTED] == limit:
             counters[OVERFLOW] = 1
             break
         _, chosen, filled = path_to(nodes, node)
-        when = completion_of(timed, worth, chosen[0], chosen[len(chosen) - 1], True)
+        when = completion_of(timed, match_score, chosen[0], chosen[len(chosen) - 1], True)
         earliest, latest = known.earliest[node], known.latest[node]
         if is_full(results, len(chosen)):
             results = with_room(results, len(chosen))
@@ -256,19 +256,19 @@ def report(
     return results
 
 
-@search_kernel(types.Tuple((RESULTS, INT64S))(TIMED, WORTH, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED))
+@search_kernel(types.Tuple((RESULTS, INT64S))(TIMED, MATCH_SCORE, STACKS, PROGRAM, COLUMNS, FUNCTION, NODES, ASKED))
 def search_points(
     timed: Timed,
-    worth: Worth,
+    match_score: MatchScore,
     stacks: Stacks,
     program: Program,
     columns: Columns,
     predicate: Any,
     nodes: Nodes,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Results, Int64s]:
     """All matches of all partitions, and counters."""
-    question = Question(timed, worth, stacks, program, columns, predicate)
+    question = Question(timed, match_score, stacks, program, columns, predicate)
     counters, state = np.zeros(COUNTERS, np.int64), np.zeros(4, np.int64)
     results, known, walk = no_results(program.places), no_signatures(), new_walk()
     table = Table(np.full(64, -1, np.int64), np.empty(64, np.int64))

@@ -16,12 +16,14 @@ from cepheid.engine.data.columns import fill
 from cepheid.engine.data.layout import lay_out
 from cepheid.engine.data.matches import MISSING, Chosen, Int64s, Matches, joined
 from cepheid.engine.data.table import EventTable
-from cepheid.engine.kernels.asked import Asked
+from cepheid.engine.kernels.asked import SearchRequest
 from cepheid.engine.kernels.conditions import new_scratch
 from cepheid.engine.kernels.partial_matches import new_nodes
 from cepheid.engine.limits import check_limit
 from cepheid.engine.program.compile import compile_program
 from cepheid.engine.program.tables import KLEENE, NEEDS, NEGATION_NEEDS, Program, Rows
+from cepheid.engine.scoring.edges import CLOSED, Edges, build_edges, describe_edges
+from cepheid.engine.scoring.match_score import ROUNDING
 from cepheid.engine.search.queues.generate import Backward, Forward, Found, Scoring, generate
 from cepheid.engine.search.queues.query import (
     CONDITION,
@@ -34,8 +36,6 @@ from cepheid.engine.search.queues.query import (
     STACKED,
     Score,
 )
-from cepheid.engine.worth.edges import CLOSED, Edges, build_edges, describe_edges
-from cepheid.engine.worth.worth import ROUNDING
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.plan.operators import Hashed
@@ -93,7 +93,7 @@ def _search(
         Forward(forward.program, forward_columns, new_nodes(8, *sizes, new_scratch(*sizes))),
         forward.predicate.call,
         Scoring(score_of(plan, bound, edges, compiled.program, allowed), edges.tables),
-        Asked(*when, plan.limits.max_matches),
+        SearchRequest(*when, plan.limits.max_matches),
     )
     truncated = check_limit(plan, "max_matches", bool(counters[OVERFLOW]))
     return Matches(

@@ -17,7 +17,7 @@ from cepheid.engine.data.columns import COLUMNS, FLOAT64S, INT64S, Columns
 from cepheid.engine.data.layout import BEGINS, EVENTS, INSTANT, TIME, Events
 from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.arrays import grown, grown_numbers
-from cepheid.engine.kernels.asked import ASKED, Asked
+from cepheid.engine.kernels.asked import ASKED, SearchRequest
 from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel, search_kernel
 from cepheid.engine.kernels.conditions import EVENT, FUNCTION, LEFT, RIGHT, SCRATCH, Scratch
 from cepheid.engine.kernels.partial_matches import NODES, Nodes
@@ -34,6 +34,7 @@ from cepheid.engine.program.tables import (
     SKIP_NEXT,
     Program,
 )
+from cepheid.engine.scoring.edges import CERTAIN, CLOSED
 from cepheid.engine.search.queues.conditions import agrees_with_path, must_test, passes
 from cepheid.engine.search.queues.query import (
     CONDITION,
@@ -50,7 +51,6 @@ from cepheid.engine.search.queues.query import (
 )
 from cepheid.engine.search.queues.scan import fill_queues
 from cepheid.engine.search.queues.selection import selects_next
-from cepheid.engine.worth.edges import CERTAIN, CLOSED
 from cepheid.model.table_arrays import TableArrays
 
 STOP_FIRST, UNKNOWN = -2, -1  # what a path entry looks at next: whether to stop here; the queue's end, not yet found
@@ -106,7 +106,7 @@ class Generation(NamedTuple):
     tables: TableArrays
     queues: Queues
     path: Path
-    asked: Asked
+    asked: SearchRequest
 
 
 BACKWARD = types.NamedTuple((PROGRAM, COLUMNS, SCRATCH), Backward)
@@ -387,7 +387,7 @@ def generate(
     forward: Forward,
     forward_predicate: Any,
     scoring: Scoring,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Found, Int64s]:
     """All matches that are probable enough, and what was counted on the way."""
     program, length = backward.program, backward.program.places

@@ -16,8 +16,8 @@ from cepheid.engine.data.matches import Int64s
 from cepheid.engine.kernels.compile import borrowing
 from cepheid.engine.kernels.score_lookup import TABLE_ARRAYS, log_score_at, maximum_at
 from cepheid.engine.program.tables import KLEENE, PROGRAM, SKIP_NEXT, Program, Rows
+from cepheid.engine.scoring.edges import CERTAIN, CLOSED, FALLS, RISES
 from cepheid.engine.search.queues.query import DROPPED, QUEUES, SCORE, STACKED, Queues, Score
-from cepheid.engine.worth.edges import CERTAIN, CLOSED, FALLS, RISES
 from cepheid.model.table_arrays import TableArrays
 
 FALLING_FIRST, FALLING_END, SETTLED, OLDEST = range(4)

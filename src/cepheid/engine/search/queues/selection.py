@@ -14,8 +14,8 @@ from cepheid.engine.kernels.partial_matches import NODES, Nodes, add_node, more_
 from cepheid.engine.kernels.query import QUERY, Query
 from cepheid.engine.kernels.windows import first_above
 from cepheid.engine.program.tables import KLEENE
+from cepheid.engine.scoring.confidence.competing import could_join
 from cepheid.engine.search.queues.query import PATH, QUEUES, Path, Queues
-from cepheid.engine.worth.confidence.rivals import could_join
 
 
 @called_by_address(types.boolean(QUERY, NODES, QUEUES, PATH, types.int64, types.int64))

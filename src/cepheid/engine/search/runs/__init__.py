@@ -19,10 +19,18 @@ from cepheid.engine.program.tables import MERGEABLE
 from cepheid.engine.search.runs.buffer import Rows, collect
 from cepheid.engine.search.runs.compressed import CompressedMatches
 from cepheid.engine.search.runs.enumerate import EVENTS_LISTED, FOUND, Listed, nothing_listed
-from cepheid.engine.search.runs.given_up import find_given_up
 from cepheid.engine.search.runs.moves import ACCEPTED, COUNTLESS, ENTRIES, OVERFLOW, TOTAL
 from cepheid.engine.search.runs.prepare import Prepared, prepare, to_matches, waits_for_values
-from cepheid.engine.search.runs.scan import COMPRESSED, COUNTING, MATCHES_REACHED, RUNS_REACHED, VERBOSE, Asked, scan
+from cepheid.engine.search.runs.scan import (
+    COMPRESSED,
+    COUNTING,
+    MATCHES_REACHED,
+    RUNS_REACHED,
+    VERBOSE,
+    SearchRequest,
+    scan,
+)
+from cepheid.engine.search.runs.timed_out import find_given_up
 from cepheid.errors import LimitError
 from cepheid.plan.automaton_text import describe
 from cepheid.plan.lowering import automaton_of
@@ -89,7 +97,7 @@ def run_backtracking(plan: Plan, events: EventTable, after: int, until: int) -> 
         prepared.compiled.predicate.call,
         prepared.widths._replace(key=0),
         nothing_listed(prepared.compiled.program.places),
-        Asked(VERBOSE, False, False, after, until, limits.max_partial_matches, limits.max_matches),
+        SearchRequest(VERBOSE, False, False, after, until, limits.max_partial_matches, limits.max_matches),
     )
     return to_matches(prepared, listed, state, _cut_short(plan, state, listed))
 
@@ -119,7 +127,7 @@ def _scan(prepared: Prepared, mode: int, after: int, until: int) -> tuple[Listed
         waits_for_values(prepared),
         widths,
         nothing_listed(program.places),
-        Asked(
+        SearchRequest(
             mode,
             merging,
             pruning,

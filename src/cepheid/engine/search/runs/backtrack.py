@@ -25,17 +25,17 @@ from cepheid.engine.search.runs.moves import (
     ACCEPTED,
     ALIVE,
     BLANK,
-    BOOKS,
     FRESH,
     NEXT,
     OVERFLOW,
     PEAK_BUFFERED,
     PEAK_RUNS,
     RESUME,
+    RUN_POOL,
     RUNS,
     UNTIL,
     WIDTHS,
-    Books,
+    RunPool,
     Runs,
     Widths,
     advance,
@@ -50,8 +50,8 @@ from cepheid.engine.search.runs.scan import (
     OFTEN,
     RUNS_REACHED,
     VERBOSE,
-    Asked,
     Machine,
+    SearchRequest,
     cramped,
     drain,
     new_books,
@@ -71,16 +71,16 @@ def after_instant(events: Events, event: int, end: int) -> int:
 FIRST, GOING = range(2)  # where the search stands: the event that runs begin with now, and whether one is under way
 
 
-@borrowing(types.int64(QUERY, GRAPH, RUNS, BOOKS, INT64S, types.int64, types.int64))
-def search(query: Query, graph: Graph, runs: Runs, books: Books, cursor: Int64s, end: int, most_runs: int) -> int:
+@borrowing(types.int64(QUERY, GRAPH, RUNS, RUN_POOL, INT64S, types.int64, types.int64))
+def search(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, cursor: Int64s, end: int, most_runs: int) -> int:
     """Follows the runs of a partition, depth first, as far as there is room; says how much is needed, 0 at the end."""
-    events, program, state = query.events, query.program, books.state
+    events, program, state = query.events, query.program, run_pool.state
     while cursor[FIRST] < end and state[OVERFLOW] == NOTHING_REACHED:
         first = cursor[FIRST]
         if cursor[GOING] == 0:
-            if cramped(runs, books, 3, 0):
+            if cramped(runs, run_pool, 3, 0):
                 return 3
-            advance(query, graph, runs, books, BLANK, first, first + 1, first)
+            advance(query, graph, runs, run_pool, BLANK, first, first + 1, first)
             if state[FRESH] >= 0:
                 runs.rows[state[FRESH], RESUME] = after_instant(events, first, end)
             cursor[GOING] = 1
@@ -91,14 +91,14 @@ def search(query: Query, graph: Graph, runs: Runs, books: Books, cursor: Int64s,
             over = low == end or (not program.postponed and events.facts[TIME, low] > state[UNTIL])
             if over or (events.ordered and not in_window(events, program, first, low)):
                 state[FRESH] = below
-                release(runs, books, slot, first)
+                release(runs, run_pool, slot, first)
                 continue
             high = after_instant(events, low, end)
-            if cramped(runs, books, 2 * (high - low) + 1, 0):
+            if cramped(runs, run_pool, 2 * (high - low) + 1, 0):
                 return int(2 * (high - low) + 1)
             state[FRESH] = below
             state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], high - first)  # what may have to be read again
-            lives = advance(query, graph, runs, books, slot, low, high, first)
+            lives = advance(query, graph, runs, run_pool, slot, low, high, first)
             child, oldest = state[FRESH], -1
             while child != below:
                 runs.rows[child, RESUME] = high
@@ -112,7 +112,7 @@ def search(query: Query, graph: Graph, runs: Runs, books: Books, cursor: Int64s,
                 else:
                     runs.rows[oldest, NEXT] = slot
             else:
-                release(runs, books, slot, first)
+                release(runs, run_pool, slot, first)
             state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
             if state[ALIVE] > most_runs or stop_flag() != 0:
                 state[OVERFLOW] = RUNS_REACHED
@@ -131,12 +131,12 @@ def backtrack(
     predicate: Any,
     widths: Widths,
     listed: Listed,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Listed, Int64s]:
     """Every run of every partition, one at a time: the matches written down, and counters."""
     program, graph = machine.program, machine.graph
-    books = new_books(events.facts.shape[1], widths, asked.after, asked.until, False)
-    state = books.state
+    run_pool = new_books(events.facts.shape[1], widths, asked.after, asked.until, False)
+    state = run_pool.state
     runs = new_runs(256, widths, state)
     cursor = np.zeros(2, np.int64)
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
@@ -146,9 +146,9 @@ def backtrack(
         end = events.starts[part + 1]
         needed = 1
         while needed > 0 and state[OVERFLOW] == NOTHING_REACHED:
-            needed = search(query, graph, runs, books, cursor, end, asked.most_runs)
-            listed = drain(books, listed, VERBOSE, asked.most_matches)
-            runs, books = with_room(runs, books, cursor[FIRST], needed, 0, NO_LIMIT)
+            needed = search(query, graph, runs, run_pool, cursor, end, asked.most_runs)
+            listed = drain(run_pool, listed, VERBOSE, asked.most_matches)
+            runs, run_pool = with_room(runs, run_pool, cursor[FIRST], needed, 0, NO_LIMIT)
         if state[OVERFLOW] != NOTHING_REACHED:
             break
     return listed, state

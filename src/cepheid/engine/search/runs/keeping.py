@@ -34,7 +34,7 @@ from cepheid.engine.search.runs.moves import (
     STATE,
     UNTIL,
     WIDTHS,
-    Books,
+    RunPool,
     Runs,
     Widths,
     new_runs,
@@ -154,7 +154,7 @@ def show(
     runs, entries, marks, state, cursor, chains, ends = kept
     facts, program, graph = events.facts, machine.program, machine.graph
     scratch = new_scratch(widths.slots, widths.whole, widths.number, widths.codes)
-    books = Books(entries, np.empty((64, 4), np.int64), np.empty((0, 2), np.int64), marks, state, scratch)
+    run_pool = RunPool(entries, np.empty((64, 4), np.int64), np.empty((0, 2), np.int64), marks, state, scratch)
     by_value = new_by_value(waits, 0)
     query = Query(events, program, columns, predicate, room_for_absent(events, program))
     state[AFTER], state[UNTIL], state[ACCEPTED], state[OVERFLOW] = shown.after, shown.until, 0, NOTHING_REACHED
@@ -172,13 +172,13 @@ def show(
         cursor[LOW], cursor[END], cursor[STAGE] = low, high, OPENING
         needs = NEEDS_ROOM
         while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
-            needs = follow(query, graph, runs, books, lists, cursor)
+            needs = follow(query, graph, runs, run_pool, lists, cursor)
             if state[ACCEPTED] > 0:
-                listed = drain(books, listed, VERBOSE, shown.most_matches)
+                listed = drain(run_pool, listed, VERBOSE, shown.most_matches)
             if needs == NEEDS_ROOM:
-                runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], NO_LIMIT)
+                runs, run_pool = with_room(runs, run_pool, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], NO_LIMIT)
                 if 0 < len(chains) < len(runs.entry):
                     chains = chains_of_all(runs, ends, program)
                     lists = Lists(lists.ends, chains, by_value)
         low = high
-    return listed, KeptState(runs, books.entries, marks, state, cursor, chains, ends)
+    return listed, KeptState(runs, run_pool.entries, marks, state, cursor, chains, ends)

@@ -37,7 +37,6 @@ from cepheid.engine.search.runs.moves import (
     BEGAN,
     BEGUN_AT,
     BEGUN_HERE,
-    BOOKS,
     CHAIN,
     CLOSED,
     END,
@@ -47,10 +46,11 @@ from cepheid.engine.search.runs.moves import (
     MERGED,
     PATHS,
     REACHED,
+    RUN_POOL,
     RUNS,
     TALLIES,
     TALLY,
-    Books,
+    RunPool,
     Runs,
     added,
     release,
@@ -154,31 +154,31 @@ def merged_tally(tallies: Rows, one: int, other: int, horizon: int, state: Int64
     return block
 
 
-@borrowing(types.void(RUNS, BOOKS, types.int64, types.int64, types.int64))
-def merge(runs: Runs, books: Books, slot: int, into: int, horizon: int) -> None:
+@borrowing(types.void(RUNS, RUN_POOL, types.int64, types.int64, types.int64))
+def merge(runs: Runs, run_pool: RunPool, slot: int, into: int, horizon: int) -> None:
     """Makes one run of two equivalent ones; the fresh one gives its slot back."""
-    state, rows = books.state, runs.rows
+    state, rows = run_pool.state, runs.rows
     if rows[into, BEGAN] < horizon:  # the older one is over and only waits to be taken off its list
         runs.entry[into] = runs.entry[slot]
         rows[into, TALLY] = rows[slot, TALLY]
         rows[into, BEGAN] = rows[slot, BEGAN]
-        books.marks[rows[slot, BEGAN], BEGUN_HERE] += 1
+        run_pool.marks[rows[slot, BEGAN], BEGUN_HERE] += 1
         state[ALIVE] += 1
-        release(runs, books, slot, horizon)
+        release(runs, run_pool, slot, horizon)
         return
     entry = state[ENTRIES]
     state[ENTRIES] = entry + 1
     began = max(rows[slot, BEGAN], rows[into, BEGAN])
-    books.entries[entry, EVENT], books.entries[entry, LATEST] = JOINED, began
-    books.entries[entry, LEFT], books.entries[entry, RIGHT] = runs.entry[slot], runs.entry[into]
+    run_pool.entries[entry, EVENT], run_pool.entries[entry, LATEST] = JOINED, began
+    run_pool.entries[entry, LEFT], run_pool.entries[entry, RIGHT] = runs.entry[slot], runs.entry[into]
     runs.entry[into] = entry
-    if len(books.tallies) > 0:
-        rows[into, TALLY] = merged_tally(books.tallies, rows[slot, TALLY], rows[into, TALLY], horizon, state)
-    books.marks[rows[into, BEGAN], BEGUN_HERE] -= 1
-    books.marks[began, BEGUN_HERE] += 1
+    if len(run_pool.tallies) > 0:
+        rows[into, TALLY] = merged_tally(run_pool.tallies, rows[slot, TALLY], rows[into, TALLY], horizon, state)
+    run_pool.marks[rows[into, BEGAN], BEGUN_HERE] -= 1
+    run_pool.marks[began, BEGUN_HERE] += 1
     rows[into, BEGAN] = began
     state[MERGED] += 1
-    release(runs, books, slot, horizon)
+    release(runs, run_pool, slot, horizon)
 
 
 @kernel(types.void(INT64_ROWS, RUNS, types.int64, INT64S))

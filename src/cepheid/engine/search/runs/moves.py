@@ -137,7 +137,7 @@ class Widths(NamedTuple):
 WIDTHS = types.NamedUniTuple(types.int64, 5, Widths)
 
 
-class Books(NamedTuple):
+class RunPool(NamedTuple):
     """What all moves write into besides the runs."""
 
     entries: Rows
@@ -148,7 +148,7 @@ class Books(NamedTuple):
     scratch: Scratch
 
 
-BOOKS = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, SCRATCH), Books)
+RUN_POOL = types.NamedTuple((INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64_ROWS, INT64S, SCRATCH), RunPool)
 
 
 @kernel(RUNS(types.int64, WIDTHS, INT64S))
@@ -210,17 +210,17 @@ def paths(tallies: Rows, block: int, horizon: int) -> int:
     return total
 
 
-@borrowing(types.void(RUNS, BOOKS, types.int64, types.int64))
-def release(runs: Runs, books: Books, slot: int, horizon: int) -> None:
+@borrowing(types.void(RUNS, RUN_POOL, types.int64, types.int64))
+def release(runs: Runs, run_pool: RunPool, slot: int, horizon: int) -> None:
     """Gives a slot back. Runs that began before the horizon were taken off the count when it passed them."""
     began = runs.rows[slot, BEGAN]
     if began >= horizon:
-        books.marks[began, BEGUN_HERE] -= 1
-        books.state[ALIVE] -= 1
+        run_pool.marks[began, BEGUN_HERE] -= 1
+        run_pool.state[ALIVE] -= 1
     runs.entry[slot] = -1
-    runs.rows[slot, NEXT] = books.state[FREE]
-    books.state[FREE] = slot
-    books.state[SLOTS_USED] -= 1
+    runs.rows[slot, NEXT] = run_pool.state[FREE]
+    run_pool.state[FREE] = slot
+    run_pool.state[SLOTS_USED] -= 1
 
 
 @borrowing(types.boolean(EVENTS, PROGRAM, INT64S, types.int64))
@@ -244,28 +244,28 @@ def load(runs: Runs, slot: int, scratch: Scratch) -> None:
         scratch.running[column] = runs.running[slot, column]
 
 
-@borrowing(types.boolean(QUERY, types.int64, RUNS, types.int64, BOOKS, types.int64), inline=True)
-def passes(query: Query, moment: int, runs: Runs, slot: int, books: Books, entry: int) -> bool:
+@borrowing(types.boolean(QUERY, types.int64, RUNS, types.int64, RUN_POOL, types.int64), inline=True)
+def passes(query: Query, moment: int, runs: Runs, slot: int, run_pool: RunPool, entry: int) -> bool:
     """Do all conditions of a moment hold for a run?"""
     program, columns, predicate = query.program, query.columns, query.predicate
     begin, end = program.moments[moment], program.moments[moment + 1]
     if begin < end:
-        load(runs, slot, books.scratch)
+        load(runs, slot, run_pool.scratch)
     for test in range(begin, end):
         if program.tests[test, WALKS_FROM] < program.tests[test + 1, WALKS_FROM]:
-            if not holds_for_every(program, columns, predicate, test, books.scratch, books.entries, entry):
+            if not holds_for_every(program, columns, predicate, test, run_pool.scratch, run_pool.entries, entry):
                 return False
         elif not predicate(
-            program.tests[test, CASE], books.scratch.at, books.scratch.counted, books.scratch.running, columns
+            program.tests[test, CASE], run_pool.scratch.at, run_pool.scratch.counted, run_pool.scratch.running, columns
         ):
             return False
     return True
 
 
-@borrowing(types.boolean(QUERY, RUNS, types.int64, BOOKS, types.int64, types.int64, types.boolean))
-def unharmed(query: Query, runs: Runs, slot: int, books: Books, entry: int, event: int, complete: bool) -> bool:
+@borrowing(types.boolean(QUERY, RUNS, types.int64, RUN_POOL, types.int64, types.int64, types.boolean))
+def unharmed(query: Query, runs: Runs, slot: int, run_pool: RunPool, entry: int, event: int, complete: bool) -> bool:
     """Does a complete match, or a run that has just begun a component, survive what must not happen?"""
-    program, scratch, entries = query.program, books.scratch, books.entries
+    program, scratch, entries = query.program, run_pool.scratch, run_pool.entries
     load(runs, slot, scratch)
     for row in range(len(scratch.codes)):
         code = runs.rows[slot, FACTS + row]
@@ -279,10 +279,10 @@ def unharmed(query: Query, runs: Runs, slot: int, books: Books, entry: int, even
     return not killed_outside(query, entries[entry, LATEST], event, scratch, entries, entry)
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, types.int64, BOOKS, types.int64, types.int64))
-def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, books: Books, entry: int, edge: int) -> bool:
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, types.int64, RUN_POOL, types.int64, types.int64))
+def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, run_pool: RunPool, entry: int, edge: int) -> bool:
     """Does something that must not happen lie between the event of an edge and the one before it?"""
-    scratch, entries = books.scratch, books.entries
+    scratch, entries = run_pool.scratch, run_pool.entries
     first, last = graph.edges[edge, PASSED_FROM], graph.edges[edge, PASSED_TO]
     if first < last:
         load(runs, slot, scratch)
@@ -299,10 +299,10 @@ def harmed_on_edge(query: Query, graph: Graph, runs: Runs, slot: int, books: Boo
     return False
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 3))
-def ended(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, edge: int, event: int) -> bool:
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, RUN_POOL, *(types.int64,) * 3))
+def ended(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, slot: int, edge: int, event: int) -> bool:
     """Has something come since the last event of a run, or with this one, that ends its group (UNTIL)?"""
-    events, program, scratch, entry = query.events, query.program, books.scratch, runs.entry[slot]
+    events, program, scratch, entry = query.events, query.program, run_pool.scratch, runs.entry[slot]
     facts = events.facts
     for passed in range(graph.edges[edge, PASSED_FROM], graph.edges[edge, PASSED_TO]):
         if graph.passed[passed, ENDS] == 0:
@@ -312,7 +312,7 @@ def ended(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, edge:
             scratch.codes[row] = runs.rows[slot, FACTS + row]
         negation = graph.passed[passed, NEGATED]
         stack, size = query.absent.stacks[negation], query.absent.sizes[negation]
-        low = first_above(stack, 0, size, facts, INSTANT, facts[INSTANT, books.entries[entry, EVENT]])
+        low = first_above(stack, 0, size, facts, INSTANT, facts[INSTANT, run_pool.entries[entry, EVENT]])
         high = first_above(stack, low, size, facts, INSTANT, facts[INSTANT, event])
         for index in range(low, high):
             other = stack[index]
@@ -320,33 +320,35 @@ def ended(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, edge:
                 continue
             scratch.at[len(scratch.at) - program.negatives + negation] = other
             moment = graph.passed[passed, KILLS_AT]
-            if holds(program, query.columns, query.predicate, moment, scratch, books.entries, entry):
+            if holds(program, query.columns, query.predicate, moment, scratch, run_pool.entries, entry):
                 return True
     return False
 
 
-@borrowing(types.void(QUERY, RUNS, BOOKS, *(types.int64,) * 5))
-def accept(query: Query, runs: Runs, books: Books, slot: int, entry: int, began: int, event: int, horizon: int) -> None:
+@borrowing(types.void(QUERY, RUNS, RUN_POOL, *(types.int64,) * 5))
+def accept(
+    query: Query, runs: Runs, run_pool: RunPool, slot: int, entry: int, began: int, event: int, horizon: int
+) -> None:
     """Notes that a match is complete, if it is known in the interval that is asked for."""
-    state, events = books.state, query.events
+    state, events = run_pool.state, query.events
     known = events.facts[DUE, began] if query.program.postponed else events.facts[TIME, event]
     if state[AFTER] < known <= state[UNTIL]:
         row = state[ACCEPTED]
-        books.accepted[row, ENTRY] = entry
-        books.accepted[row, EARLIEST] = horizon
-        books.accepted[row, MATCHES] = paths(books.tallies, runs.rows[slot, TALLY], horizon)
-        books.accepted[row, KNOWN] = known
+        run_pool.accepted[row, ENTRY] = entry
+        run_pool.accepted[row, EARLIEST] = horizon
+        run_pool.accepted[row, MATCHES] = paths(run_pool.tallies, runs.rows[slot, TALLY], horizon)
+        run_pool.accepted[row, KNOWN] = known
         state[ACCEPTED] = row + 1
         state[ENTRIES] = entry + 1
 
 
-@borrowing(types.void(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
+@borrowing(types.void(QUERY, GRAPH, RUNS, RUN_POOL, *(types.int64,) * 4), inline=True)
 def spawn(
-    query: Query, graph: Graph, runs: Runs, books: Books, parent: int, edge: int, event: int, horizon: int
+    query: Query, graph: Graph, runs: Runs, run_pool: RunPool, parent: int, edge: int, event: int, horizon: int
 ) -> None:
     """The run that `parent` becomes by selecting an event on an edge, and the match if it is complete by that."""
     events, program = query.events, query.program
-    state, entries, rows = books.state, books.entries, runs.rows
+    state, entries, rows = run_pool.state, run_pool.entries, runs.rows
     entry = state[ENTRIES]
     place, reached, begins = graph.edges[edge, FILLS], graph.edges[edge, LEADS_TO], graph.edges[edge, FIRST] == 1
     start = parent == BLANK
@@ -369,28 +371,28 @@ def spawn(
     rows[slot, runs.at + program.place[place, LAST_AT]] = event
     if begins:
         rows[slot, runs.at + program.place[place, FIRST_AT]] = event
-    if start and len(books.tallies) > 0:
+    if start and len(run_pool.tallies) > 0:
         block = state[TALLIES]
         rows[slot, TALLY] = block
-        books.tallies[block, BEGUN_AT], books.tallies[block, PATHS] = event, 1
-        books.tallies[block + 1, BEGUN_AT] = END
+        run_pool.tallies[block, BEGUN_AT], run_pool.tallies[block, PATHS] = event, 1
+        run_pool.tallies[block + 1, BEGUN_AT] = END
         state[TALLIES] = block + 2
     if not single:
         absorb(program, query.columns, place, event, begins, Registers(rows, runs.running, runs.counted, 0), slot)
     closing = graph.states[reached, CLOSING]
-    closed = closing < 0 or passes(query, closing, runs, slot, books, entry)
+    closed = closing < 0 or passes(query, closing, runs, slot, run_pool, entry)
     complete = closed and graph.states[reached, FINAL] == 1
     viable = True
     if program.negatives > 0:
         # A run that is not complete goes on even if what it is now does not stand: it may be judged anew.
-        viable = not begins or unharmed(query, runs, slot, books, entry, event, False)
-        viable = viable and not harmed_on_edge(query, graph, runs, slot, books, entry, edge)
+        viable = not begins or unharmed(query, runs, slot, run_pool, entry, event, False)
+        viable = viable and not harmed_on_edge(query, graph, runs, slot, run_pool, entry, edge)
         stood = complete
-        complete = complete and viable and unharmed(query, runs, slot, books, entry, event, True)
+        complete = complete and viable and unharmed(query, runs, slot, run_pool, entry, event, True)
         if not viable or (stood and not complete):
             state[KILLED] += 1
     if complete:
-        accept(query, runs, books, slot, entry, began, event, horizon)
+        accept(query, runs, run_pool, slot, entry, began, event, horizon)
     if over and single:
         return
     if viable and not over:
@@ -403,7 +405,7 @@ def spawn(
         state[FRESH] = slot
         state[SLOTS_USED] += 1
         state[ALIVE] += 1
-        books.marks[began, BEGUN_HERE] += 1
+        run_pool.marks[began, BEGUN_HERE] += 1
     else:
         rows[slot, NEXT] = state[FREE]
         state[FREE] = slot
@@ -457,8 +459,10 @@ def may_go_on(query: Query, graph: Graph, runs: Runs, slot: int, last: int, inst
     return False
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, *(types.int64,) * 4), inline=True)
-def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low: int, high: int, horizon: int) -> bool:
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, RUN_POOL, *(types.int64,) * 4), inline=True)
+def advance(
+    query: Query, graph: Graph, runs: Runs, run_pool: RunPool, slot: int, low: int, high: int, horizon: int
+) -> bool:
     """Shows a run the events of one instant, low : high; says whether the run itself lives on.
 
     The blank run stands for those that begin here. What a run becomes by selecting an event is put on the list of
@@ -482,7 +486,7 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
     for event in range(low, high):
         firsts = events.facts[BEGINS, event] & graph.states[reached, BEGINNING]
         others = events.facts[MASK, event] & graph.states[reached, TAKING]
-        if firsts | others == 0 or (blank and not may_start(events, program, books.state, event)):
+        if firsts | others == 0 or (blank and not may_start(events, program, run_pool.state, event)):
             continue
         agree = same = True  # with the run's codes, and are none of them wild?
         for row in range(at - FACTS):
@@ -503,18 +507,18 @@ def advance(query: Query, graph: Graph, runs: Runs, books: Books, slot: int, low
                 continue
             if rows[slot, CLOSED] & 1 == 0 and graph.edges[edge, CLOSED_FIRST] == 1:
                 continue
-            books.state[EVALUATED] += 1
+            run_pool.state[EVALUATED] += 1
             rows[slot, at + program.place[place, CURRENT_AT]] = event
             if begins:
                 rows[slot, at + program.place[place, FIRST_AT]] = event
                 rows[slot, at + program.place[place, LAST_AT]] = event
             else:
                 rows[slot, at + program.place[place, PREVIOUS_AT]] = rows[slot, at + program.place[place, LAST_AT]]
-            if passes(query, graph.edges[edge, MOMENT], runs, slot, books, entry):
-                if program.negatives > 0 and ended(query, graph, runs, books, slot, edge, event):
+            if passes(query, graph.edges[edge, MOMENT], runs, slot, run_pool, entry):
+                if program.negatives > 0 and ended(query, graph, runs, run_pool, slot, edge, event):
                     continue
                 begun, continued = begun or not further, continued or further
-                spawn(query, graph, runs, books, slot, edge, event, horizon)
+                spawn(query, graph, runs, run_pool, slot, edge, event, horizon)
     if mixed:
         return may_go_on(query, graph, runs, slot, last, instant, continued if repeats else begun) and not over
     if blank or program.strategy == SKIP_ANY:

@@ -38,7 +38,6 @@ from cepheid.engine.search.runs.moves import (
     BEGAN,
     BEGUN_HERE,
     BLANK,
-    BOOKS,
     BUFFERED,
     ENTRIES,
     FRESH,
@@ -48,6 +47,7 @@ from cepheid.engine.search.runs.moves import (
     PEAK_RUNS,
     PREVIOUS,
     REACHED,
+    RUN_POOL,
     RUNS,
     SLOTS_USED,
     STATE,
@@ -56,7 +56,7 @@ from cepheid.engine.search.runs.moves import (
     UNTIL,
     USED,
     WIDTHS,
-    Books,
+    RunPool,
     Runs,
     Widths,
     added,
@@ -74,12 +74,12 @@ AFTER_ALL = 2**62  # a horizon past every event
 FEW = 1024  # runs; below this, those that are over may wait until someone comes by
 
 
-@kernel(BOOKS(types.int64, WIDTHS, types.int64, types.int64, types.boolean))
-def new_books(events: int, widths: Widths, after: int, until: int, counted: bool) -> Books:
+@kernel(RUN_POOL(types.int64, WIDTHS, types.int64, types.int64, types.boolean))
+def new_books(events: int, widths: Widths, after: int, until: int, counted: bool) -> RunPool:
     """Empty books."""
     state = np.zeros(STATE, np.int64)
     state[AFTER], state[UNTIL], state[FRESH] = after, until, -1
-    return Books(
+    return RunPool(
         np.empty((1024, 4), np.int64),
         np.empty((1024, 4), np.int64),
         np.empty((1024 if counted else 0, 2), np.int64),
@@ -89,32 +89,32 @@ def new_books(events: int, widths: Widths, after: int, until: int, counted: bool
     )
 
 
-@called_by_address(LISTED(BOOKS, LISTED, types.int64, types.int64))
-def drain(books: Books, listed: Listed, mode: int, limit: int) -> Listed:
+@called_by_address(LISTED(RUN_POOL, LISTED, types.int64, types.int64))
+def drain(run_pool: RunPool, listed: Listed, mode: int, limit: int) -> Listed:
     """Deals with what was accepted: writes it down, or counts it; in compressed mode it stays where it is."""
-    state = books.state
+    state = run_pool.state
     if mode == VERBOSE:
-        listed = list_matches(listed, books.entries, books.accepted, state[ACCEPTED], limit)
+        listed = list_matches(listed, run_pool.entries, run_pool.accepted, state[ACCEPTED], limit)
         if listed.filled[CUT] == 1:
             state[OVERFLOW] = MATCHES_REACHED
     elif mode == COUNTING:
         for row in range(state[ACCEPTED]):
-            state[TOTAL] = added(state[TOTAL], books.accepted[row, MATCHES])
+            state[TOTAL] = added(state[TOTAL], run_pool.accepted[row, MATCHES])
     if mode != COMPRESSED:
         state[ACCEPTED] = 0
     return listed
 
 
-@called_by_address(types.Tuple((RUNS, BOOKS))(RUNS, BOOKS, types.int64, types.int64, types.int64, types.int64))
+@called_by_address(types.Tuple((RUNS, RUN_POOL))(RUNS, RUN_POOL, types.int64, types.int64, types.int64, types.int64))
 def with_room(
-    runs: Runs, books: Books, horizon: int, moves: int, beginnings: int, most_entries: int
-) -> tuple[Runs, Books]:
+    runs: Runs, run_pool: RunPool, horizon: int, moves: int, beginnings: int, most_entries: int
+) -> tuple[Runs, RunPool]:
     """Room for some more moves and some more beginnings: what nobody needs goes, and if that is too little, it grows.
 
     The buffer holds at most about `most_entries`: in compressed mode it is the result, and no number of runs or matches
     bounds it.
     """
-    entries, accepted, tallies, marks, state, scratch = books
+    entries, accepted, tallies, marks, state, scratch = run_pool
     if len(runs.entry) - state[SLOTS_USED] < moves:
         runs = more_runs(runs, moves, state)
     if len(accepted) - state[ACCEPTED] < moves:
@@ -129,18 +129,18 @@ def with_room(
         collect_tallies(tallies, runs, horizon, state)
         if len(tallies) < 2 * (state[TALLIES] + 2 * beginnings + 2):
             tallies = larger(tallies, 2 * (state[TALLIES] + 2 * beginnings + 2))
-    return runs, Books(entries, accepted, tallies, marks, state, scratch)
+    return runs, RunPool(entries, accepted, tallies, marks, state, scratch)
 
 
-@borrowing(types.boolean(RUNS, BOOKS, types.int64, types.int64))
-def cramped(runs: Runs, books: Books, moves: int, beginnings: int) -> bool:
+@borrowing(types.boolean(RUNS, RUN_POOL, types.int64, types.int64))
+def cramped(runs: Runs, run_pool: RunPool, moves: int, beginnings: int) -> bool:
     """Is there too little room for some more moves?"""
-    state = books.state
+    state = run_pool.state
     return bool(
         len(runs.entry) - state[SLOTS_USED] < moves
-        or len(books.accepted) - state[ACCEPTED] < moves
-        or len(books.entries) - state[ENTRIES] < moves
-        or 0 < len(books.tallies) < state[TALLIES] + 2 * beginnings + 2
+        or len(run_pool.accepted) - state[ACCEPTED] < moves
+        or len(run_pool.entries) - state[ENTRIES] < moves
+        or 0 < len(run_pool.tallies) < state[TALLIES] + 2 * beginnings + 2
     )
 
 
@@ -156,8 +156,8 @@ LISTS = types.NamedTuple((INT64_ROWS, INT64S, BY_VALUE), Lists)
 HEAD, TAIL = range(2)
 
 
-@borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64, types.int64))
-def unlink(runs: Runs, books: Books, lists: Lists, program: Program, slot: int, horizon: int) -> None:
+@borrowing(types.void(RUNS, RUN_POOL, LISTS, PROGRAM, types.int64, types.int64))
+def unlink(runs: Runs, run_pool: RunPool, lists: Lists, program: Program, slot: int, horizon: int) -> None:
     """Ends a run: takes it off its list and gives its slot back."""
     place = runs.rows[slot, REACHED]
     previous, following = runs.rows[slot, PREVIOUS], runs.rows[slot, NEXT]
@@ -173,34 +173,34 @@ def unlink(runs: Runs, books: Books, lists: Lists, program: Program, slot: int, 
         wait_no_more(lists.by_value, slot)
     if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
         strike(runs, lists.chains, slot)
-    release(runs, books, slot, horizon)
+    release(runs, run_pool, slot, horizon)
 
 
-@borrowing(types.void(RUNS, BOOKS, LISTS, PROGRAM, types.int64))
-def purge(runs: Runs, books: Books, lists: Lists, program: Program, horizon: int) -> None:
+@borrowing(types.void(RUNS, RUN_POOL, LISTS, PROGRAM, types.int64))
+def purge(runs: Runs, run_pool: RunPool, lists: Lists, program: Program, horizon: int) -> None:
     """Takes the runs off their lists that began before the horizon."""
     for place in range(len(lists.ends)):
         slot = lists.ends[place, HEAD]
         while slot >= 0:
             following = runs.rows[slot, NEXT]
             if runs.rows[slot, BEGAN] < horizon:
-                unlink(runs, books, lists, program, slot, horizon)
+                unlink(runs, run_pool, lists, program, slot, horizon)
             slot = following
 
 
-@borrowing(types.void(QUERY, RUNS, BOOKS, LISTS, types.int64, types.int64))
-def settle(query: Query, runs: Runs, books: Books, lists: Lists, slot: int, horizon: int) -> None:
+@borrowing(types.void(QUERY, RUNS, RUN_POOL, LISTS, types.int64, types.int64))
+def settle(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, slot: int, horizon: int) -> None:
     """Puts a fresh run on the list of its place, or merges it with an equivalent one that is there."""
     program = query.program
     place = runs.rows[slot, REACHED]
-    selected = books.entries[runs.entry[slot], EVENT]
-    books.state[BUFFERED] += 1 - books.marks[selected, USED]
-    books.marks[selected, USED] = 1
+    selected = run_pool.entries[runs.entry[slot], EVENT]
+    run_pool.state[BUFFERED] += 1 - run_pool.marks[selected, USED]
+    run_pool.marks[selected, USED] = 1
     if len(lists.chains) > 0 and program.place[place, MERGEABLE] == 1:
         make_key(query.events, program, query.columns, runs, slot)
         equal = equivalent(runs, lists.chains, slot)
         if equal >= 0:
-            merge(runs, books, slot, equal, horizon)
+            merge(runs, run_pool, slot, equal, horizon)
             return
         enlist(runs, lists.chains, slot)
     if len(lists.by_value.waits) > 0:
@@ -230,16 +230,16 @@ def with_chains(runs: Runs, lists: Lists, program: Program) -> Lists:
     return Lists(lists.ends, chains, lists.by_value)
 
 
-@borrowing(types.void(EVENTS, PROGRAM, RUNS, BOOKS, LISTS, types.int64, types.int64))
+@borrowing(types.void(EVENTS, PROGRAM, RUNS, RUN_POOL, LISTS, types.int64, types.int64))
 def end_overlapping(
-    events: Events, program: Program, runs: Runs, books: Books, lists: Lists, before: int, horizon: int
+    events: Events, program: Program, runs: Runs, run_pool: RunPool, lists: Lists, before: int, horizon: int
 ) -> None:
     """NON-OVERLAP: of the matches that end now, those that began latest stand; all runs overlap them, and end.
 
     `before` is how many matches were accepted before this instant. Several may stand, if events are concurrent: which
     of them is reported is not for the kernel to say.
     """
-    state, accepted, entries = books.state, books.accepted, books.entries
+    state, accepted, entries = run_pool.state, run_pool.accepted, run_pool.entries
     latest = -1
     for row in range(before, state[ACCEPTED]):
         latest = max(latest, entries[accepted[row, ENTRY], LATEST])
@@ -255,7 +255,7 @@ def end_overlapping(
     state[ACCEPTED] = kept
     for place in range(len(lists.ends)):
         while lists.ends[place, HEAD] >= 0:
-            unlink(runs, books, lists, program, lists.ends[place, HEAD], horizon)
+            unlink(runs, run_pool, lists, program, lists.ends[place, HEAD], horizon)
 
 
 # How far the scan of a partition has come, so that it can stop for more room and go on; SEPARATE: are only matches
@@ -269,49 +269,51 @@ OPENING, ADVANCING, SETTLING = range(3)  # stages of an instant
 FINISHED, NEEDS_ROOM = range(2)
 
 
-@borrowing(types.int64(QUERY, BOOKS, types.int64, types.int64), inline=True)
-def expire(query: Query, books: Books, horizon: int, event: int) -> int:
+@borrowing(types.int64(QUERY, RUN_POOL, types.int64, types.int64), inline=True)
+def expire(query: Query, run_pool: RunPool, horizon: int, event: int) -> int:
     """Moves the horizon past the events that no window holds together with this one: what began there is over."""
     while horizon < event and not in_window(query.events, query.program, horizon, event):
-        books.state[ALIVE] -= books.marks[horizon, BEGUN_HERE]
-        books.state[BUFFERED] -= books.marks[horizon, USED]
-        books.marks[horizon, BEGUN_HERE] = 0
+        run_pool.state[ALIVE] -= run_pool.marks[horizon, BEGUN_HERE]
+        run_pool.state[BUFFERED] -= run_pool.marks[horizon, USED]
+        run_pool.marks[horizon, BEGUN_HERE] = 0
         horizon += 1
     return horizon
 
 
-@borrowing(types.void(QUERY, RUNS, BOOKS, LISTS, types.int64, types.int64, types.int64), inline=True)
+@borrowing(types.void(QUERY, RUNS, RUN_POOL, LISTS, types.int64, types.int64, types.int64), inline=True)
 def close_instant(
-    query: Query, runs: Runs, books: Books, lists: Lists, separate: int, horizon: int, most_runs: int
+    query: Query, runs: Runs, run_pool: RunPool, lists: Lists, separate: int, horizon: int, most_runs: int
 ) -> None:
     """What is left to do when all runs have seen the events of an instant."""
-    state = books.state
+    state = run_pool.state
     if 0 < separate <= state[ACCEPTED]:
-        end_overlapping(query.events, query.program, runs, books, lists, separate - 1, horizon)
+        end_overlapping(query.events, query.program, runs, run_pool, lists, separate - 1, horizon)
     state[PEAK_RUNS] = max(state[PEAK_RUNS], state[ALIVE])
     state[PEAK_BUFFERED] = max(state[PEAK_BUFFERED], state[BUFFERED])
     if state[ALIVE] > most_runs or stop_flag() != 0:
         state[OVERFLOW] = RUNS_REACHED
 
 
-@borrowing(types.void(QUERY, RUNS, BOOKS, LISTS, INT64S, types.int64), inline=True)
-def open_instant(query: Query, runs: Runs, books: Books, lists: Lists, cursor: Int64s, low: int) -> None:
+@borrowing(types.void(QUERY, RUNS, RUN_POOL, LISTS, INT64S, types.int64), inline=True)
+def open_instant(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s, low: int) -> None:
     """What there is to do before runs see the events of an instant."""
     if query.events.ordered:
-        cursor[HORIZON] = expire(query, books, cursor[HORIZON], low)
-    if books.state[SLOTS_USED] > cursor[CROWDED]:
-        purge(runs, books, lists, query.program, cursor[HORIZON])
-        cursor[CROWDED] = max(FEW, 2 * books.state[SLOTS_USED])
+        cursor[HORIZON] = expire(query, run_pool, cursor[HORIZON], low)
+    if run_pool.state[SLOTS_USED] > cursor[CROWDED]:
+        purge(runs, run_pool, lists, query.program, cursor[HORIZON])
+        cursor[CROWDED] = max(FEW, 2 * run_pool.state[SLOTS_USED])
     cursor[AT_STATE], cursor[AT_VISIT], cursor[AT_SLOT] = -1, -1, BLANK
     cursor[STAGE] = ADVANCING
     if cursor[SEPARATE] > 0:
-        cursor[SEPARATE] = books.state[ACCEPTED] + 1
+        cursor[SEPARATE] = run_pool.state[ACCEPTED] + 1
 
 
-@borrowing(types.boolean(QUERY, GRAPH, RUNS, BOOKS, LISTS, INT64S, types.int64), inline=True)
-def show_instant(query: Query, graph: Graph, runs: Runs, books: Books, lists: Lists, cursor: Int64s, high: int) -> bool:
+@borrowing(types.boolean(QUERY, GRAPH, RUNS, RUN_POOL, LISTS, INT64S, types.int64), inline=True)
+def show_instant(
+    query: Query, graph: Graph, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s, high: int
+) -> bool:
     """Shows the runs of every state the events of an instant, up to `high`; False if there is no room to go on."""
-    events, low, horizon, state = query.events, cursor[LOW], cursor[HORIZON], books.state
+    events, low, horizon, state = query.events, cursor[LOW], cursor[HORIZON], run_pool.state
     reached, visit, slot = cursor[AT_STATE], cursor[AT_VISIT], cursor[AT_SLOT]
     bits, firsts = events.facts[MASK, low], events.facts[BEGINS, low]
     for event in range(low + 1, high):
@@ -326,12 +328,12 @@ def show_instant(query: Query, graph: Graph, runs: Runs, books: Books, lists: Li
             following = runs.rows[slot, NEXT]
             lives = slot == BLANK or runs.rows[slot, BEGAN] >= horizon
             if lives:
-                room = not cramped(runs, books, cursor[MOVES], cursor[BEGINNINGS])
+                room = not cramped(runs, run_pool, cursor[MOVES], cursor[BEGINNINGS])
                 if not room:
                     break
-                lives = advance(query, graph, runs, books, slot, low, high, horizon)
+                lives = advance(query, graph, runs, run_pool, slot, low, high, horizon)
             if not lives:
-                unlink(runs, books, lists, query.program, slot, horizon)
+                unlink(runs, run_pool, lists, query.program, slot, horizon)
             if visit >= 0:
                 visit -= 1
                 following = lists.by_value.visits[visit - 1] if visit > 0 else -1
@@ -352,23 +354,23 @@ def show_instant(query: Query, graph: Graph, runs: Runs, books: Books, lists: Li
     return room
 
 
-@borrowing(types.boolean(QUERY, RUNS, BOOKS, LISTS, INT64S), inline=True)
-def settle_fresh(query: Query, runs: Runs, books: Books, lists: Lists, cursor: Int64s) -> bool:
+@borrowing(types.boolean(QUERY, RUNS, RUN_POOL, LISTS, INT64S), inline=True)
+def settle_fresh(query: Query, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s) -> bool:
     """Fresh runs join the others only now: concurrent events do not follow each other. False: there is no room."""
-    state = books.state
+    state = run_pool.state
     while state[FRESH] >= 0:
         fresh = state[FRESH]
-        if len(lists.chains) > 0 and cramped(runs, books, 1, cursor[BEGINNINGS]):
+        if len(lists.chains) > 0 and cramped(runs, run_pool, 1, cursor[BEGINNINGS]):
             return False
         state[FRESH] = runs.rows[fresh, NEXT]
-        settle(query, runs, books, lists, fresh, cursor[HORIZON])
+        settle(query, runs, run_pool, lists, fresh, cursor[HORIZON])
     return True
 
 
-@called_by_address(types.int64(QUERY, GRAPH, RUNS, BOOKS, LISTS, INT64S), borrows=True)
-def follow(query: Query, graph: Graph, runs: Runs, books: Books, lists: Lists, cursor: Int64s) -> int:
+@called_by_address(types.int64(QUERY, GRAPH, RUNS, RUN_POOL, LISTS, INT64S), borrows=True)
+def follow(query: Query, graph: Graph, runs: Runs, run_pool: RunPool, lists: Lists, cursor: Int64s) -> int:
     """Shows the runs of a partition one instant after the other, as far as there is room for what they become."""
-    events, program, state, end = query.events, query.program, books.state, cursor[END]
+    events, program, state, end = query.events, query.program, run_pool.state, cursor[END]
     while cursor[LOW] < end and state[OVERFLOW] == NOTHING_REACHED:
         low = cursor[LOW]
         high = low + 1
@@ -377,17 +379,17 @@ def follow(query: Query, graph: Graph, runs: Runs, books: Books, lists: Lists, c
         if cursor[STAGE] == OPENING:
             if not program.postponed and events.facts[TIME, low] > state[UNTIL]:
                 break
-            open_instant(query, runs, books, lists, cursor, low)
+            open_instant(query, runs, run_pool, lists, cursor, low)
         cursor[MOVES], cursor[BEGINNINGS] = graph.widest * (high - low) + 1, high - cursor[HORIZON]
         if cursor[STAGE] == ADVANCING:
-            if not show_instant(query, graph, runs, books, lists, cursor, high):
+            if not show_instant(query, graph, runs, run_pool, lists, cursor, high):
                 return NEEDS_ROOM
             cursor[STAGE] = SETTLING
         if state[OVERFLOW] != NOTHING_REACHED:
             break
-        if not settle_fresh(query, runs, books, lists, cursor):
+        if not settle_fresh(query, runs, run_pool, lists, cursor):
             return NEEDS_ROOM
-        close_instant(query, runs, books, lists, cursor[SEPARATE], cursor[HORIZON], cursor[MOST_RUNS])
+        close_instant(query, runs, run_pool, lists, cursor[SEPARATE], cursor[HORIZON], cursor[MOST_RUNS])
         cursor[STAGE], cursor[LOW] = OPENING, high
         if state[ACCEPTED] >= cursor[MOST_ACCEPTED]:
             return NEEDS_ROOM
@@ -404,7 +406,7 @@ class Machine(NamedTuple):
 MACHINE = types.NamedTuple((PROGRAM, GRAPH), Machine)
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """What is asked of the run kernels: which matches, in which form, and the limits of the search."""
 
     mode: int
@@ -416,7 +418,7 @@ class Asked(NamedTuple):
     most_matches: int
 
 
-ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int64,) * 4), Asked)
+ASKED = types.NamedTuple((types.int64, types.boolean, types.boolean, *(types.int64,) * 4), SearchRequest)
 
 
 @search_kernel(
@@ -432,12 +434,12 @@ def scan(
     waits: Waits,
     widths: Widths,
     listed: Listed,
-    asked: Asked,
+    asked: SearchRequest,
 ) -> tuple[Listed, Rows, Rows, Int64s]:
     """Every run of every partition: the matches written down, the buffer, its accepting entries, and counters."""
     mode, merging, program, graph = asked.mode, asked.merging, machine.program, machine.graph
-    books = new_books(events.facts.shape[1], widths, asked.after, asked.until, merging and mode != VERBOSE)
-    state = books.state
+    run_pool = new_books(events.facts.shape[1], widths, asked.after, asked.until, merging and mode != VERBOSE)
+    state = run_pool.state
     runs = new_runs(256, widths, state)
     by_value = new_by_value(waits, len(runs.entry))
     lists = Lists(np.full((len(graph.states) - 1, 2), -1, np.int64), np.empty(0, np.int64), by_value)
@@ -454,21 +456,23 @@ def scan(
         cursor[STAGE], cursor[END] = OPENING, events.starts[part + 1]
         needs = NEEDS_ROOM
         while needs == NEEDS_ROOM and state[OVERFLOW] == NOTHING_REACHED:
-            needs = follow(query, graph, runs, books, lists, cursor)
-            listed = drain(books, listed, mode, asked.most_matches)
+            needs = follow(query, graph, runs, run_pool, lists, cursor)
+            listed = drain(run_pool, listed, mode, asked.most_matches)
             if needs == NEEDS_ROOM:
-                runs, books = with_room(runs, books, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries)
+                runs, run_pool = with_room(
+                    runs, run_pool, cursor[HORIZON], cursor[MOVES], cursor[BEGINNINGS], most_entries
+                )
                 if len(waits.waits) > 0 and len(lists.by_value.visits) < len(runs.entry):
                     lists = Lists(lists.ends, lists.chains, more_by_value(lists.by_value, len(runs.entry)))
                 if merging and len(lists.chains) < len(runs.entry):
                     lists = with_chains(runs, lists, program)
         for event in range(cursor[HORIZON], cursor[END]):
-            state[BUFFERED] -= books.marks[event, USED]
-        purge(runs, books, lists, program, AFTER_ALL)
+            state[BUFFERED] -= run_pool.marks[event, USED]
+        purge(runs, run_pool, lists, program, AFTER_ALL)
         state[ALIVE] = 0
         if mode != COMPRESSED:
             state[ENTRIES] = 0
         state[TALLIES] = 0
         if state[OVERFLOW] != NOTHING_REACHED:
             break
-    return listed, books.entries, books.accepted, state
+    return listed, run_pool.entries, run_pool.accepted, state

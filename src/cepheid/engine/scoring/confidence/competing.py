@@ -1,0 +1,230 @@
+"""Who could be in the way of a match: the one place where that is decided for searches at imprecise times.
+
+Gaps are numbered: gap g lies between the events g - 1 and g of the match, gap 0 before the first one (back to a window
+before the last), gap n after the last one (up to a window after the first). Negated components look at the gap between
+the nearest events that were seen. Under skip_till_next_match whatever could have been selected instead is a rival,
+under contiguity every other event (of the partition).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64_ROWS, INT64S, Columns
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed, between, first_beyond, first_reaching
+from cepheid.engine.kernels.arrays import grown
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION, RIGHT, agrees, holds, test_holds
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, holds_event, joins, load, put_event
+from cepheid.engine.program.tables import (
+    AFTER_PLACE,
+    BEGIN,
+    CLOSE,
+    CONTIGUOUS,
+    KLEENE,
+    NEEDS,
+    PROGRAM,
+    SKIP_ANY,
+    Program,
+)
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
+
+Int64s = npt.NDArray[np.int64]
+Int64Rows = npt.NDArray[np.int64]
+
+
+class Rivals(NamedTuple):
+    """Events that could disturb a match: event * (gaps) + gap, and the disjuncts in which they would, as bits."""
+
+    keys: Int64s
+    branches: Int64s
+
+
+RIVALS = types.NamedUniTuple(INT64S, 2, Rivals)
+
+
+@kernel(types.UniTuple(INT64S, 2)(INT64S, INT64S))
+def merged(keys: Int64s, branches: Int64s) -> tuple[Int64s, Int64s]:
+    """The keys in order, each once, with the bits of all its mentions."""
+    order = np.argsort(keys)
+    found = 0
+    one, bits = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    for index in order:
+        if found and one[found - 1] == keys[index]:
+            bits[found - 1] |= branches[index]
+        else:
+            one[found], bits[found] = keys[index], branches[index]
+            found += 1
+    return one[:found].copy(), bits[:found].copy()
+
+
+@borrowing(types.boolean(PROGRAM))
+def has_rivals(program: Program) -> bool:
+    """Can anybody be in the way of a match of this query?"""
+    return bool(program.strategy != SKIP_ANY or program.negatives > 0)
+
+
+@called_by_address(
+    types.int64(INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64),
+    borrows=True,
+)
+def killing(
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    nodes: Nodes,
+    node: int,
+    negation: int,
+    event: int,
+    missing: int,
+) -> int:
+    """The disjuncts in which an event of a negated component would kill a complete match, as bits (-1: in all)."""
+    for row in range(nodes.codes.shape[1]):
+        if not agrees(compared[row, event], nodes.codes[node, row]):
+            return 0
+    load(nodes, node)
+    nodes.scratch.missing[0] = missing
+    nodes.scratch.at[nodes.at.shape[1] - program.negatives + negation] = event
+    base = 3 * program.places
+    if not program.judged:
+        killed = holds(program, columns, predicate, base + negation, nodes.scratch, nodes.entries, node)
+        return -1 if killed else 0
+    bits = 0
+    for branch in range(program.branches):
+        moment = base + program.negatives + branch * (1 + program.negatives) + 1 + negation
+        if holds(program, columns, predicate, moment, nodes.scratch, nodes.entries, node):
+            bits |= 1 << branch
+    return bits
+
+
+@called_by_address(
+    types.boolean(
+        INT64S, INT64_ROWS, PROGRAM, COLUMNS, FUNCTION, NODES, types.int64, types.int64, types.int64, types.int64
+    ),
+    borrows=True,
+)
+def could_join(
+    begins_groups: Int64s,
+    compared: Int64Rows,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    nodes: Nodes,
+    node: int,
+    event: int,
+    place: int,
+    missing: int,
+) -> bool:
+    """Could an event have been selected after a node, in a pattern that knows nothing of the missing components?
+
+    What defaults say of this place in the stead of missing events then is a condition of this place, too.
+    """
+    begins = nodes.entries[node, RIGHT] != place
+    if not joins(begins_groups, compared, program, columns, predicate, nodes, node, event, place, begins, missing):
+        return False
+    if missing == 0:
+        return True
+    for other in range(program.places):
+        if other == place or (program.place[other, KLEENE] == 1 and (missing >> other) & 1 == 0):
+            continue
+        for kind in (BEGIN, CLOSE):
+            for test in range(program.moments[3 * other + kind], program.moments[3 * other + kind + 1]):
+                needs = program.tests[test, NEEDS]
+                if needs & missing == 0 or (needs & ~missing) >> place != 1:
+                    continue  # it is not this place that decides it
+                load(nodes, node)
+                nodes.scratch.missing[0] = missing
+                put_event(program, nodes.scratch.at, event, place, begins)
+                if not test_holds(program, columns, predicate, test, nodes.scratch, nodes.entries, node):
+                    return False
+    return True
+
+
+@called_by_address(
+    RIVALS(
+        TIMED,
+        MATCH_SCORE,
+        STACKS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        NODES,
+        types.int64,
+        INT64S,
+        INT64S,
+        INT64S,
+        types.int64,
+    )
+)
+def rivals(
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    nodes: Nodes,
+    part: int,
+    chain: Int64s,
+    low: Int64s,
+    high: Int64s,
+    missing: int,
+) -> Rivals:
+    """Everyone who could disturb the match along a chain of nodes, whose events have the valid bounds low .. high."""
+    length = len(chain)
+    gaps, last = length + 1, chain[length - 1]
+    keys, branches = np.empty(16, np.int64), np.empty(16, np.int64)
+    chosen = np.empty(length, np.int64)
+    for index in range(length):
+        chosen[index] = nodes.entries[chain[index], EVENT]
+    found = 0
+    untied = missing == 0 and nodes.codes.shape[1] == 0
+    first = 1 if program.strategy != SKIP_ANY else length
+    for blocking in range(first, length + program.negatives):
+        negation, node, selected = blocking - length, last, program.strategy == CONTIGUOUS
+        if blocking < length:  # what could have been selected in this gap
+            node = chain[blocking - 1]
+            stack = nodes.entries[node, RIGHT]
+            if program.place[stack, KLEENE] == 0:  # else an open group is only held up by what it could take
+                stack = nodes.entries[chain[blocking], RIGHT]
+            if program.strategy == CONTIGUOUS:
+                stack = program.places + program.negatives  # everyone
+            else:  # nothing to test: whatever lies in the stack could have been selected
+                untested = program.moments[3 * stack] == program.moments[3 * stack + 1]
+                selected = untied and untested and program.place[stack, KLEENE] == 0
+            start, stop, gap = low[blocking - 1] + 1, high[blocking] - 1, blocking
+        else:
+            stack, gap = program.places + negation, length
+            for index in range(length - 1, -1, -1):  # the first event behind it that was seen
+                if nodes.entries[chain[index], RIGHT] > program.negations[negation, AFTER_PLACE]:
+                    gap = index
+            start = low[gap - 1] + 1 if gap > 0 else low[length - 1] - match_score.window + 1
+            stop = high[gap] - 1 if gap < length else high[0] + match_score.window - 1
+        bottom, top = stacks.begin[stack, part], stacks.begin[stack, part + 1]
+        top = first_beyond(stacks, timed.lower, bottom, top, stop)
+        for index in range(first_reaching(stacks, bottom, top, start), top):
+            event = stacks.member[index]
+            if timed.upper[event] < start or between(timed, event, start, stop) == 0.0:
+                continue
+            if holds_event(chosen, length, event):
+                continue
+            bits = 0
+            if blocking >= length:
+                bits = killing(timed.compared, program, columns, predicate, nodes, last, negation, event, missing)
+            elif selected or could_join(
+                timed.begins, timed.compared, program, columns, predicate, nodes, node, event, stack, missing
+            ):
+                bits = -1
+            if bits == 0:
+                continue
+            if found == len(keys):
+                keys, branches = grown(keys), grown(branches)
+            keys[found], branches[found] = event * gaps + gap, bits
+            found += 1
+    keys, branches = merged(keys[:found], branches[:found])
+    return Rivals(keys, branches)

@@ -1,0 +1,128 @@
+"""How probable it is that some events come in order and within the window, while others stay out of their way.
+
+Under skip_till_next_match no event that could have taken a place may lie strictly between the previous event and the
+one that took it; under negation no event of the negated component may lie in its interval (TIME, equations 2 to 4).
+Gaps are numbered: gap g lies between the events g - 1 and g of the match, gap 0 before the first one (back to a
+window before the last), gap n after the last one (up to a window after the first).
+Everything is a sum over harmless worlds, so that 0 means impossible. Where events are missing, worlds are weighed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import INT64S
+from cepheid.engine.data.timed import TIMED, Timed
+from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
+from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_cost, bounds_of, without_holes
+from cepheid.engine.scoring.confidence.competing_tables import RIVAL_TABLES, RivalTables, task
+from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants, pairs_cost
+from cepheid.engine.scoring.confidence.shared_competing import (
+    WEIGHING,
+    Weighing,
+    enumerate_instants,
+    enumeration_cost,
+    is_tied,
+    sweep_cost,
+    swept,
+)
+from cepheid.engine.scoring.confidence.stretches import by_stretches, has_stretches, stretches, stretches_cost, widened
+
+Int64s = npt.NDArray[np.int64]
+
+SLOWER = 20.0  # a step of the enumeration takes as long as so many of the sweep (measured: 25)
+CHEAP = 1e5  # steps of stretches, below which nobody asks whether there is a cheaper way
+VECTOR = 4.0  # so many steps of stretches take as long as one of the sweep
+PAY = 20.0  # bounds are tried where the sum takes so many times as long...
+PAY_FOR_LEAST = 2.0  # ... or so many, where a confidence is asked for that they may show to be out of reach
+WITHIN = -1.0  # what stands for the cost of a confidence that bounds gave
+
+
+class Effort(NamedTuple):
+    """How well a confidence must be known."""
+
+    budget: float  # how many steps it may take
+    tolerance: float  # by how much it may be off
+    least: float  # nobody asks for one below
+    ordered: float  # it is not above
+
+
+EFFORT = types.NamedUniTuple(types.float64, 4, Effort)
+
+Exclusive = tuple[float, int, int, float]  # probability, earliest, latest; above 0: steps, too many; WITHIN: by bounds
+EXCLUSIVE = types.Tuple((types.float64, types.int64, types.int64, types.float64))
+
+
+@borrowing(types.boolean(TIMED, INT64S, INT64S, INT64S))
+def surely_disturbed(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> bool:
+    """Is somebody in the way in all worlds?"""
+    gaps = len(low) + 1
+    for key in keys:
+        event, gap = key // gaps, key % gaps
+        sure = timed.exists[event] >= 1.0 and 0 < gap < gaps - 1
+        if sure and timed.lower[event] > high[gap - 1] and timed.upper[event] < low[gap]:
+            return True
+    return False
+
+
+@kernel(EXCLUSIVE(RIVAL_TABLES, WEIGHING, types.float64))
+def by_instants(job: RivalTables, weighing: Weighing, budget: float) -> Exclusive:
+    """The sum by sweeping or by going through instants, whichever is cheaper."""
+    sweeping, enumerating = sweep_cost(job, is_tied(job, weighing)), enumeration_cost(job)
+    if min(sweeping, enumerating) > budget:
+        return 0.0, 0, 0, min(sweeping, enumerating)
+    if sweeping <= SLOWER * enumerating:
+        total, earliest, latest = swept(job, weighing)
+    else:
+        total, earliest, latest = enumerate_instants(job, weighing)
+    return total, earliest, latest, 0.0
+
+
+@called_by_address(EXCLUSIVE(TIMED, INT64S, INT64S, INT64S, types.int64, INT64S, WEIGHING, EFFORT))
+def exclusive(
+    timed: Timed,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    window: int,
+    keys: Int64s,
+    weighing: Weighing,
+    effort: Effort,
+) -> Exclusive:
+    """P(the chosen events come in order and within the window, and nobody disturbs them), with the tightest range."""
+    if surely_disturbed(timed, low, high, keys):
+        return 0.0, 0, 0, 0.0
+    if len(weighing.table) > 0:
+        return by_instants(task(timed, chosen, low, high, window, keys), weighing, effort.budget)
+    bound = effort.ordered * at_most(timed, low, high, keys)
+    if bound < effort.least:
+        return 0.0, 0, 0, 0.0
+    keys = widened(timed.lower, timed.upper, low, high, keys)
+    job = task(timed, chosen, low, high, window, keys)
+    if job.disturbs.shape[0] == 0:
+        cost = pairs_cost(job)
+        if cost > effort.budget:
+            return 0.0, 0, 0, cost
+        total, earliest, latest = by_pairs_of_instants(job)
+        return total, earliest, latest, 0.0
+    stretched, parts = has_stretches(job), stretches(job)
+    by_stretch = stretches_cost(job, parts) / VECTOR if stretched else np.inf
+    cost = by_stretch
+    if by_stretch > CHEAP:
+        cost = min(sweep_cost(job, job.coupled), SLOWER * enumeration_cost(job))
+    cheaper = bounds_cost(low, high, window, keys) / VECTOR
+    pays = min(cost, by_stretch) > (PAY_FOR_LEAST if effort.least > 0.0 else PAY) * cheaper
+    if (pays or bound <= effort.tolerance) and cheaper <= effort.budget and without_holes(timed, chosen, keys):
+        least, most, earliest, latest = bounds_of(timed, chosen, low, high, window, keys)
+        if most == 0.0 or most < effort.least:
+            return 0.0, 0, 0, 0.0
+        if most - least <= effort.tolerance:
+            return 0.5 * (least + most), earliest, latest, WITHIN if least < most else 0.0
+    if by_stretch <= cost and by_stretch <= effort.budget:
+        total, earliest, latest = by_stretches(job, parts)
+        return total, earliest, latest, 0.0
+    return by_instants(job, weighing, effort.budget)

@@ -1,0 +1,189 @@
+"""What a complete match at imprecise times is worth: its confidence and its tightest range, and its expected score.
+
+The same judgement for every search, whatever order it fills places in, and whether events may be missing or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import COLUMNS, INT64S, Columns
+from cepheid.engine.data.timed import STACKS, TIMED, Stacks, Timed
+from cepheid.engine.kernels.compile import borrowing, called_by_address
+from cepheid.engine.kernels.conditions import EVENT, FUNCTION
+from cepheid.engine.kernels.partial_matches import NODES, Nodes, standing
+from cepheid.engine.program.tables import PROGRAM, Program
+from cepheid.engine.scoring.confidence.alternatives import alternatives
+from cepheid.engine.scoring.confidence.competing import RIVALS, Rivals, has_rivals, rivals
+from cepheid.engine.scoring.confidence.memory import (
+    BOUNDED,
+    CONFIDENCE,
+    EARLIEST,
+    LATEST,
+    MEMORY,
+    Memory,
+    fits_decide,
+    is_known,
+    place_in_memory,
+    remember,
+    shape_of,
+    shape_with_rivals,
+)
+from cepheid.engine.scoring.confidence.order import WORKSPACE, Workspace, ordered_within
+from cepheid.engine.scoring.confidence.shared_competing import Weighing, unweighed
+from cepheid.engine.scoring.confidence.undisturbed import WITHIN, Effort
+from cepheid.engine.scoring.expected import expected, expected_cost
+from cepheid.engine.scoring.match_score import MATCH_SCORE, MatchScore
+
+Int64s = npt.NDArray[np.int64]
+
+Judged = tuple[float, float, int, int, float]  # probability, confidence, earliest, latest; above 0: too many steps
+JUDGED = types.Tuple((types.float64, types.float64, types.int64, types.int64, types.float64))
+
+
+@called_by_address(
+    JUDGED(TIMED, MATCH_SCORE, INT64S, INT64S, INT64S, INT64S, RIVALS, types.int64, types.float64, WORKSPACE)
+)
+def score(
+    timed: Timed,
+    match_score: MatchScore,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    table: Int64s,
+    found: Rivals,
+    stand: int,
+    ordered: float,
+    room: Workspace,
+) -> Judged:
+    """The expected score of a match and the probability of the worlds that contain it, whatever it scores there.
+
+    One that scores 0 in every world is none: its confidence is 0.
+    """
+    window, spans, length = match_score.window, match_score.spans, len(chosen)
+    if ordered > 0.0 and len(found.keys) == 0:
+        cost = expected_cost(low, high, table, window)
+        if cost > match_score.budget:
+            return 0.0, 0.0, 0, 0, cost
+        probability = expected(timed, spans, chosen, low, high, table, window, room)
+        confidence = min(ordered, 1.0) if probability > 0.0 else 0.0
+        return probability, confidence, low[0], high[length - 1], 0.0
+    scores, effort = Weighing(spans.score, spans.first, table), Effort(match_score.budget, 0.0, 0.0, 1.0)
+    probability, earliest, latest, cost = alternatives(timed, chosen, low, high, window, found, stand, scores, effort)
+    if cost > 0.0 or probability <= 0.0:
+        return 0.0, 0.0, 0, 0, cost
+    confidence, earliest, latest, cost = alternatives(
+        timed, chosen, low, high, window, found, stand, unweighed(), effort
+    )
+    return probability, confidence, earliest, latest, cost
+
+
+RECALLED = types.Tuple((types.boolean, types.float64, types.int64, types.int64))
+
+
+@borrowing(RECALLED(MATCH_SCORE, MEMORY, types.int64, types.int64))
+def recalled(match_score: MatchScore, memory: Memory, size: int, start: int) -> tuple[bool, float, int, int]:
+    """Is the shape at hand known? Then its confidence and its range, from the match's first valid instant on."""
+    if size == 0:
+        return False, 0.0, 0, 0
+    slot = place_in_memory(memory, size)
+    if not is_known(memory, slot, size):
+        return False, 0.0, 0, 0
+    values = memory.values[slot]
+    if values[BOUNDED] != 0.0 and values[CONFIDENCE] >= match_score.least[0]:
+        memory.bounded[0] += 1
+    return True, values[CONFIDENCE], start + int(values[EARLIEST]), start + int(values[LATEST])
+
+
+@called_by_address(
+    JUDGED(
+        TIMED,
+        MATCH_SCORE,
+        STACKS,
+        PROGRAM,
+        COLUMNS,
+        FUNCTION,
+        NODES,
+        types.int64,
+        INT64S,
+        INT64S,
+        INT64S,
+        INT64S,
+        types.int64,
+        WORKSPACE,
+    )
+)
+def judge(
+    timed: Timed,
+    match_score: MatchScore,
+    stacks: Stacks,
+    program: Program,
+    columns: Columns,
+    predicate: Any,
+    nodes: Nodes,
+    part: int,
+    chain: Int64s,
+    low: Int64s,
+    high: Int64s,
+    table: Int64s,
+    missing: int,
+    room: Workspace,
+) -> Judged:
+    """The worth of the match along a chain of nodes, whose events have the valid bounds low .. high.
+
+    `table` has for each gap the table of its scores, `missing` the bits of the components that were not seen.
+    """
+    length, holes, exist = len(chain), 0, 1.0
+    chosen = np.empty(length, np.int64)
+    for index in range(length):
+        chosen[index] = nodes.entries[chain[index], EVENT]
+        holes |= timed.holes[chosen[index]]
+        exist *= timed.exists[chosen[index]]  # independently of all else
+    if exist == 0.0:
+        return 0.0, 0.0, 0, 0, 0.0
+    memory, size, alike = room.memory, 0, missing == 0 and not match_score.scored and not program.judged
+    decided = alike and fits_decide(program, timed.compared)
+    if decided:
+        size = shape_of(timed, stacks, memory, part, chosen, low, high)
+        known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
+        if known:
+            return 1.0, confidence * exist, earliest, latest, 0.0
+    ordered = ordered_within(timed, chosen, low, high, length, match_score.window, room)
+    if ordered * exist < match_score.least[0]:
+        return 0.0, 0.0, 0, 0, 0.0
+    found, stand = Rivals(np.empty(0, np.int64), np.empty(0, np.int64)), 1
+    if has_rivals(program):
+        found = rivals(timed, match_score, stacks, program, columns, predicate, nodes, part, chain, low, high, missing)
+    if len(found.keys) > 0 or program.judged:
+        stand = standing(program, columns, predicate, nodes, chain[length - 1], missing)
+    if stand == 0:
+        return 0.0, 0.0, 0, 0, 0.0
+    simple = ordered if holes == 0 else 0.0  # what is 0 is found out instant by instant
+    if match_score.scored:
+        probability, confidence, earliest, latest, cost = score(
+            timed, match_score, chosen, low, high, table, found, stand, simple, room
+        )
+        return probability * exist, confidence * exist, earliest, latest, max(cost, 0.0)
+    if simple > 0.0 and len(found.keys) == 0:
+        return 1.0, min(ordered, 1.0) * exist, low[0], high[length - 1], 0.0
+    if alike and not decided:
+        size = shape_with_rivals(timed, memory, chosen, low, high, found.keys)
+        known, confidence, earliest, latest = recalled(match_score, memory, size, low[0])
+        if known:
+            return 1.0, confidence * exist, earliest, latest, 0.0
+    effort = Effort(
+        match_score.budget, match_score.tolerance, match_score.least[0] / exist, ordered if holes == 0 else 1.0
+    )
+    confidence, earliest, latest, cost = alternatives(
+        timed, chosen, low, high, match_score.window, found, stand, unweighed(), effort
+    )
+    if cost == WITHIN and confidence * exist >= match_score.least[0]:
+        memory.bounded[0] += 1
+    if size > 0 and cost <= 0.0 and confidence > 0.0:
+        slot = place_in_memory(memory, size)
+        remember(memory, slot, size, low[0], confidence, earliest, latest, cost == WITHIN)
+    return 1.0, confidence * exist, earliest, latest, max(cost, 0.0)

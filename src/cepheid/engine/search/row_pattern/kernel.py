@@ -1,0 +1,458 @@
+"""The search itself: backtracking over a program, partition by partition, with a memory of what led to nothing."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.kernels.compile import borrowing, kernel, search_kernel
+from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.search.row_pattern.memory import (
+    FULL,
+    LASTING,
+    MEMORY,
+    MOST,
+    USED,
+    Memory,
+    forget,
+    new_entry,
+    with_more_entries,
+)
+from cepheid.engine.search.row_pattern.path_state import (
+    FUNCTION,
+    JUDGING,
+    PATH_STATE,
+    Judging,
+    PathState,
+    extend,
+    holds_here,
+)
+from cepheid.engine.search.row_pattern.program import (
+    AT_START,
+    DONE,
+    JUMP,
+    KEYED,
+    LOOP,
+    REMEMBER,
+    SPLIT,
+    TAKE,
+    Int32s,
+    Int64s,
+    Program,
+)
+
+Bytes = npt.NDArray[np.uint8]
+
+INT32S = types.int32[::1]
+INT64S = types.int64[::1]
+BYTE_ROWS = types.uint8[:, ::1]
+PROGRAM = types.NamedTuple((INT32S,) * 7 + (types.int64,) * 3, Program)
+
+UNMATCHED = -1  # the length of a match that is none
+SKIP_PAST_LAST, SKIP_NEXT, SKIP_FIRST, SKIP_LAST = range(4)
+OUT_OF_ROOM = -2  # the attempt needs larger arrays
+UNSETTLED = -3  # rows that are still to come may decide
+NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
+NEEDS_MEMORY = 3  # the search failed so often that it had better begin again with a memory under keys
+TRAIL, MARKS, CUT, FAILURES = range(4)  # in Scratch.state
+ROOM = 1024  # choices and marks to begin with
+
+
+class Rows(NamedTuple):
+    """The rows of all partitions, one partition after the other."""
+
+    bounds: Int64s  # where each partition begins, and the end of the last
+    time: Int64s  # the first sort key, if there is a window
+    always: Bytes  # per label: 0 judged by a column of `holds`, 1 holds everywhere, 2 judged by the path
+    holds: npt.NDArray[np.uint8]  # per label and row: may the row have the label?
+    # Per partition, where the search begins, and after it where it stopped: these are written.
+    begin: Int64s
+    number: Int64s  # of the next match
+    matched: Int64s  # the last row that a match has taken
+    whole: Bytes  # is its first row there?
+    until: Int64s  # per partition: matches begin before this row
+    upcoming: Int64s  # per row: the next row that may have a label every match has; empty if there is no such label
+    begins: Bytes  # per row: may a match begin there? Empty: at every row
+
+
+class Mode(NamedTuple):
+    """What the clause asks for."""
+
+    within: int  # 0: no window
+    skip: int
+    skip_labels: Bytes  # per label
+    unmatched: int  # also report rows that no match has taken
+    # Streams: more rows may come. What depends on them is left for later.
+    open: int
+    horizon: int  # all rows up to this time are there
+    ahead: int  # how many rows a condition looks ahead
+    shown_ahead: int  # how many rows a measure does
+    longest: int = 0  # the longest match at a row, the preferred one of equally long ones (BigQuery)
+    base: int = 0  # the first row that `dead` knows
+    allowance: int = 0  # failures after which the search stops with NEEDS_MEMORY; 0: it never does
+
+
+class Scratch(NamedTuple):
+    """Room for one attempt; the next one overwrites it, except for what is known to lead to nothing."""
+
+    path: Int32s  # the step that took each row
+    choices: npt.NDArray[np.int64]  # ways that were not tried yet: step, row, length of the trail and of `undo`
+    trail: Int64s  # marks on the way that is being tried: they are no failures if it succeeds
+    marks: Int64s  # all marks of this attempt
+    undo: Int64s  # registers and what they held
+    registers: Int64s
+    state: Int64s  # the lengths of trail and marks, whether the window cut something off, and failures in all
+    best: Int32s  # the longest path so far, if that is what is wanted
+    dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
+
+
+BYTES = types.uint8[::1]
+ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S, BYTES), Rows)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 8), Mode)
+SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
+RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
+INT = types.int64
+
+
+@borrowing(INT(PROGRAM, MODE, INT32S, INT, INT))
+def next_start(program: Program, mode: Mode, path: Int32s, start: int, length: int) -> int:
+    """Where the search goes on after a match; -1 or -2 where AFTER MATCH SKIP cannot."""
+    if mode.skip == SKIP_PAST_LAST:
+        return start + length
+    if mode.skip == SKIP_NEXT:
+        return start + 1
+    place = -1
+    for position in range(length):
+        if mode.skip_labels[program.label[path[position]]]:
+            place = position
+            if mode.skip == SKIP_FIRST:
+                break
+    if place < 0:
+        return -NO_SUCH_LABEL
+    return start + place if place > 0 else -NO_PROGRESS
+
+
+@borrowing(types.boolean(SCRATCH, INT, INT, INT))
+def first_time(scratch: Scratch, place: int, bit: int, bits: int) -> bool:
+    """Is a split reached at a row for the first time? If so, it is marked."""
+    mask = np.uint8(1 << (bit & 7))
+    if scratch.dead[place, bit >> 3] & mask:
+        return False
+    scratch.dead[place, bit >> 3] |= mask
+    entry = place * bits + bit
+    scratch.trail[scratch.state[TRAIL]] = entry
+    scratch.state[TRAIL] += 1
+    scratch.marks[scratch.state[MARKS]] = entry
+    scratch.state[MARKS] += 1
+    return True
+
+
+@borrowing(types.boolean(SCRATCH, PATH_STATE, MEMORY, INT, INT, INT, INT))
+def first_time_so(
+    scratch: Scratch, judge: PathState, memory: Memory, split: int, start: int, row: int, number: int
+) -> bool:
+    """Is a split that has keys reached at a row for the first time after such a path? If so, it is remembered."""
+    entry = new_entry(judge, memory, split, start, row, number)
+    if entry >= 0:
+        scratch.trail[scratch.state[TRAIL]] = -1 - entry
+        scratch.state[TRAIL] += 1
+        scratch.marks[scratch.state[MARKS]] = -1 - entry
+        scratch.state[MARKS] += 1
+    return entry != -1
+
+
+@borrowing(types.void(PROGRAM, SCRATCH, MEMORY, INT))
+def take_back(program: Program, scratch: Scratch, memory: Memory, entry: int) -> None:
+    """A mark is no failure: it is taken back."""
+    if entry < 0:
+        memory.alive[-1 - entry] = 0
+    else:
+        bit = entry % program.bits
+        scratch.dead[entry // program.bits, bit >> 3] &= np.uint8(255 - (1 << (bit & 7)))
+
+
+@borrowing(types.void(PROGRAM, SCRATCH, MEMORY, INT, INT))
+def settle(program: Program, scratch: Scratch, memory: Memory, length: int, longest: int) -> None:
+    """Takes back marks that are no failures, or none from another start.
+
+    Those of the way that succeeded; all of them if the window cut a way off, or if all ways were tried for the longest;
+    those that concern this start alone.
+    """
+    everything = scratch.state[CUT] or length in (OUT_OF_ROOM, UNSETTLED) or (longest and length >= 0)
+    if everything or program.lasting < program.bits:
+        for index in range(scratch.state[MARKS]):
+            entry = scratch.marks[index]
+            if everything or (entry >= 0 and entry % program.bits >= program.lasting):
+                take_back(program, scratch, memory, entry)
+    if length >= 0 and not everything:
+        for index in range(scratch.state[TRAIL]):
+            take_back(program, scratch, memory, scratch.trail[index])
+    if memory.counters[USED] > LASTING:
+        forget(memory)
+
+
+@borrowing(types.boolean(ROWS, MODE, INT))
+def is_open_ended(rows: Rows, mode: Mode, start: int) -> bool:
+    """May rows still come that a match could take? None if its window has passed."""
+    return mode.open != 0 and (mode.within == 0 or mode.horizon < rows.time[start] + mode.within - 1)
+
+
+@borrowing(INT(SCRATCH, INT, INT))
+def longer(scratch: Scratch, best: int, length: int) -> int:
+    """The length of the longest path so far; the path is kept if it is longer."""
+    if length <= best:
+        return best
+    for position in range(length):
+        scratch.best[position] = scratch.path[position]
+    return length
+
+
+@borrowing(INT(SCRATCH, INT))
+def longest_path(scratch: Scratch, best: int) -> int:
+    """Puts the longest path where paths are expected; its length."""
+    for position in range(best):
+        scratch.path[position] = scratch.best[position]
+    return best
+
+
+@borrowing(INT(SCRATCH, INT, INT, INT))
+def remember(scratch: Scratch, register: int, row: int, undone: int) -> int:
+    """Writes a row into a register, and what was there among what can be undone; how much that is now."""
+    scratch.undo[2 * undone], scratch.undo[2 * undone + 1] = register, scratch.registers[register]
+    scratch.registers[register] = row
+    return undone + 1
+
+
+@borrowing(INT(SCRATCH, INT, INT))
+def restore(scratch: Scratch, undone: int, until: int) -> int:
+    """Gives registers back what they held, down to where there was less to undo."""
+    while undone > until:
+        undone -= 1
+        scratch.registers[scratch.undo[2 * undone]] = scratch.undo[2 * undone + 1]
+    return undone
+
+
+@borrowing(INT(PROGRAM, ROWS, MODE, JUDGING, MEMORY, SCRATCH, INT, INT, INT))
+def attempt(
+    program: Program,
+    rows: Rows,
+    mode: Mode,
+    judging: Judging,
+    memory: Memory,
+    scratch: Scratch,
+    partition: int,
+    start: int,
+    number: int,
+) -> int:
+    """The length of the preferred match at a row; its steps are left in the path."""
+    judge = judging.judge
+    low, high = rows.bounds[partition], rows.bounds[partition + 1]
+    scratch.state[TRAIL], scratch.state[MARKS], scratch.state[CUT] = 0, 0, 0
+    step, row, depth, undone, best = 0, start, 0, 0, UNMATCHED
+    while True:
+        kind = program.kind[step]
+        failed = False
+        if kind == TAKE:
+            if row >= high:
+                if is_open_ended(rows, mode, start):
+                    return UNSETTLED
+                scratch.state[CUT] |= mode.open
+                failed = True
+            elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
+                failed = True
+                scratch.state[CUT] = 1
+            elif mode.open and row >= high - mode.ahead:
+                return UNSETTLED
+            else:
+                label = program.label[step]
+                how = rows.always[label]
+                scratch.path[row - start] = step
+                if how != 1:
+                    failed = rows.holds[label, row] == 0
+                if how == 2 and not failed:
+                    failed = not holds_here(judge, judging.predicate, label, start, row, low, high, number)
+                if not failed:
+                    if judge.active and how != 2:
+                        extend(judge, label, start, row)
+                    row += 1
+                    step += 1
+        elif kind == JUMP:
+            step = program.left[step]
+        elif kind in (SPLIT, LOOP):
+            bit = program.memory[step]
+            left = kind == LOOP and program.label[step] >= 0 and scratch.registers[program.label[step]] == row
+            if left:
+                step = program.exit[step]
+            elif depth >= len(scratch.choices) or scratch.state[MARKS] >= len(scratch.marks):
+                return OUT_OF_ROOM
+            elif bit >= 0 and not first_time(scratch, row - mode.base + partition, bit, program.bits):
+                failed = True
+            elif bit <= KEYED and len(memory.relevant):
+                failed = not first_time_so(scratch, judge, memory, KEYED - bit, start, row, number)
+                if memory.counters[FULL] and len(memory.keys) < MOST:
+                    return OUT_OF_ROOM
+            if not failed and not left:
+                scratch.choices[depth, 0], scratch.choices[depth, 1] = program.right[step], row
+                scratch.choices[depth, 2], scratch.choices[depth, 3] = scratch.state[TRAIL], undone
+                depth += 1
+                step = program.left[step]
+        elif kind == REMEMBER:
+            if 2 * undone + 2 > len(scratch.undo):
+                return OUT_OF_ROOM
+            undone = remember(scratch, program.label[step], row, undone)
+            step += 1
+        elif kind == DONE:
+            if not mode.longest:
+                return row - start
+            best, failed = longer(scratch, best, row - start), True
+        else:
+            failed = row != (low if kind == AT_START else high) or (kind == AT_START and not rows.whole[partition])
+            step += 1
+        if failed:
+            if depth == 0:
+                return longest_path(scratch, best)
+            scratch.state[FAILURES] += 1
+            if stop_flag() != 0 or (mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance):
+                return UNMATCHED
+            depth -= 1
+            step, row = scratch.choices[depth, 0], scratch.choices[depth, 1]
+            scratch.state[TRAIL] = scratch.choices[depth, 2]
+            undone = restore(scratch, undone, scratch.choices[depth, 3])
+
+
+@kernel(SCRATCH(SCRATCH))
+def with_more_room(scratch: Scratch) -> Scratch:
+    """The same, with twice the room for choices and marks."""
+    room = 2 * len(scratch.marks)
+    return Scratch(
+        scratch.path,
+        np.empty((room, 4), np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(2 * room, np.int64),
+        scratch.registers,
+        scratch.state,
+        scratch.best,
+        scratch.dead,
+    )
+
+
+@kernel(INT64S(INT64S))
+def grown(values: Int64s) -> Int64s:
+    """The same values with room for as many again."""
+    larger = np.empty(2 * len(values), np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+@kernel(INT32S(INT32S, INT))
+def grown_path(values: Int32s, needed: int) -> Int32s:
+    """The same values with room for at least so many."""
+    larger = np.empty(max(2 * len(values), needed), np.int32)
+    larger[: len(values)] = values
+    return larger
+
+
+@borrowing(types.boolean(ROWS, MODE, INT, INT))
+def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
+    """May no match begin here, or is no row in reach that may have the label every match has?
+
+    (The filter of "Row Pattern Recognition Using Joins", VLDB 2023, for one label.)
+    """
+    if len(rows.begins) and not rows.begins[start]:
+        return True
+    if len(rows.upcoming) == 0:
+        return False
+    needed = rows.upcoming[start]
+    if needed >= high:
+        return mode.open == 0
+    return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
+
+
+@search_kernel(RESULT(PROGRAM, ROWS, MODE, PATH_STATE, FUNCTION, MEMORY, SCRATCH))
+def search(
+    program: Program, rows: Rows, mode: Mode, judge: PathState, predicate: Any, memory: Memory, scratch: Scratch
+) -> tuple[Int64s, Int64s, Int32s, int]:
+    """All matches: where each begins, how many rows it takes, and the step that took each of its rows.
+
+    A length of 0 is an empty match, UNMATCHED a row that is in no match. The last number says whether AFTER MATCH SKIP
+    failed, and why, or that the search NEEDS_MEMORY.
+    """
+    starts, lengths = np.empty(64, np.int64), np.empty(64, np.int64)
+    taken = np.empty(256, np.int32)
+    found = used = 0
+    judging = Judging(judge, predicate)
+    for partition in range(len(rows.bounds) - 1):
+        high = rows.bounds[partition + 1]
+        start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
+        while start < min(high, rows.until[partition]) and stop_flag() == 0:
+            length = UNMATCHED
+            if not is_hopeless(rows, mode, start, high):
+                length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
+                settle(program, scratch, memory, length, mode.longest)
+            if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
+                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), NEEDS_MEMORY
+            if length == OUT_OF_ROOM:
+                if memory.counters[FULL] and len(memory.keys) < MOST:
+                    memory = with_more_entries(memory)
+                else:
+                    scratch = with_more_room(scratch)
+                continue
+            if length == UNSETTLED or (mode.open and length > 0 and start + length + mode.shown_ahead > high):
+                break
+            if found >= len(starts):
+                starts, lengths = grown(starts), grown(lengths)
+            if length == UNMATCHED:
+                if mode.unmatched and start > matched:
+                    starts[found], lengths[found] = start, UNMATCHED
+                    found += 1
+                start += 1
+                continue
+            starts[found], lengths[found] = start, length
+            found += 1
+            number += 1
+            if length == 0:
+                start += 1
+                continue
+            if used + length > len(taken):
+                taken = grown_path(taken, used + length)
+            taken[used : used + length] = scratch.path[:length]
+            used += length
+            matched = max(matched, start + length - 1)
+            onward = next_start(program, mode, scratch.path, start, length)
+            if onward < 0:
+                return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), -onward
+            start = onward
+        rows.begin[partition], rows.matched[partition], rows.number[partition] = start, matched, number
+    return starts[:found].copy(), lengths[:found].copy(), taken[:used].copy(), 0
+
+
+@kernel(INT64S(BYTES, INT64S), unlocked=True)
+def upcoming_rows(holds: Bytes, bounds: Int64s) -> Int64s:
+    """For each row the next one, itself included, of which a condition may hold; the end of the partition if none."""
+    found = np.empty(len(holds), np.int64)
+    for partition in range(len(bounds) - 1):
+        coming = bounds[partition + 1]
+        for row in range(bounds[partition + 1] - 1, bounds[partition] - 1, -1):
+            if holds[row]:
+                coming = row
+            found[row] = coming
+    return found
+
+
+def scratch_for(program: Program, rows: int, partitions: int, longest_path: int, longest: bool = False) -> Scratch:
+    """Room for a search over so many rows of so many partitions, with paths of at most such a length."""
+    return Scratch(
+        np.empty(longest_path, np.int32),
+        np.empty((ROOM, 4), np.int64),
+        np.empty(ROOM, np.int64),
+        np.empty(ROOM, np.int64),
+        np.empty(2 * ROOM, np.int64),
+        np.full(max(program.registers, 1), -1, np.int64),
+        np.zeros(4, np.int64),
+        np.empty(longest_path if longest else 0, np.int32),
+        np.zeros((rows + partitions + 1, max((program.bits + 7) // 8, 1)), np.uint8),
+    )

@@ -1,0 +1,400 @@
+"""Conditions on the path as expressions over slots, which the one compiler of conditions takes (`values/compiled.py`).
+
+A row that a condition names (FIRST, LAST, PREV, NEXT, a label) is a slot that the search fills, and what it reads there
+is a column that is computed for all rows beforehand. Aggregates, the label of a row and the number of the match are
+numbers that the search keeps. Times and lengths of time are microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.engine.search.row_pattern import path_state as j
+from cepheid.engine.search.row_pattern.columnwise import evaluate, read, whole
+from cepheid.engine.values.compiled import Fragment
+from cepheid.errors import QueryError
+from cepheid.language import syntax as s
+from cepheid.language.functions import find_function
+from cepheid.language.match_recognize.bound import (
+    Aggregated,
+    Apply,
+    Bound,
+    Column,
+    Constant,
+    Labels,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    SequenceNumber,
+    walk,
+)
+from cepheid.language.match_recognize.functions import FUNCTIONS
+from cepheid.language.match_recognize.scalars import OPERATORS
+from cepheid.language.schema import DataType, Schema
+from cepheid.language.typing import type_of
+from cepheid.language.whole import LEAST
+
+# What a value is here: a whole number, a number, a truth value, an instant, a time that a clock shows, a length of
+# time, a string, a decimal.
+WHOLE, REAL, TRUTH, TIME, WALL, LENGTH = "whole", "real", "truth", "time", "wall", "length"
+STRING, NULL, DECIMAL = "string", "null", "decimal"
+_TYPES = {REAL: DataType.FLOAT, TRUTH: DataType.BOOL, STRING: DataType.STRING, DECIMAL: DataType.DECIMAL}
+_KINDS = {DataType.INT: WHOLE, DataType.FLOAT: REAL, DataType.BOOL: TRUTH, DataType.STRING: STRING}
+_COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+_CHOOSING = {"case": "case", "if": "case", "iff": "case", "coalesce": "coalesce", "nvl": "coalesce"}
+_CHOOSING |= {"ifnull": "coalesce"}
+_STRICT = frozenset(set(OPERATORS) - {"and", "or", "is null", "<=>", "in", "case"}) | {"cast", "zoned"}
+_SUMS = {(WHOLE, WHOLE): WHOLE, (LENGTH, LENGTH): LENGTH, (TIME, LENGTH): TIME, (WALL, LENGTH): WALL}
+_DIFFERENCES = {**_SUMS, (TIME, TIME): LENGTH, (WALL, WALL): LENGTH}
+
+Lowered = tuple[s.Expression, str]  # with what kind of value it is
+
+
+class UnfitError(Exception):
+    """A condition that has no such form."""
+
+
+def merged(expression: Bound) -> Bound:
+    """Functions of values of one and the same row, as one expression at that row.
+
+    >>> price = Navigate(Column("price"), frozenset({"A"}))
+    >>> merged(Apply("*", (price, Constant(2))))
+    Navigate(inner=Apply(function='*', arguments=(Column(name='price'), Constant(value=2)), target=None, ...), ...)
+    """
+    if not isinstance(expression, Apply):
+        return expression
+    arguments = tuple(merged(argument) for argument in expression.arguments)
+    known = FUNCTIONS.get(expression.function)
+    strict = expression.function in _STRICT or (known is not None and known.strict)
+    where = {_where(argument) for argument in arguments if not isinstance(argument, Constant)}
+    if strict and len(where) == 1 and None not in where:
+        inner = tuple(a.inner if isinstance(a, Navigate) else a for a in arguments)
+        first = next(argument for argument in arguments if isinstance(argument, Navigate))
+        joined = Apply(expression.function, inner, expression.target, expression.span)
+        return Navigate(joined, first.labels, first.first, first.offset, first.shift, first.final)
+    return Apply(expression.function, arguments, expression.target, expression.span)
+
+
+def _where(expression: Bound) -> tuple[Any, ...] | None:
+    if not isinstance(expression, Navigate) or any(isinstance(n, RowLabel | MatchNumber) for n in walk(expression)):
+        return None
+    return (expression.labels, expression.first, expression.offset, expression.shift, expression.final)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the conditions of each label read of the path, besides what they ask for."""
+
+    reads: tuple[frozenset[tuple[int, str]], ...]  # slots of rows, and columns
+    numbers: tuple[bool, ...]  # do they read the number of the match?
+    values: dict[str, pa.Array]  # of the columns
+
+
+@dataclass
+class Lowering:
+    """Makes expressions of conditions; what the search has to hand over is collected on the way."""
+
+    table: pa.Table
+    labels: tuple[str, ...]
+    text: str
+    columns: dict[Bound, tuple[str, str]] = field(default_factory=dict)  # the name and the kind of each
+    values: dict[str, pa.Array] = field(default_factory=dict)  # by these names
+    sets: list[Labels] = field(default_factory=lambda: [None])
+    rows: list[tuple[int, ...]] = field(default_factory=list)  # the slots of `at`
+    aggregates: list[tuple[int, int, int, str]] = field(default_factory=list)
+    asks: list[tuple[int, ...]] = field(default_factory=list)  # of the condition at hand, see judge.py
+    fragments: dict[s.Expression, Fragment] = field(default_factory=dict)  # of what the search keeps
+    slots: dict[str, int] = field(default_factory=dict)  # where it puts that
+    reads: set[tuple[int, str]] = field(default_factory=set)  # of the condition at hand, see `Seen`
+    numbers: bool = False
+    counted: int = j.FIXED  # how many whole numbers the search hands over
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns are."""
+        named = tuple((name, _TYPES.get(kind, DataType.INT)) for name, kind in self.columns.values())
+        digits = [(name, self.values[name].type) for name, kind in self.columns.values() if kind == DECIMAL]
+        return Schema(
+            named,
+            named[0][0] if named else "",
+            decimals=tuple((name, (kind.precision, kind.scale)) for name, kind in digits),
+        )
+
+    def lowered(self, condition: Bound) -> s.Expression:
+        """A condition as an expression; UnfitError if it has no such form."""
+        found, kind = self.value(condition)
+        if kind not in (TRUTH, NULL):
+            raise UnfitError
+        parts = list(s.walk(found))
+        texts = any(isinstance(part, s.PathValue) and part.kind is DataType.STRING for part in parts)
+        if texts and any(isinstance(part, s.Call) and part.function not in _CHOOSING for part in parts):
+            raise UnfitError  # of such a text only its rank is known
+        if not self.columns and any(isinstance(part, s.Call) for part in parts):
+            raise UnfitError
+        return found
+
+    def value(self, expression: Bound) -> Lowered:
+        match expression:
+            case Constant(value=value):
+                return _constant(value)
+            case MatchNumber():
+                self.numbers = True
+                return self.kept("number", DataType.INT, (f"counted[{j.NUMBER}]", "False")), WHOLE
+            case SequenceNumber():
+                return self.aggregate(Aggregated("count", ()))
+            case Aggregated():
+                return self.aggregate(expression)
+            case Navigate():
+                return self.navigate(expression)
+            case Apply():
+                return self.apply(expression)
+        raise UnfitError
+
+    def kept(self, name: str, kind: DataType, fragment: Fragment) -> s.Expression:
+        node = s.PathValue(name, kind)
+        self.fragments[node] = fragment
+        return node
+
+    def column(self, inner: Bound) -> tuple[str, str]:
+        """The values of an expression of one row, for every row: the name of a column, and what they are."""
+        if any(isinstance(part, RowLabel | MatchNumber) for part in walk(inner)):
+            raise UnfitError
+        if inner not in self.columns:
+            values = row_values(inner, self.table, self.text)
+            kind = kind_of_type(values.type)
+            name = f"column {len(self.columns)}"
+            self.values[name] = _plain(values, kind)
+            self.columns[inner] = name, kind
+        return self.columns[inner]
+
+    def group(self, labels: Labels) -> int:
+        if labels not in self.sets:
+            self.sets.append(labels)
+        return self.sets.index(labels)
+
+    def ask(self, *numbers: int) -> None:
+        asked = (*numbers, *[0] * (6 - len(numbers)))
+        if asked not in self.asks:
+            self.asks.append(asked)
+
+    def navigate(self, node: Navigate) -> Lowered:
+        place = (self.group(node.labels), int(node.first), node.offset, node.shift)
+        if isinstance(node.inner, RowLabel):
+            told = f"label at {place}"
+            slot = self.slot(told, 1)
+            self.ask(j.ASK_LABEL, slot, *place)
+            return self.kept(told, DataType.STRING, (f"literal[counted[{slot}]]", f"counted[{slot}] < 0")), STRING
+        name, kind = self.column(node.inner)
+        return self.at_row(j.ASK_ROW, place, name), kind
+
+    def at_row(self, what: int, place: tuple[int, ...], name: str) -> s.Expression:
+        """A column at a row that the search finds."""
+        if (what, *place) not in self.rows:
+            self.rows.append((what, *place))
+        slot = self.rows.index((what, *place))
+        self.ask(what, slot, *place)
+        self.reads.add((slot, name))
+        return s.Attribute(s.Reference(str(slot)), name)
+
+    def slot(self, name: str, size: int) -> int:
+        """Where the search puts a number that it keeps."""
+        if name not in self.slots:
+            self.slots[name] = self.counted
+            self.counted += size
+        return self.slots[name]
+
+    def aggregate(self, node: Aggregated) -> Lowered:
+        if node.distinct or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
+            raise UnfitError
+        group, name, kind, keep = self.group(node.labels), "", WHOLE, j.KEEP_ROWS
+        if node.arguments:
+            name, kind = self.column(node.arguments[0])
+            keep = {"min": j.KEEP_MIN, "max": j.KEEP_MAX, "count": j.KEEP_MIN}.get(node.function, j.KEEP_SUM)
+        if node.function != "count":
+            self.check_kept(name, kind, keep)
+        wanted = (keep, group, int(kind == REAL), name)
+        if wanted not in self.aggregates:
+            self.aggregates.append(wanted)
+        index = self.aggregates.index(wanted)
+        if node.function in ("min", "max"):
+            return self.at_row(j.ASK_BEST, (index,), name), kind
+        slot = self.slot(f"aggregate {index}", 2)
+        self.ask(j.ASK_KEPT, slot, index, int(node.function != "sum"))
+        value, empty = f"running[{index}]" if kind == REAL else f"counted[{slot + 1}]", f"counted[{slot}] == 0"
+        told = f"{node.function} {index}"
+        if node.function == "count":
+            return self.kept(told, DataType.INT, (f"counted[{slot}]", "False")), WHOLE
+        if node.function in ("avg", "mean"):
+            mean = f"({value} / counted[{slot}] if counted[{slot}] != 0 else nan)"
+            return self.kept(told, DataType.FLOAT, (mean, empty)), REAL
+        return self.kept(told, DataType.FLOAT if kind == REAL else DataType.INT, (value, empty)), kind
+
+    def check_kept(self, name: str, kind: str, keep: int) -> None:
+        """UnfitError for aggregates that the search cannot keep: of other values, and sums that may pass 64 bits."""
+        if kind in (TRUTH, NULL) or (keep == j.KEEP_SUM and kind not in (WHOLE, REAL)):
+            raise UnfitError
+        if keep == j.KEEP_SUM and kind == WHOLE:
+            ends = pc.min_max(self.values[name]).as_py()
+            largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+            if largest * max(self.table.num_rows, 1) > -LEAST - 1:
+                raise UnfitError
+
+    def apply(self, node: Apply) -> Lowered:
+        name, arguments = node.function, node.arguments
+        if name in _CHOOSING:
+            return self.chosen(_CHOOSING[name], arguments)
+        parts = [self.value(argument) for argument in arguments]
+        values, kinds = tuple(value for value, _ in parts), [kind for _, kind in parts]
+        match name:
+            case "and" | "or" | "not":
+                if not set(kinds) <= {TRUTH, NULL}:
+                    raise UnfitError
+                return (s.Not(*values) if name == "not" else s.And(values) if name == "and" else s.Or(values)), TRUTH
+            case "is null" | "isnull":
+                return s.IsNull(values[0]), TRUTH
+            case "isnotnull":
+                return s.IsNull(values[0], negated=True), TRUTH
+            case "in":
+                for kind in kinds[1:]:
+                    _check_comparable(kinds[0], kind)
+                return s.Membership(values[0], values[1:]), TRUTH
+            case "<=>":
+                return _same(values, kinds), TRUTH
+            case "negative" if kinds[0] in (WHOLE, REAL, LENGTH):
+                return s.Negative(values[0]), kinds[0]
+            case "abs" if kinds[0] in (WHOLE, REAL, LENGTH):
+                return s.Call("abs", values), kinds[0]
+        if name in _COMPARISONS:
+            _check_comparable(kinds[0], kinds[1])
+            return s.Comparison(name, values[0], values[1]), TRUTH
+        if name in ("+", "-", "*", "/", "whole /", "div", "%"):
+            return _arithmetic(name, values, kinds)
+        return self.called(node, values, kinds)
+
+    def chosen(self, name: str, arguments: tuple[Bound, ...]) -> Lowered:
+        if name == "case" and len(arguments) % 2 == 0:
+            arguments = (*arguments, Constant(None))
+        parts = [self.value(argument) for argument in arguments]
+        tests = range(0, len(parts) - 1, 2) if name == "case" else ()
+        if any(parts[place][1] not in (TRUTH, NULL) for place in tests):
+            raise UnfitError
+        kinds = {kind for place, (_, kind) in enumerate(parts) if place not in tests} - {NULL}
+        if (len(kinds) > 1 and kinds != {WHOLE, REAL}) or DECIMAL in kinds:
+            raise UnfitError
+        kind = REAL if REAL in kinds else next(iter(kinds), NULL)
+        return s.Call(name, tuple(value for value, _ in parts)), kind
+
+    def called(self, node: Apply, values: tuple[s.Expression, ...], kinds: list[str]) -> Lowered:
+        """A function of the library, or of the user's, of values that are the same in all languages."""
+        own = find_function(node.function)
+        if own is None or (node.function not in FUNCTIONS and not own.user) or node.target is not None:
+            raise UnfitError
+        if not set(kinds) <= {WHOLE, REAL, TRUTH, STRING} or not own.least <= len(values) <= own.most:
+            raise UnfitError
+        call = s.Call(node.function, values)
+        try:
+            found = type_of(call, self.schema)
+        except QueryError:
+            raise UnfitError from None
+        if found not in _KINDS:
+            raise UnfitError
+        return call, _KINDS[found]
+
+
+def _constant(value: Any) -> Lowered:
+    if value is None:
+        return s.Literal(None), NULL
+    if isinstance(value, bool):
+        return s.Literal(value), TRUTH
+    if isinstance(value, int) and -LEAST > value > LEAST:
+        return s.Literal(value), WHOLE
+    for kind, named in ((float, REAL), (Decimal, DECIMAL), (str, STRING)):
+        if isinstance(value, kind):
+            return s.Literal(value), named
+    if isinstance(value, timedelta):
+        return s.Literal(value // timedelta(microseconds=1)), LENGTH
+    if isinstance(value, date):
+        instant = isinstance(value, datetime) and value.tzinfo is not None
+        at = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+        number = pa.scalar(at, pa.timestamp("us", "UTC" if instant else None)).cast(pa.int64()).as_py()
+        return s.Literal(number), TIME if instant else WALL
+    raise UnfitError
+
+
+def _check_comparable(left: str, right: str) -> None:
+    if NULL in (left, right) or left == right or {left, right} <= {WHOLE, REAL, DECIMAL}:
+        return
+    raise UnfitError
+
+
+def _same(values: tuple[s.Expression, ...], kinds: list[str]) -> s.Expression:
+    """IS NOT DISTINCT FROM."""
+    _check_comparable(*kinds)
+    known = tuple(s.IsNull(value, negated=True) for value in values)
+    unknown = tuple(s.IsNull(value) for value in values)
+    return s.Or((s.And(unknown), s.And((*known, s.Comparison("=", *values)))))
+
+
+def _arithmetic(name: str, values: tuple[s.Expression, ...], kinds: list[str]) -> Lowered:
+    left, right = kinds
+    numbers = {left, right} <= {WHOLE, REAL, DECIMAL}
+    if numbers and REAL in kinds and name != "div":
+        return s.Arithmetic("/" if name == "whole /" else name, *values), REAL
+    if (left, right) == (WHOLE, WHOLE):
+        if name == "/":
+            return s.Arithmetic("/", *values), REAL
+        return s.Arithmetic("div" if name == "whole /" else name, *values), WHOLE
+    known = {"+": _SUMS, "-": _DIFFERENCES}.get(name, {}).get((left, right))
+    if known is None:
+        raise UnfitError
+    return s.Arithmetic(name, *values), known
+
+
+def row_values(inner: Bound, table: pa.Table, text: str) -> pa.Array:
+    """An expression of one row, for every row."""
+
+    def resolve(node: Bound) -> Any:
+        if isinstance(node, Column):
+            return read(table.column(node.name))
+        raise UnfitError
+
+    return whole(evaluate(inner, resolve, table.num_rows, text), table.num_rows)
+
+
+def kind_of_type(kind: pa.DataType) -> str:
+    """What values of an Arrow type are; UnfitError if conditions have no form of them."""
+    tests: list[tuple[Callable[[pa.DataType], bool], str]] = [
+        (pa.types.is_boolean, TRUTH),
+        (pa.types.is_integer, WHOLE),
+        (pa.types.is_floating, REAL),
+        (pa.types.is_decimal, DECIMAL),
+        (pa.types.is_string, STRING),
+        (pa.types.is_null, NULL),
+        (pa.types.is_date32, WALL),
+        (lambda each: pa.types.is_timestamp(each) and each.unit != "ns" and each.tz is None, WALL),
+        (lambda each: pa.types.is_timestamp(each) and each.unit != "ns", TIME),
+        (lambda each: pa.types.is_duration(each) and each.unit != "ns", LENGTH),
+    ]
+    for test, named in tests:
+        if test(kind):
+            return named
+    raise UnfitError
+
+
+def _plain(values: pa.Array, kind: str) -> pa.Array:
+    """Values as the compiler's columns have them."""
+    if kind in (TIME, WALL):
+        zone = values.type.tz if pa.types.is_timestamp(values.type) else None
+        return values.cast(pa.timestamp("us", zone)).cast(pa.int64())
+    if kind == LENGTH:
+        return values.cast(pa.duration("us")).cast(pa.int64())
+    if kind == REAL:
+        return values.cast(pa.float64())
+    return values.cast(pa.int64()) if kind in (WHOLE, NULL) else values

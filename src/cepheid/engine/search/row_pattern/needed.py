@@ -1,0 +1,28 @@
+"""The labels that every match has, and the rarest of them: where it is out of reach, no match begins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.engine.search.row_pattern.arrange import Int64s
+from cepheid.engine.search.row_pattern.conditions import Conditions
+from cepheid.engine.search.row_pattern.implied import needed_labels
+from cepheid.engine.search.row_pattern.kernel import upcoming_rows
+from cepheid.language.match_recognize.bound import BoundClause
+
+RARE = 0.5  # of the rows at most: for a label that most rows may have, looking it up costs more than it saves
+NOTHING: Int64s = np.empty(0, np.int64)
+
+
+def upcoming_rare(clause: BoundClause, conditions: Conditions, bounds: Int64s) -> Int64s:
+    """For each row the next one that may have the rarest label that every match has; empty if none is rare."""
+    length = conditions.holds.shape[1]
+    counts = {
+        number: int(np.count_nonzero(conditions.holds[number]))
+        for number, label in enumerate(clause.labels)
+        if label in needed_labels(clause.pattern) and label in clause.conditions
+    }
+    if not counts:
+        return NOTHING
+    rarest = min(counts, key=counts.__getitem__)
+    return upcoming_rows(conditions.holds[rarest], bounds) if counts[rarest] <= RARE * length else NOTHING

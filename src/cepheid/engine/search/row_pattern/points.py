@@ -1,0 +1,311 @@
+"""MEASURES: what is seen from places in matches, for all places at once.
+
+Where a navigation leads is arithmetic on counts: the positions of a set of labels in all paths lie in one array, and
+how many of them lie before a position is a cumulative sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from numba import types
+
+from cepheid.engine.kernels.compile import kernel
+from cepheid.engine.search.row_pattern.columnwise import Values, evaluate, fitting, read, whole
+from cepheid.engine.values.columnwise import listed, without_nan
+from cepheid.errors import QueryError
+from cepheid.language.match_recognize.aggregates import AGGREGATES
+from cepheid.language.match_recognize.bound import (
+    Aggregated,
+    Bound,
+    Column,
+    Labels,
+    MatchNumber,
+    Navigate,
+    RowLabel,
+    SequenceNumber,
+)
+from cepheid.language.match_recognize.evaluate import aggregate_of
+
+Int64s = npt.NDArray[np.int64]
+INT64S, FLOATS, FLAGS = types.int64[::1], types.float64[::1], types.boolean[::1]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Matches, one after the other, and the labels of their rows in one array."""
+
+    start: Int64s  # the first row
+    offset: Int64s  # where each path begins in `label`, and the end of the last
+    number: Int64s
+    low: Int64s  # the match's partition
+    high: Int64s
+    label: Int64s
+
+    @property
+    def rows(self) -> Int64s:
+        """The row at every position of every path."""
+        sizes = np.diff(self.offset)
+        return np.repeat(self.start - self.offset[:-1], sizes) + np.arange(len(self.label))
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """The positions of a set of labels."""
+
+    places: Int64s
+    before: Int64s  # for each position of all paths, and one more at the end: how many of them lie before it
+
+
+@dataclass
+class Points:
+    """Places in matches: `of` is the match, `at` the position in all paths of the row at hand, -1 in an empty match."""
+
+    table: pa.Table
+    labels: tuple[str, ...]
+    paths: Paths
+    of: Int64s
+    at: Int64s
+    text: str = ""
+    known: dict[Labels, Occurrences] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def value(self, expression: Bound) -> pa.Array:
+        """The values of a measure, one per point."""
+        return whole(evaluate(expression, self.resolve, len(self), self.text), len(self))
+
+    def resolve(self, node: Bound) -> Values:
+        match node:
+            case MatchNumber():
+                return pa.array(self.paths.number[self.of])
+            case SequenceNumber():
+                return pa.array(self.at - self.paths.offset[self.of] + 1, mask=self.at < 0)
+            case Navigate():
+                return self.at_rows(node.inner, self.rows_of(node), self.of)
+            case Aggregated():
+                return self.aggregate(node)
+        raise TypeError(f"{node} is outside any row")
+
+    def occurrences(self, labels: Labels) -> Occurrences:
+        if labels is None and None not in self.known:
+            every = np.arange(len(self.paths.label) + 1)
+            self.known[None] = Occurrences(every[:-1], every)
+        if labels not in self.known:
+            wanted = np.array([labels is None or name in labels for name in self.labels], bool)
+            taken = wanted[self.paths.label]
+            before = np.concatenate([np.zeros(1, np.int64), np.cumsum(taken)])
+            self.known[labels] = Occurrences(np.flatnonzero(taken).astype(np.int64), before)
+        return self.known[labels]
+
+    def span(self, labels: Labels, final: bool) -> tuple[Int64s, Int64s]:
+        """For each point, which occurrences of the labels it sees: from one to before the other."""
+        found = self.occurrences(labels)
+        first = found.before[self.paths.offset[self.of]]
+        if final:
+            return first, found.before[self.paths.offset[self.of + 1]]
+        return first, np.where(self.at < 0, first, found.before[np.maximum(self.at, -1) + 1])
+
+    def rows_of(self, node: Navigate) -> Int64s:
+        """The row that a navigation leads to from each point, -1 for none."""
+        found = self.occurrences(node.labels)
+        first, last = self.span(node.labels, node.final)
+        index = first + node.offset if node.first else last - 1 - node.offset
+        valid = (index >= first) & (index < last)
+        if not len(found.places):
+            return np.full(len(self), -1, np.int64)
+        place = found.places[np.where(valid, index, 0)]
+        row = self.paths.start[self.of] + place - self.paths.offset[self.of] + node.shift
+        valid &= (row >= self.paths.low[self.of]) & (row < self.paths.high[self.of])
+        return np.where(valid, row, -1)
+
+    def at_rows(self, inner: Bound, rows: Int64s, of: Int64s) -> Values:
+        """An expression at one row for each of some matches; NULL without a row."""
+        absent = rows < 0
+        indices = pa.array(rows, mask=absent) if absent.any() else pa.array(rows)
+
+        def resolve(node: Bound) -> Values:
+            match node:
+                case Column(name=name):
+                    return read(self.table.column(name)).take(indices)
+                case RowLabel():
+                    return self.label_at(rows, of)
+                case MatchNumber():
+                    return pa.array(self.paths.number[of])
+            raise TypeError(f"{node} cannot be evaluated at a row")
+
+        values = evaluate(inner, resolve, len(rows), self.text)
+        if absent.any() and not isinstance(inner, Column):
+            values = pc.if_else(pa.array(absent), pa.scalar(None, values.type), whole(values, len(rows)))
+        return values
+
+    def label_at(self, rows: Int64s, of: Int64s) -> pa.Array:
+        position = rows - self.paths.start[of] + self.paths.offset[of]
+        inside = (rows >= self.paths.start[of]) & (position < self.paths.offset[of + 1])
+        if not len(self.paths.label):
+            return pa.nulls(len(rows), pa.string())
+        codes = self.paths.label[np.where(inside, position, 0)]
+        names = pa.array(self.labels, pa.string())
+        return names.take(pa.array(codes, mask=~inside))
+
+    # aggregates
+
+    def aggregate(self, node: Aggregated) -> pa.Array:
+        first, last = self.span(node.labels, node.final)
+        if not node.arguments:
+            return pa.array(last - first)
+        found = self.occurrences(node.labels)
+        of = np.searchsorted(self.paths.offset, found.places, "right") - 1
+        rows = self.paths.start[of] + found.places - self.paths.offset[of]
+        values = [whole(self.at_rows(part, rows, of), len(rows)) for part in node.arguments]
+        kind = aggregate_type(node, [value.type for value in values], self.text)
+        if not node.distinct:
+            done = _vectorised(node.function, values, first, last, kind)
+            if done is not None:
+                return done
+        call = aggregate_of(node)
+        lists = list(zip(*(listed(value) for value in values), strict=True))
+        each = [fitting(call(lists[begin:end]), kind) for begin, end in zip(first, last, strict=True)]
+        return pa.array(each, kind)
+
+
+def aggregate_type(node: Aggregated, kinds: list[pa.DataType], text: str) -> pa.DataType:
+    """The type of an aggregate's values; an error where it cannot be computed."""
+    if not node.arguments:
+        return pa.int64()
+    result, kind = AGGREGATES[node.function].result, kinds[0]
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if result in ("sum", "average", "double") and not (number or pa.types.is_duration(kind) or pa.types.is_null(kind)):
+        start, end = node.span
+        message = f"{node.function.upper()} of {kind} is not possible"
+        raise QueryError(message, text=text or None, start=start, end=end, code="types")
+    if isinstance(result, int):
+        return kinds[result]
+    if result == "list":
+        return pa.list_(kind)
+    if result == "sum":
+        if pa.types.is_decimal(kind):
+            return pa.decimal128(min(kind.precision + 10, 38), kind.scale)
+        return pa.int64() if pa.types.is_integer(kind) else kind if pa.types.is_duration(kind) else pa.float64()
+    if result == "average":
+        if pa.types.is_decimal(kind):  # as Spark has it: four digits more behind the point
+            scale = min(kind.scale + 4, 38)
+            return pa.decimal128(min(kind.precision + 4, 38), scale)
+        return kind if pa.types.is_duration(kind) else pa.float64()
+    named: dict[Any, pa.DataType] = {"bigint": pa.int64(), "double": pa.float64(), "boolean": pa.bool_()}
+    return named.get(result, pa.string())
+
+
+def _vectorised(function: str, values: list[pa.Array], first: Int64s, last: Int64s, kind: pa.DataType) -> Any:
+    """Common aggregates without Python's loops; None if it is not one of them."""
+    value = values[0]
+    known = np.array(value.is_valid().to_numpy(zero_copy_only=False))
+    if function == "count":
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
+        return pa.array(before[last] - before[first])
+    if function == "collect_list":
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(known)])
+        kept = value.filter(pa.array(known))
+        sizes = before[last] - before[first]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        taken = np.repeat(before[first] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), kept.take(pa.array(taken)))
+    if function == "array_agg":
+        sizes = last - first
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        taken = np.repeat(first - offsets[:-1], sizes) + np.arange(offsets[-1])
+        empty = np.append(sizes == 0, False)
+        places = pa.array(offsets.astype(np.int32), mask=empty) if empty.any() else pa.array(offsets.astype(np.int32))
+        return pa.ListArray.from_arrays(places, value.take(pa.array(taken)))
+    number = pa.types.is_integer(value.type) or pa.types.is_floating(value.type)
+    if function in ("sum", "avg", "mean") and number and not _may_overflow(value, last - first):
+        counts = np.empty(len(first), np.int64)
+        if pa.types.is_integer(value.type):
+            whole_numbers = pc.fill_null(value.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            sums: npt.NDArray[Any] = whole_sums(np.array(whole_numbers), known, first, last, counts)
+        else:
+            reals = pc.fill_null(value.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+            sums = real_sums(np.array(reals), known, first, last, counts)
+        if function == "sum":
+            return without_nan(pa.array(sums, kind, mask=counts == 0))
+        return without_nan(pa.array(sums.astype(np.float64) / np.maximum(counts, 1), mask=counts == 0))
+    if function in ("min", "max", "min_by", "max_by"):
+        by = values[-1]
+        if pa.types.is_boolean(by.type) or pa.types.is_list(by.type):
+            return None
+        ranks = pc.rank(by, sort_keys="ascending", tiebreaker="dense").cast(pa.int64()).to_numpy(zero_copy_only=False)
+        valid = np.array(by.is_valid().to_numpy(zero_copy_only=False))
+        largest = function.startswith("max")
+        chosen = extremes(np.array(ranks), valid, first, last, largest)
+        return value.take(pa.array(chosen, mask=chosen < 0))
+    return None
+
+
+def _may_overflow(values: pa.Array, sizes: Int64s) -> bool:
+    """Could a sum of so many values go past 64 bits?"""
+    if not pa.types.is_integer(values.type) or not len(values):
+        return False
+    ends = pc.min_max(values).as_py()
+    largest = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
+    return bool(largest * int(sizes.max(initial=0)) >= 2**63)
+
+
+# Points of one match come one after the other, so what a point sees mostly continues what the one before it saw.
+
+
+@kernel(INT64S(INT64S, FLAGS, INT64S, INT64S, INT64S))
+def whole_sums(values: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, counts: Int64s) -> Int64s:
+    """The sum of values[first:last] for each point; how many of them are known goes to `counts`."""
+    sums = np.zeros(len(first), np.int64)
+    total, count, begin, end = 0, 0, -1, -1
+    for point in range(len(first)):
+        if first[point] != begin or last[point] < end:
+            total, count, begin, end = 0, 0, first[point], first[point]
+        for index in range(end, last[point]):
+            if known[index]:
+                total += values[index]
+                count += 1
+        end = max(end, last[point])
+        sums[point], counts[point] = total, count
+    return sums
+
+
+@kernel(FLOATS(FLOATS, FLAGS, INT64S, INT64S, INT64S))
+def real_sums(
+    values: npt.NDArray[np.float64], known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, counts: Int64s
+) -> npt.NDArray[np.float64]:
+    """The same for numbers with a fraction, added up from the first to the last."""
+    sums = np.zeros(len(first), np.float64)
+    total, count, begin, end = 0.0, 0, -1, -1
+    for point in range(len(first)):
+        if first[point] != begin or last[point] < end:
+            total, count, begin, end = 0.0, 0, first[point], first[point]
+        for index in range(end, last[point]):
+            if known[index]:
+                total = values[index] if count == 0 else total + values[index]
+                count += 1
+        end = max(end, last[point])
+        sums[point], counts[point] = total, count
+    return sums
+
+
+@kernel(INT64S(INT64S, FLAGS, INT64S, INT64S, types.boolean))
+def extremes(ranks: Int64s, known: npt.NDArray[np.bool_], first: Int64s, last: Int64s, largest: bool) -> Int64s:
+    """Which of the values first to last is the smallest or largest, the earliest of equal ones; -1 for none."""
+    chosen = np.full(len(first), -1, np.int64)
+    best, begin, end = -1, -1, -1
+    for point in range(len(first)):
+        if first[point] != begin or last[point] < end:
+            best, begin, end = -1, first[point], first[point]
+        for index in range(end, last[point]):
+            if known[index] and (best < 0 or (ranks[index] > ranks[best] if largest else ranks[index] < ranks[best])):
+                best = index
+        end = max(end, last[point])
+        chosen[point] = best
+    return chosen
