@@ -92,8 +92,8 @@ class Both:
     def drop(self) -> None:
         """Makes all that the search knows again."""
         live = self.live
-        live.incremental_shard.go_back(live._latest().held)
-        live.incremental_shard._at = live._state.held
+        live.resident.go_back(live._latest().held)
+        live.resident._at = live._state.held
 
     def restored(self) -> Both:
         after = Both(*self.arguments, self.delay, self.live.save())
@@ -152,7 +152,7 @@ def test_several_queries_find_what_a_batch_finds(data: Any, shapes: list[str], t
 def test_these_shapes_are_incremental(shape: str) -> None:
     schema = {"ts": int, "type": str, "id": int, "k": str, "x": int, "y": float}
     live = cepheid.live(SHAPES[shape], schema)
-    assert isinstance(live.incremental_shard, ResidentIncremental)
+    assert isinstance(live.resident, ResidentIncremental)
     assert live._fast is not None
 
 
@@ -211,7 +211,7 @@ def test_events_of_a_log_come_in_any_kind() -> None:
 def test_it_is_said_why_a_query_is_searched_anew(query: str, why: str) -> None:
     schema = {"ts": int, "type": str, "id": int, "k": str}
     live = cepheid.live(query, schema)
-    (plan,) = live.incremental_shard.step.plans
-    told = refusal(plan, live.incremental_shard.schema)
+    (plan,) = live.resident.step.plans
+    told = refusal(plan, live.resident.schema)
     assert told is not None
     assert why in told

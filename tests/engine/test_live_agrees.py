@@ -183,7 +183,7 @@ def found_live(data: Any, queries: Any, table: pa.Table, delay: int) -> Iterator
 def found_in_steps(data: Any, queries: Any, table: pa.Table, delay: int) -> Iterator[pa.Table]:
     """The same by the streaming step, its state read back between the steps."""
     live = opened(queries, table, delay)
-    kept = live.incremental_shard
+    kept = live.resident
     levels = [level for level, _ in kept.levels] if isinstance(kept, ResidentLevels) else []
     text, store = None, Memory()
     for batch in [*in_batches(data.draw, table, delay, most=6), None]:
