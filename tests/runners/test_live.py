@@ -248,6 +248,19 @@ def test_time_that_was_told_stays_ahead_of_events(window: str) -> None:
     assert [match["c"]["ts"] for match in live.finish()] == [18]
 
 
+def test_totals_by_a_key_of_two_zeros() -> None:
+    """-0.0 and 0.0 are one key, in a total that is put together from several calls as in one of a table."""
+    query = "PATTERN SEQ(A a, C c) WHERE [x] WITHIN 5 SUMMARISE count(*) AS n BY x"
+    schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64()})
+    rows = [
+        {"ts": ts, "type": kind, "x": x}
+        for ts, kind, x in zip([1, 2, 3, 4], "ACAC", [-0.0, -0.0, 0.0, 0.0], strict=True)
+    ]
+    live = cepheid.live(query, schema)
+    assert [live.send(row) for row in rows] == [[], [], [], []]
+    assert live.finish() == cepheid.match(pa.Table.from_pylist(rows, schema), query).to_pylist()
+
+
 def test_several_queries() -> None:
     live = cepheid.live({"pairs": QUERY, "single": "PATTERN B WITHIN 1"}, SCHEMA)
     live.send([{"ts": 1, "type": "A", "id": 7}, {"ts": 2, "type": "B", "id": 7}, {"ts": 3, "type": "C", "id": 7}])

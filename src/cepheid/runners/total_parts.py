@@ -80,6 +80,10 @@ def added_up(tables: Iterable[pa.Table], summary: BoundSummary) -> pa.Table:
     keys = group_columns(summary)
     wide = pa.schema([field if field.name in keys else _widened(field) for field in kinds])
     table = table.cast(wide)
+    for name in keys:
+        if pa.types.is_floating(kinds.field(name).type):  # Arrow tells -0.0 from 0.0, which is the same key
+            zeroed = pc.add(table.column(name), pa.scalar(0.0, kinds.field(name).type))
+            table = table.set_column(table.schema.get_field_index(name), kinds.field(name), zeroed)
     grouped = table.group_by(keys, use_threads=False).aggregate(
         [(total.name, _ADDED[total.function]) for total in parts.totals]
     )
