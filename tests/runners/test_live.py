@@ -236,6 +236,18 @@ def test_time_can_be_told() -> None:
     assert len(stamped.advance(pd.Timestamp("2026-01-31 12:00"))) == 1
 
 
+@pytest.mark.parametrize("window", ["5", "4 EVENTS"])
+def test_time_that_was_told_stays_ahead_of_events(window: str) -> None:
+    """`advance` goes further than events and their delay do: an event after it does not turn time back."""
+    live = cepheid.live(f"PATTERN SEQ(A a, C c) WHERE [id] WITHIN {window}", SCHEMA, delay=2)
+    assert live.send({"ts": 15, "type": "A", "id": 7}) == []
+    assert live.send({"ts": 17, "type": "C", "id": 7}) == []
+    assert [match["c"]["ts"] for match in live.advance(17)] == [17]
+    assert live.send({"ts": 18, "type": "C", "id": 7}) == []
+    assert live.numbers.watermark == 17
+    assert [match["c"]["ts"] for match in live.finish()] == [18]
+
+
 def test_several_queries() -> None:
     live = cepheid.live({"pairs": QUERY, "single": "PATTERN B WITHIN 1"}, SCHEMA)
     live.send([{"ts": 1, "type": "A", "id": 7}, {"ts": 2, "type": "B", "id": 7}, {"ts": 3, "type": "C", "id": 7}])

@@ -13,7 +13,6 @@ from cepheid.engine.data.matches import Matches
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.printing import window_text
-from cepheid.language.schema import DataType
 from cepheid.language.units import UNITS, convert
 
 _FACTOR = 8
@@ -96,10 +95,3 @@ def span_text(subject: Subject, length: int) -> str:
         if name in UNITS and convert(length, unit, name) >= 2:
             return f"{convert(length, unit, name):.3g} {name}"
     return f"{length:,} {unit}"
-
-
-def time_text(subject: Subject, value: int) -> str:
-    """An instant as the table writes it."""
-    if subject.bound.schema.type_of(subject.bound.schema.time) is DataType.TIME:
-        return str(np.datetime64(int(value), "us")).replace("T", " ")
-    return str(value)

@@ -77,11 +77,6 @@ class FlinkAutomaton:
         """The number of the state in which a run waits for its first event."""
         return self.automaton.start
 
-    @property
-    def is_windowed(self) -> bool:
-        """Does time give runs up?"""
-        return self.window > 0 or any(self.gaps)
-
     @cached_property
     def waits_for(self) -> tuple[str, ...]:
         """By state: the step whose event a run waits for, or a negated one."""

@@ -81,6 +81,7 @@ class FastDoor:
         self.before: tuple[Any, ...] = ()  # where to go back to, if a call is broken off...
         self.broken = False  # ...and whether it was, and that was not done yet
         self.newest = -FAR
+        self.passed = -FAR  # the time that had passed when the long way was left: `advance` may be ahead of events
         # The times of events that may be the last ones of a match, with the numbers of their queries.
         self.ends: deque[tuple[int, int]] = deque()
         self.due = FAR  # the time from which a match may be known
@@ -107,6 +108,7 @@ class FastDoor:
             self._look_at(resident.cores)
         known = [resident.newest, None if resident.until is None else resident.until + 1]
         self.newest = max((each for each in known if each is not None), default=-FAR)
+        self.passed = -FAR if resident.until is None else resident.until
         self._look_for_ends()
         self.counts_ties = ties.counts
         self.recent, self.recent_time = [], self.newest  # the long way knows the events of that time
@@ -206,7 +208,7 @@ class FastDoor:
             return None
         self._begin()
         try:
-            found = self._pushed(event, time, takers or (), time - self.delay - 1)
+            found = self._pushed(event, time, takers or (), max(time - self.delay - 1, self.passed))
             return self._done(found, time, 1, as_table=False)
         except BaseException:
             self.mend()

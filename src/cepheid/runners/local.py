@@ -141,12 +141,6 @@ def run_tables(
     return pa.Table.from_batches(batches, schema)
 
 
-def run_plan(plan: Plan, table: pa.Table) -> pa.Table:
-    """All matches of a plan in a table."""
-    events = ordered(table, plan.bound.schema)
-    return result_table(plan, events, find(plan, events))
-
-
 def result_table(
     plan: Plan, events: EventTable, matches: Matches, left_out: Mapping[str, int] | None = None
 ) -> pa.Table:

@@ -204,8 +204,12 @@ def explain_clause(clause: Clause, schema: pa.Schema | None = None, tz: str | No
         else:
             how = "evaluated during matching, in Python: slow" if interpreted else "evaluated during matching, compiled"
         lines.append(f"  {label:<10}{how}")
-    memory = "of every step and row that failed" + (
-        ", unless a label evaluated during matching follows" if on_paths else ""
-    )
+    memory = "of every step and row that failed"
+    if on_paths:
+        memory += (
+            ", unless a label evaluated in Python follows"
+            if interpreted
+            else ", with the values that later conditions read"
+        )
     lines += [f"  memory    {memory}", f"  columns   {', '.join(needed_columns(bound))}"]
     return "\n".join(lines)
