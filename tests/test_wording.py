@@ -1,4 +1,4 @@
-"""Pages and messages use the field's words: no phrase of wording.txt, and no long table cells."""
+"""Pages, messages and names use the field's words: nothing that wording.txt lists, and no long table cells."""
 
 from __future__ import annotations
 
@@ -20,11 +20,29 @@ TARGET = re.compile(r"\]\([^)]*\)")
 DOCSTRINGS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+def listed(section: int) -> dict[str, str]:
+    """The entries of a section of wording.txt, each with what to write instead."""
+    text = (Path(__file__).parent / "wording.txt").read_text(encoding="utf-8")
+    lines = re.split(r"^\[.*\]$", text, flags=re.MULTILINE)[section].splitlines()
+    pairs = [line.partition(" -> ") for line in lines if line and not line.startswith("#")]
+    return {old: new for old, _, new in pairs}
+
+
 def phrases() -> dict[str, str]:
     """Each phrase, in lower case, with what to write instead."""
-    lines = (Path(__file__).parent / "wording.txt").read_text(encoding="utf-8").splitlines()
-    pairs = [line.partition(" -> ") for line in lines if line and not line.startswith("#")]
-    return {old.lower(): new for old, _, new in pairs}
+    return {old.lower(): new for old, new in listed(0).items()}
+
+
+def retired(path: Path, source: str) -> list[str]:
+    """The retired names of modules and classes that a module has, each with the name to use instead."""
+    modules = [path.with_suffix(""), *path.parents]
+    classes = [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+    found = []
+    for entry, new in listed(1).items():
+        kind, _, old = entry.partition(" ")
+        has = old in classes if kind == "class" else any(module.match(old) for module in modules)
+        found += [f"{entry!r}: write {new!r}"] if has else []
+    return found
 
 
 def unwanted(text: str) -> list[str]:
@@ -76,6 +94,22 @@ def test_no_message_uses_an_old_phrase() -> None:
     assert found == []
 
 
+def test_no_module_or_class_has_a_retired_name() -> None:
+    found = []
+    for path in SOURCES:
+        names = retired(path.relative_to(ROOT / "src"), path.read_text(encoding="utf-8"))
+        found += [f"{path.relative_to(ROOT)}: {each}" for each in names]
+    assert found == []
+
+
+def test_retired_names_are_those_of_packages_modules_and_classes() -> None:
+    assert retired(Path("cepheid/engine/search/preferred/run.py"), "") == ["'module preferred': write 'row_pattern'"]
+    assert retired(Path("cepheid/engine/warm.py"), "") == ["'module engine/warm': write 'precompile'"]
+    assert retired(Path("cepheid/engine/kept_runs.py"), "") == ["'module kept_*': write 'incremental_*'"]
+    assert retired(Path("cepheid/cli/warm.py"), "class Worthy: ...\nworth = 1") == []
+    assert retired(Path("cepheid/a.py"), "class Worth: ...") == ["'class Worth': write 'MatchScore'"]
+
+
 def test_phrases_are_found_across_lines_and_not_in_output() -> None:
     assert unwanted("An event\ncannot  Stand\nhere.") == ["'cannot stand here': write 'unexpected'"]
     assert unwanted("```console\n'x' cannot stand here\n```\n") == []
@@ -96,4 +130,5 @@ def test_messages_are_the_strings_of_a_module() -> None:
 
 def test_every_phrase_has_a_better_one() -> None:
     assert phrases()
-    assert all(phrases().values())
+    assert listed(1)
+    assert all([*phrases().values(), *listed(1).values()])

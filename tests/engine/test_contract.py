@@ -13,13 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cepheid.engine import engines
-from cepheid.engine.engines import ENGINES, FLINK_ENGINES, Engine
-from contract import flink, properties
+from cepheid.engine.engines import ENGINES, FLINK_ENGINES, ROW_ENGINES, Engine
+from contract import flink, properties, rows
 from contract.cases import cases
+from strategies.rows import CONDITIONS
 
 # Forecasts have queries of their own (tests/model/test_forecast_queries.py): no other query runs on that engine.
 EVERY_ENGINE = pytest.mark.parametrize("name", [name for name, engine in ENGINES.items() if not engine.forecasts])
 EVERY_FLINK_ENGINE = pytest.mark.parametrize("name", FLINK_ENGINES)
+EVERY_ROW_ENGINE = pytest.mark.parametrize("name", ROW_ENGINES)
 CUTS = st.lists(st.integers(-5, 30), max_size=4)
 # Agreement has the cases of the profile for each engine, and compiled no fewer than ten, which cost no new compilation.
 # Of every other property a long run has so many over all engines together, and a short one some for each.
@@ -89,6 +91,35 @@ def test_flink_engines_take_every_kind_of_table(name: str, case: flink.FlinkCase
 @given(case=flink.flink_cases())
 def test_flink_engines_keep_their_limits(name: str, case: flink.FlinkCase) -> None:
     flink.keeps_its_limits(case, name)
+
+
+@pytest.mark.parametrize("conditions", CONDITIONS)
+@pytest.mark.parametrize("name", [name for name in ROW_ENGINES if name != "reference"])
+@drawn
+@given(data=st.data())
+def test_row_engines_agree_with_the_reference(name: str, conditions: str, data: Any) -> None:
+    rows.agrees_with_the_reference(data.draw(rows.row_cases(conditions)), name)
+
+
+@EVERY_ROW_ENGINE
+@drawn
+@given(case=rows.row_cases(), cuts=st.lists(st.integers(0, 7), max_size=4), delay=st.integers(0, 2))
+def test_row_patterns_can_be_cut_anywhere(name: str, case: rows.RowCase, cuts: list[int], delay: int) -> None:
+    rows.can_be_cut_anywhere(case, name, cuts, delay)
+
+
+@EVERY_ROW_ENGINE
+@shared
+@given(case=rows.row_cases())
+def test_row_engines_take_every_kind_of_table(name: str, case: rows.RowCase) -> None:
+    rows.takes_every_kind_of_table(case, name)
+
+
+@EVERY_ROW_ENGINE
+@shared
+@given(case=rows.row_cases())
+def test_row_engines_keep_their_limits(name: str, case: rows.RowCase) -> None:
+    rows.keeps_its_limits(case, name)
 
 
 def test_a_new_engine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

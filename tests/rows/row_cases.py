@@ -9,6 +9,7 @@ import pyarrow as pa
 from cepheid.engine.reference.rows import match_rows
 from cepheid.engine.search.row_pattern.run import match_table
 from cepheid.engine.search.row_pattern.typed import typed
+from cepheid.errors import DataError
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.match_recognize.parse import parse_clause
@@ -28,6 +29,19 @@ def by_the_book(clause: str, table: pa.Table, dialect: str = "trino") -> list[tu
 def by_the_engine(clause: str, table: pa.Table, dialect: str = "trino") -> list[tuple[Any, ...]]:
     found = match_table(bound(clause, table, dialect), table)
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True)) if found.num_columns else []
+
+
+def outcome(run: Any, clause: str, table: pa.Table) -> Any:
+    """What a run finds, unless the clause skips to a row that is not there."""
+    try:
+        return run(clause, table)
+    except DataError:
+        return "AFTER MATCH SKIP fails"
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    """The rows of a table as text, which can be sorted."""
+    return [repr(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
 
 
 def matched(clause: str, table: pa.Table, dialect: str = "trino") -> list[tuple[Any, ...]]:

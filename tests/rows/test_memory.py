@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from cepheid.engine.search.row_pattern import run
-from rows.row_cases import by_the_book, by_the_engine, values
-from rows.test_agreement import ON_PATHS, ON_ROWS, clauses, outcome, tables
+from rows.row_cases import by_the_book, by_the_engine, outcome, values
+from strategies.rows import ON_PATHS, ON_ROWS, clauses, tables
 
 # Without a memory the first six take 2 to the number of rows, the others its third or fourth power.
 SHAPES = (

@@ -16,7 +16,7 @@ from cepheid.engine.search.row_pattern.run import match_table
 from cepheid.errors import DataError
 from cepheid.language.match_recognize.parse import parse_clause
 from rows.row_cases import bound, by_the_book, by_the_engine, values
-from rows.test_agreement import ON_PATHS, ON_ROWS, clauses, tables
+from strategies.rows import ON_PATHS, ON_ROWS, clauses, tables
 
 
 @pytest.fixture(autouse=True)

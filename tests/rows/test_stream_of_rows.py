@@ -1,45 +1,13 @@
-"""A stream cut anywhere gives the rows of the batch."""
+"""What a stream of rows returns when, what it keeps and what it cannot do; contract/rows.py cuts it anywhere."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cepheid.engine.search.row_pattern.run import match_table
-from cepheid.errors import CepheidError, DataError, QueryError
+from cepheid.errors import CepheidError, QueryError
 from cepheid.runners.stream.rows import RowStream
-from rows.row_cases import bound, by_the_book
-from rows.test_agreement import ON_PATHS, ON_ROWS, clauses, tables
-
-
-def rows_of(table: pa.Table) -> list[str]:
-    return [repr(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
-
-
-@given(clauses(ON_ROWS + ON_PATHS), tables(), st.lists(st.integers(0, 7), max_size=4), st.integers(0, 2))
-def test_cut_anywhere(clause: str, table: pa.Table, cuts: list[int], delay: int) -> None:
-    clause = clause.replace("$", "()")
-    query = bound(clause, table)
-    try:
-        expected = sorted(rows_of(match_table(query, table)))
-    except DataError:
-        return
-    assert expected == sorted(repr(row) for row in by_the_book(clause, table))
-    stream = RowStream(query, table.schema, delay, max_rows=1000)
-    ordered = table.sort_by("id")
-    found: list[str] = []
-    edges = [0, *sorted(min(cut, len(ordered)) for cut in cuts), len(ordered)]
-    for low, high in pairwise(edges):
-        found += rows_of(stream.send(ordered.slice(low, high - low)))
-        saved, stream = stream.save(), RowStream(query, table.schema, delay, max_rows=1000)
-        stream.restore(saved)
-    found += rows_of(stream.finish())
-    assert stream.late == 0
-    assert sorted(found) == expected
+from rows.row_cases import bound
 
 
 def test_matches_come_out_as_soon_as_they_are_settled() -> None:

@@ -27,10 +27,9 @@ from cepheid.runners.stream.rows import RowStream
 from cepheid.runners.stream.state import Outcome
 from contract.steps import END_OF_TIME, Memory
 from flink.test_streams import SCHEMA
-from rows.row_cases import bound
-from rows.test_agreement import ON_PATHS, ON_ROWS, clauses, tables
-from rows.test_stream_of_rows import rows_of
+from rows.row_cases import bound, rows_of
 from strategies.flink import draw_task, to_pattern
+from strategies.rows import ON_PATHS, ON_ROWS, clauses, tables
 
 SAME = Fingerprint(1, (), {"": {"text": "1"}})
 

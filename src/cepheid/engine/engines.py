@@ -8,7 +8,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
 
 from cepheid.engine.data.flink_runs import Arranged, Reported
 from cepheid.engine.data.matches import Matches
@@ -16,6 +18,7 @@ from cepheid.engine.limits import MAX_BRANCHES, MOST_PLACES
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.linear import refusal
+from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.language.printing import expression_text
 from cepheid.plan.cost import cheapest_order, considered, eager_order
 from cepheid.plan.flink_automaton import FlinkAutomaton
@@ -39,6 +42,8 @@ Supports = Callable[[BoundQuery, bool, bool], str | None]  # query, may events b
 Cost = Callable[[BoundQuery, Statistics | None], float]
 Run = Callable[..., Matches]  # plan, events, after, until
 FlinkRun = Callable[[FlinkAutomaton, Arranged, bool, Limits], Reported]  # automaton, events, runs given up, limits
+RowRun = Callable[[BoundClause, pa.Table, int, int], pa.Table | list[list[Any]]]  # clause, table, threads, most matches
+RowCount = Callable[[BoundClause, pa.Table, int, int], int]
 Runs = TypeVar("Runs")
 
 LAZY_GAIN = 4.0  # the lazy engines pay for their freedom of order: they must save more than this factor
@@ -229,8 +234,12 @@ class Registered(Generic[Runs]):
 
     def load(self) -> Runs:
         """The function that runs it."""
-        run: Runs = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.run.partition(":")[2])
+        run: Runs = self.beside(self.run.partition(":")[2])
         return run
+
+    def beside(self, name: str) -> Any:
+        """A function of its module."""
+        return getattr(importlib.import_module(f"cepheid.engine.{self.module}"), name)
 
 
 @dataclass(frozen=True)
@@ -264,7 +273,7 @@ class Engine(Registered[Run]):
         """The automaton that it walks, where it has one to show."""
         if self.automaton is None:
             return None
-        drawn: str = getattr(importlib.import_module(f"cepheid.engine.{self.module}"), self.automaton)(plan)
+        drawn: str = self.beside(self.automaton)(plan)
         return drawn
 
 
@@ -325,5 +334,30 @@ FLINK_ENGINES: Mapping[str, FlinkEngine] = {  # the first that supports a patter
     for engine in (
         FlinkEngine("automaton", compiled_automaton, "search.flink.run:find"),
         FlinkEngine("reference", any_automaton, "reference.flink:find"),
+    )
+}
+
+
+# --- row patterns ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowEngine(Registered[RowRun]):
+    """A way to find the rows that a MATCH_RECOGNIZE clause returns: as a table, or as values without types."""
+
+    name: str
+    run: str
+    count: str | None = None  # the function beside it that counts matches without listing them
+
+    def load_count(self) -> RowCount | None:
+        """The function that counts matches, where it has one."""
+        return None if self.count is None else self.beside(self.count)
+
+
+ROW_ENGINES: Mapping[str, RowEngine] = {  # the first one is chosen: each of them runs every clause
+    engine.name: engine
+    for engine in (
+        RowEngine("preferred", "search.row_pattern.run:match_table", "count_matches"),
+        RowEngine("reference", "reference.rows:find"),
     )
 }

@@ -13,8 +13,9 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
-from cepheid.engine.engines import ENGINES, FLINK_ENGINES
+from cepheid.engine.engines import ENGINES, FLINK_ENGINES, ROW_ENGINES, Registered
 from cepheid.engine.jit_fallback import full_name, module_kernels
 from cepheid.engine.kernels.cache import baseline_settings
 from cepheid.engine.kernels.compile import called_kernels
@@ -25,7 +26,6 @@ from cepheid.language.sase.parse import parse
 # Besides the engines: kernels that are loaded apart from them.
 OTHERS = (
     "fitting.history",
-    "search.row_pattern.run",
     "search.incremental_runs",
     "incremental.linking",
     "incremental.by_stacks",
@@ -42,8 +42,8 @@ OTHERS = (
     "output.overlap",
     "output.top",
 )
-_ENGINES = (*(engine.module for engine in ENGINES.values()), *(engine.module for engine in FLINK_ENGINES.values()))
-EVERY = tuple(dict.fromkeys([*_ENGINES, *OTHERS]))
+_REGISTERED: tuple[Registered[Any], ...] = (*ENGINES.values(), *FLINK_ENGINES.values(), *ROW_ENGINES.values())
+EVERY = tuple(dict.fromkeys([*(engine.module for engine in _REGISTERED), *OTHERS]))
 SLOW_TO_LOAD = {"search.runs": ("search.runs.backtrack",)}  # modules that an engine imports only when it needs them
 
 

@@ -8,26 +8,24 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.budget import within_budget
+from cepheid.engine.engines import ROW_ENGINES, RowEngine
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.conditions import path_labels, prepare
 from cepheid.engine.search.row_pattern.finalized import check_stream
 from cepheid.engine.search.row_pattern.parallel import available_threads
-from cepheid.engine.search.row_pattern.run import arranged, count_matches, match_table, needed_columns, result_schema
+from cepheid.engine.search.row_pattern.run import arranged, needed_columns, result_schema
 from cepheid.engine.search.row_pattern.typed import typed
-from cepheid.errors import DataError, LimitError, QueryError
+from cepheid.errors import DataError, QueryError
 from cepheid.language.match_recognize.bind import Columns, bind_clause
 from cepheid.language.match_recognize.bound import Aggregated, BoundClause
 from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Measure, Mode, Reference, Rows, Star
 from cepheid.language.schema import Schema
-from cepheid.language.zone_labels import labelled_table
 from cepheid.language.zones import zone_called
 from cepheid.plan.options import Limits
 from cepheid.runners.languages import BoundSearch, Language
 from cepheid.runners.options import RowOptions
 from cepheid.runners.stream.rows import RowStream
 
-FEWER_ROWS = "use engine='auto', or fewer rows"
-KERNEL = "search.row_pattern.run"  # what is compiled
 SIZE = "rows_of_match"
 
 
@@ -142,13 +140,13 @@ def bound_to(clause: Clause, schema: pa.Schema, tz: str | None = None) -> BoundC
 def count_clause(clause: BoundClause, table: pa.Table, limits: Limits, engine: str = "auto") -> int:
     """How many matches a clause reports over a table in memory."""
     with within_budget(limits.timeout, limits.max_bytes):
-        if engine != "reference":
-            return answer(
-                KERNEL, table.num_rows, lambda: count_matches(clause, table, available_threads(), limits.max_matches)
-            )
+        chosen, most = engine_called(engine), limits.max_matches
+        count = chosen.load_count()
+        if count is not None:
+            return answer(chosen.module, table.num_rows, lambda: count(clause, table, available_threads(), most))
         sizes = Aggregated("count", (), final=True)
         alone = replace(clause, rows=Rows.ONE, measures=((SIZE, sizes),))
-        found = _run(alone, table, engine, 1, limits.max_matches).column(SIZE).to_pylist()
+        found = _run(alone, table, engine, 1, most).column(SIZE).to_pylist()
         return sum(size >= least_rows(clause) for size in found)
 
 
@@ -173,18 +171,19 @@ def run_clause(
 
 
 def _run(clause: BoundClause, table: pa.Table, engine: str, threads: int, most: int) -> pa.Table:
-    if engine != "reference":
-        return answer(KERNEL, table.num_rows, lambda: match_table(clause, table, threads, most), once=True)
+    chosen = engine_called(engine)
+    run = chosen.load()
+    found = answer(chosen.module, table.num_rows, lambda: run(clause, table, threads, most), once=True)
+    if isinstance(found, pa.Table):
+        return found
     schema = result_schema(clause, table.schema)
-    shown = table if clause.zone is None else labelled_table(table, clause.zone)
-    try:
-        from cepheid.engine.reference.rows import match_rows  # it brings the model along
-
-        rows = match_rows(clause, shown.to_pylist(), most)
-    except RecursionError:
-        raise LimitError("the reference engine recurses once for each row of a match", hint=FEWER_ROWS) from None
-    columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(schema)]
+    columns = [pa.array([row[at] for row in found], field.type) for at, field in enumerate(schema)]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def engine_called(name: str) -> RowEngine:
+    """The engine of this name, or for `auto` the first one."""
+    return next(iter(ROW_ENGINES.values())) if name == "auto" else ROW_ENGINES[name]
 
 
 def explain_clause(clause: Clause, schema: pa.Schema | None = None, tz: str | None = None) -> str:
@@ -205,8 +204,12 @@ def explain_clause(clause: Clause, schema: pa.Schema | None = None, tz: str | No
         else:
             how = "evaluated during matching, in Python: slow" if interpreted else "evaluated during matching, compiled"
         lines.append(f"  {label:<10}{how}")
-    memory = "of every step and row that failed" + (
-        ", unless a label evaluated during matching follows" if on_paths else ""
-    )
+    memory = "of every step and row that failed"
+    if on_paths:
+        memory += (
+            ", unless a label evaluated in Python follows"
+            if interpreted
+            else ", with the values that later conditions read"
+        )
     lines += [f"  memory    {memory}", f"  columns   {', '.join(needed_columns(bound))}"]
     return "\n".join(lines)

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from cepheid.budget import checkpoint
-from cepheid.errors import DataError
+from cepheid.errors import DataError, LimitError
 from cepheid.language import pattern as p
 from cepheid.language.library.operators import known, ordered
 from cepheid.language.match_recognize.bound import (
@@ -33,6 +35,7 @@ from cepheid.language.match_recognize.evaluate import aggregate_of, function_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.scalars import OPERATORS, Value
 from cepheid.language.match_recognize.syntax import Rows, SkipTo
+from cepheid.language.zone_labels import labelled_table
 
 Row: TypeAlias = dict[str, Value]
 Path: TypeAlias = tuple[tuple[str, bool], ...]  # the label of each row of a match, and whether the row is excluded
@@ -48,6 +51,16 @@ class Moment:
     path: Path
     position: int
     number: int
+
+
+def find(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOST_MATCHES) -> list[list[Value]]:
+    """The result over a table, whose instants are shown in the clause's zone; one thread does it all."""
+    shown = table if clause.zone is None else labelled_table(table, clause.zone)
+    try:
+        return match_rows(clause, shown.to_pylist(), most)
+    except RecursionError:
+        hint = "use engine='auto', or fewer rows"
+        raise LimitError("the reference engine recurses once for each row of a match", hint=hint) from None
 
 
 def match_rows(clause: BoundClause, rows: Sequence[Row], most: int = MOST_MATCHES) -> list[list[Value]]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from cepheid.budget import within_budget
+from cepheid.engine.engines import ROW_ENGINES
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.arrange import window_times
 from cepheid.engine.search.row_pattern.finalized import Resume, Retained, check_stream, nothing_retained, step
@@ -15,7 +16,7 @@ from cepheid.language.match_recognize.bound import BoundClause
 from cepheid.plan.options import Limits
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
-KERNEL = "search.row_pattern.run"  # what is compiled
+KERNEL = ROW_ENGINES["preferred"].module  # what is compiled
 
 
 class RowStream(SearchStream):
