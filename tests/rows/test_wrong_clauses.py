@@ -74,6 +74,17 @@ def test_errors_point_at_the_place(clause: str, code: str, marked: str) -> None:
     assert text[caught.value.start : caught.value.end] == marked
 
 
+@pytest.mark.parametrize("text", [r"A AS s = 'it\'s'", "A AS s = 'it", 'A AS "s = 1'])
+def test_a_clause_with_an_open_string_is_a_clause(text: str) -> None:
+    with pytest.raises(cepheid.QueryError, match="is never closed"):
+        cepheid.query(f"/* a */ -- b\n match_recognize (ORDER BY ts PATTERN (A) DEFINE {text})")
+
+
+def test_many_comments_before_something_else_are_read_once() -> None:
+    with pytest.raises(cepheid.QueryError):
+        cepheid.query("/**/ --\n" * 1000 + "SELECT match_recognize")
+
+
 def test_options_of_event_queries_are_refused() -> None:
     clause = "MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS true)"
     with pytest.raises(CepheidError, match="no option 'time'"):

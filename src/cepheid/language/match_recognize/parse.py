@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from cepheid.errors import QueryError
@@ -32,21 +33,16 @@ from cepheid.language.pattern import Pattern, labels_of
 
 MAX_TEXT = 200_000
 _AFTER_MEASURES = frozenset({"ONE", "ALL", "AFTER", "INITIAL", "SEEK", "PATTERN", "DEFINE"})
+_BEGINNING = re.compile(r"(?>\s+|--[^\n]*\n|/\*.*?\*/)*+match_recognize\b", re.IGNORECASE | re.DOTALL)  # no going back
 
 
 def is_clause(text: str) -> bool:
-    """Does the text begin like a MATCH_RECOGNIZE clause?
+    """Does the text begin like a MATCH_RECOGNIZE clause? Whatever is wrong behind that is an error of the clause.
 
     >>> is_clause("match_recognize (PATTERN (A) DEFINE A AS true)"), is_clause("PATTERN SEQ(A a, B b)")
     (True, False)
     """
-    if "match_recognize" not in text.lower():
-        return False
-    try:
-        first = tokens(text)[0]
-    except QueryError:
-        return False
-    return first.upper == "MATCH_RECOGNIZE"
+    return _BEGINNING.match(text) is not None
 
 
 def parse_clause(text: str, dialect: str = "spark") -> Clause:
