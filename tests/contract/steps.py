@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import settings
 
 from cepheid.plan.physical import Plan
-from cepheid.runners.spark.shipment import ship
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import Fingerprint
 from cepheid.runners.stream.state import Step

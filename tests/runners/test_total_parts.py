@@ -21,8 +21,8 @@ from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import encoded
 from cepheid.runners.pieces import Piece, can_cut, cut_by_time
 from cepheid.runners.spark.pack import unpacker
-from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.totals import parts_of_pieces
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.identity import fingerprint
 from cepheid.runners.stream.state import Step

@@ -13,7 +13,7 @@ from cepheid.runners.options import BatchOptions, Options
 from cepheid.runners.spark.batch import relevant_events, spread, spread_as_asked, worker
 from cepheid.runners.spark.match import spark_plan
 from cepheid.runners.spark.session import arrow_schema
-from cepheid.runners.spark.shipment import ship
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step
 from cepheid.simulate.correlated import correlated_stocks, correlation_query

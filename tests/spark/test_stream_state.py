@@ -18,7 +18,7 @@ from cepheid.language.sase.parse import parse
 from cepheid.language.schema import Schema
 from cepheid.plan.physical import Plan
 from cepheid.runners.arrow_bytes import decoded, encoded
-from cepheid.runners.spark.shipment import ship
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream import state as stream_state
 from cepheid.runners.stream.clock import Clock
 from cepheid.runners.stream.state import Step

@@ -23,9 +23,9 @@ from cepheid.runners.options import BatchOptions
 from cepheid.runners.pieces import found, pieces
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
-from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices, plan_slices, spread_slices
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.worker_plans import WorkerPlan, as_named, common_result, result_batches, result_rows
 
 Batches = Iterator[pa.RecordBatch]

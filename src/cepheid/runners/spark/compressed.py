@@ -30,9 +30,9 @@ from cepheid.runners.results import assemble
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
-from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.worker_plans import WorkerPlan, as_batches
 
 PACKED = pa.schema([("matches", pa.string()), ("packed", pa.binary())])

@@ -11,7 +11,7 @@ from cepheid.runners.flink import FlinkLanguage, FlinkSearch, automaton_for
 from cepheid.runners.options import FlinkOptions
 from cepheid.runners.spark.searches import match_search
 from cepheid.runners.spark.session import DataFrame, arrow_schema, session_zone
-from cepheid.runners.spark.shipment import called, user_functions
+from cepheid.runners.spark.worker_plan import called, user_functions
 from cepheid.runners.spark.workers import with_workers
 
 

@@ -25,7 +25,7 @@ class ChunkCache:
     def take(self, token: str | None) -> dict[int, bytes]:
         """What is known of a state; it is handed out once, since the step that asks changes it.
 
-        >>> held = Held()
+        >>> held = ChunkCache()
         >>> token = held.put({0: b"events"})
         >>> held.take(token), held.take(token), held.take(None)
         ({0: b'events'}, {}, {})

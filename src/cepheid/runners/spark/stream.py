@@ -37,8 +37,8 @@ from cepheid.runners.spark.pack import (
 )
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema, without
 from cepheid.runners.spark.shards import OPEN, shards_for
-from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.watermarks import without_watermark
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.stream.budget import Budget
 from cepheid.runners.stream.composed import Level
 from cepheid.runners.stream.identity import Fingerprint, fingerprint, new_record

@@ -21,9 +21,9 @@ from cepheid.runners.pieces import Piece, found, pieces
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable, match_batch, relevant_events, spread, spread_as_asked
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
-from cepheid.runners.spark.shipment import ship
 from cepheid.runners.spark.short_errors import short_errors
 from cepheid.runners.spark.slices import Slices
+from cepheid.runners.spark.worker_plan import ship
 from cepheid.runners.total_parts import find_parts, group_columns, part_names, parts_of, parts_schema
 from cepheid.runners.totals import MORE_DIGITS, check_countable
 from cepheid.runners.worker_plans import WorkerPlan
