@@ -516,6 +516,7 @@ def door_for(resident: Any, reader: EventReader, result: pa.Schema) -> FastDoor 
     options, plans = reader.options, resident.step.plans
     schema = plans[0].bound.schema
     special = options.bad_records or options.dedupe or options.row_column or options.ignore_case
+    special = special or any(name not in reader.given.names for name in reader.narrow.names)  # fields of structs
     if special or reader.most_ahead is not None or schema.type is None:
         return None
     if any(plan.model is not None for plan in plans):
