@@ -203,6 +203,22 @@ def test_a_function_that_fails_as_time_passes_or_ends_loses_nothing() -> None:
         assert len(call(live)) == 1
 
 
+def test_an_event_for_which_a_function_always_fails_keeps_no_other_out() -> None:
+    @cepheid.function(name="fails_for_one", result=bool)
+    def fails_for_one(value: int) -> bool:
+        if value == 1:
+            raise RuntimeError("for one")
+        return True
+
+    live = cepheid.live("PATTERN SEQ(A a, B b) WHERE [id] AND fails_for_one(b.ts) WITHIN 9", SCHEMA)
+    first, bad, *others = events_of("A", "B", "B", "B", "C")
+    assert live.send(first) == []
+    with pytest.raises(RuntimeError, match="for one"):
+        live.send(bad)
+    found = [match for event in others for match in live.send(event)] + live.finish()
+    assert [match["match_end"] for match in found] == [2, 3]
+
+
 def test_one_bad_event_keeps_the_others_out_until_they_come_without_it() -> None:
     for query in (PAIR, FLINK):
         live = cepheid.live(query, SCHEMA)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -17,6 +18,14 @@ from cepheid.engine.kernels.compile import borrowing, called_by_address, kernel
 
 COMPILED = not numba.config.DISABLE_JIT
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_cache_of_earlier_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels from a cache cannot be looked into."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        yield
 
 
 @borrowing(types.int64(INT64S))

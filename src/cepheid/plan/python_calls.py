@@ -22,11 +22,8 @@ def run_as_python(bound: BoundQuery) -> list[str]:
     >>> run_as_python(bind(check(parse(text)), schema))
     ['concat(a.s, b.s): it takes values of several events, and compiled code takes numbers only']
     """
-    parts = [conjunct.expression for conjunct in bound.conjuncts]
-    for branch in bound.branches:
-        parts += [*branch.positive, *(each for _, tests in branch.negative for each in tests)]
     found: dict[str, None] = {}
-    for part in parts:
+    for part in _conditions(bound):
         pending = [part]
         while pending:
             node = pending.pop()
@@ -36,6 +33,20 @@ def run_as_python(bound: BoundQuery) -> list[str]:
             else:  # what is inside of a call that runs as Python does, too
                 pending.extend(reversed(s.children(node)))
     return list(found)
+
+
+def calls_user_functions(bound: BoundQuery) -> bool:
+    """Does a condition call a function that the user wrote? Such a function may raise an error."""
+    calls = [node for part in _conditions(bound) for node in s.walk(part) if isinstance(node, s.Call)]
+    found = [find_function(call.function) for call in calls]
+    return any(function is not None and function.user for function in found)
+
+
+def _conditions(bound: BoundQuery) -> list[s.Expression]:
+    parts = [conjunct.expression for conjunct in bound.conjuncts]
+    for branch in bound.branches:
+        parts += [*branch.positive, *(each for _, tests in branch.negative for each in tests)]
+    return parts
 
 
 def _why(node: s.Call, bound: BoundQuery) -> str | None:

@@ -23,6 +23,7 @@ from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery
 from cepheid.language.pattern import edge, fewest, without
 from cepheid.plan.physical import Plan
+from cepheid.plan.python_calls import calls_user_functions
 from cepheid.runners.composition import lateness
 from cepheid.runners.live_events import EventReader
 from cepheid.runners.many import types_of
@@ -212,6 +213,8 @@ def door_for(plans: Sequence[Plan], reader: EventReader, delay: int) -> Door | N
     if special or reader.most_ahead is not None or schema.type is None or not schema.is_timed_exactly:
         return None
     if not all(_waits(plan) for plan in plans):
+        return None
+    if any(calls_user_functions(plan.bound) for plan in plans):  # an event that raises an error must not wait
         return None
     kind = reader.given.field(schema.time).type
     plain = kind == pa.int64() or (pa.types.is_timestamp(kind) and kind.unit == "us")
