@@ -57,7 +57,7 @@ def test_a_deadline_stops_every_engine(engine: str) -> None:
 
 ROWS = """MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (a* b* c* d* e* z)
     DEFINE a AS sum(a.x) >= 0, b AS sum(b.x) >= 0, c AS sum(c.x) >= 0, d AS sum(d.x) >= 0, e AS sum(e.x) >= 0,
-    z AS sum(z.x) > 1000000)"""
+    z AS sum(a.ts) + sum(b.ts) * sum(c.ts) - sum(d.ts) < -1)"""
 
 
 def test_a_deadline_stops_row_patterns() -> None:
