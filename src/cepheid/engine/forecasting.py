@@ -393,15 +393,15 @@ def _together(bound: BoundQuery, parts: Sequence[Matches]) -> Matches:
     def joined(kind: Any, values: Sequence[Any]) -> Any:
         return np.concatenate([np.zeros(0, kind), *values])
 
-    told = [part.forecasts for part in parts if part.forecasts is not None]
+    reported = [part.forecasts for part in parts if part.forecasts is not None]
     return Matches(
         tuple(chosen),
         joined(np.int64, [part.completion for part in parts]),
         probability=joined(np.float64, [part.probability for part in parts]),
         forecasts=Forecasts(
-            joined(np.int64, [each.beginning for each in told]),
-            joined(np.int64, [each.expected for each in told]),
-            joined(np.int64, [each.earliest for each in told]),
-            joined(np.int64, [each.latest for each in told]),
+            joined(np.int64, [each.beginning for each in reported]),
+            joined(np.int64, [each.expected for each in reported]),
+            joined(np.int64, [each.earliest for each in reported]),
+            joined(np.int64, [each.latest for each in reported]),
         ),
     )

@@ -54,11 +54,11 @@ def with_losses_by_hour(
     for name, loss in losses.items():
         if name in stated or not isinstance(loss, float):
             continue
-        told = [seen_of[name]] if name in seen_of else [*seen_of.values()]
+        known = [seen_of[name]] if name in seen_of else [*seen_of.values()]
         own = 1.0 if name in seen_of else loss / max(whole, 1e-12)
         by_hour = np.zeros(HOURS)
         for hours in stretches:
-            by_hour[hours] = min(own * _lost(told, hours), _HIGHEST)
+            by_hour[hours] = min(own * _lost(known, hours), _HIGHEST)
         losses[name] = ByHour.from_hours(by_hour.tolist())
     return replace(model, loss=losses, loss_intervals={})
 

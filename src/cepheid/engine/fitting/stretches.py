@@ -100,8 +100,8 @@ def _fitted(stretch: Stretch, lengths: GapStatistics) -> Floats:
     shares = prior / prior.sum()
     for _ in range(_MOST_ROUNDS):
         weighed = shares[:, None] * masses
-        told = prior + (weighed / weighed.sum(axis=0)) @ counts
-        new = told / told.sum()
+        updated = prior + (weighed / weighed.sum(axis=0)) @ counts
+        new = updated / updated.sum()
         if np.abs(new - shares).max() < _SETTLED:
             return np.asarray(new)
         shares = new
