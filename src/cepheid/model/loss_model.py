@@ -128,7 +128,7 @@ class Model:
 
     def shares_between(self, missing: Sequence[str], behind: str) -> tuple[float, ...]:
         """How often which of some components had happened, by bits, where none was seen; () if that is not known."""
-        known = self.histories.get(stretch_name(missing, behind))
+        known = self.histories.get(interval_name(missing, behind))
         if known is None:
             return ()
         chosen = ([name for bit, name in enumerate(missing) if mask >> bit & 1] for mask in range(1 << len(missing)))
@@ -345,7 +345,7 @@ def _checked_shares(argument: str, shares: Any) -> dict[str, float]:
     return {name: float(share) for name, share in shares.items()}
 
 
-def stretch_name(missing: Sequence[str], behind: str) -> str:
+def interval_name(missing: Sequence[str], behind: str) -> str:
     """The key of `histories` for some components that were not seen before one that was."""
     return f"{' '.join(missing)}, {behind}"
 
