@@ -9,21 +9,20 @@ from typing import NoReturn
 
 from cepheid.errors import QueryError, closest
 from cepheid.language import pattern as p
+from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
 from cepheid.language.match_recognize.aggregates import AGGREGATES
 from cepheid.language.match_recognize.bound import (
     Aggregated,
-    Apply,
-    Bound,
     BoundClause,
     Column,
-    Constant,
     Labels,
     MatchNumber,
     Navigate,
     RowLabel,
     SequenceNumber,
     SortKey,
+    applied,
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
 from cepheid.language.match_recognize.dialects import DIALECTS
@@ -95,7 +94,7 @@ class _Binder:
             subset.name.canonical: frozenset(label.canonical for label in subset.labels) for subset in clause.subsets
         }
         self.now = datetime.now(UTC)
-        self.earlier: dict[str, Bound] = {}  # measures that later ones may name
+        self.earlier: dict[str, s.Expression] = {}  # measures that later ones may name
 
     def fail(self, message: str, span: p.Span, code: str, hint: str | None = None) -> NoReturn:
         raise QueryError(message, text=self.clause.text, start=span[0], end=span[1], hint=hint, code=code)
@@ -164,7 +163,7 @@ class _Binder:
                 hint = "give the measure another name"
                 self.fail(f"'{measure.name}' is a column of the table", measure.name.span, "duplicate-column", hint)
 
-    def measures(self) -> Iterator[tuple[str, Bound]]:
+    def measures(self) -> Iterator[tuple[str, s.Expression]]:
         """The measures with their names; one may name an earlier one, if no column has that name."""
         for measure in self.clause.measures:
             value = self.bind(measure.expression)
@@ -173,31 +172,33 @@ class _Binder:
 
     # expressions
 
-    def constant(self, value: Scalar) -> Constant:
+    def constant(self, value: Scalar) -> s.Literal:
         """A literal; a time without an offset is one of the query's zone."""
         if not isinstance(value, datetime) or self.columns.zone is None:
-            return Constant(value)
+            return s.Literal(value)
         zone = zone_info(self.columns.zone)
         known = value if value.tzinfo is not None else value.replace(tzinfo=zone)
-        return Constant(known.astimezone(UTC).astimezone(zone))
+        return s.Literal(known.astimezone(UTC).astimezone(zone))
 
-    def clock(self, name: str) -> Constant:
+    def clock(self, name: str) -> s.Literal:
         """The time at which a query begins."""
         now = self.now.astimezone(zone_info(self.columns.zone or IN_UTC))
-        return Constant(now.date() if name == "current_date" else now)
+        return s.Literal(now.date() if name == "current_date" else now)
 
-    def applied(self, function: str, arguments: tuple[Bound, ...], target: str | None, span: p.Span) -> Apply:
+    def applied(
+        self, function: str, arguments: tuple[s.Expression, ...], target: str | None, span: p.Span
+    ) -> s.Expression:
         """A function of values; a CAST to a timestamp reads and gives times of the query's zone."""
         stamp = function == "cast" and type_parts(target or "")[0] in ("timestamp", "datetime")
         if stamp and self.columns.zone is not None:
-            return Apply("zoned", arguments, self.columns.zone, span)
-        return Apply(function, arguments, target, span)
+            return applied("in zone", arguments, self.columns.zone, span)
+        return applied(function, arguments, target, span)
 
-    def read(self, reference: Reference) -> Bound:
+    def read(self, reference: Reference) -> s.Expression:
         """A column of a row, or a field of a struct in it."""
-        value: Bound = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
+        value: s.Expression = Column(self.column(reference.column, before_a_dot=bool(reference.fields)))
         for name in reference.fields:
-            value = Apply("field", (value,), name.name, reference.span)
+            value = applied("struct field", (value,), name.name, reference.span)
         return value
 
     def is_earlier(self, name: Identifier) -> bool:
@@ -205,7 +206,7 @@ class _Binder:
         columns = {column.lower() for column in self.columns.names}
         return name.canonical in self.earlier and name.name.lower() not in columns
 
-    def bind(self, expression: Expression) -> Bound:
+    def bind(self, expression: Expression) -> s.Expression:
         """An expression outside of navigation and aggregates."""
         match expression:
             case Literal(value=value):
@@ -231,7 +232,7 @@ class _Binder:
                 return self.called(expression, tuple(map(self.bind, arguments)))
         raise TypeError(f"no expression: {expression}")
 
-    def of_the_match(self, call: Call) -> Bound:
+    def of_the_match(self, call: Call) -> s.Expression:
         match call.name:
             case "match_number":
                 return MatchNumber()
@@ -269,21 +270,21 @@ class _Binder:
         """The one label that the columns of a call are of."""
         return next((label for part in call.arguments for label in labels_used(part) if label is not None), None)
 
-    def aggregate(self, call: Call) -> Bound:
+    def aggregate(self, call: Call) -> s.Expression:
         labels = self.labels(self.label_in(call))
         rows = not call.arguments or isinstance(call.arguments[0], Star)
         arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
 
         def over(function: str) -> Aggregated:
-            return Aggregated(function, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
+            return Aggregated(function, arguments, labels, call.mode is Mode.FINAL, call.distinct, span=call.span)
 
         if call.name == "array_agg" and not self.dialect.nulls_in_arrays:
             return over("collect_list")
         if call.name == "avg" and self.dialect.whole_average:
-            return Apply("whole /", (over("sum"), over("count")), None, call.span)
+            return applied("whole /", (over("sum"), over("count")), None, call.span)
         return over(call.name)
 
-    def at_row(self, expression: Expression) -> Bound:
+    def at_row(self, expression: Expression) -> s.Expression:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""
         match expression:
             case Literal(value=value):
@@ -307,7 +308,7 @@ class _Binder:
                 return self.called(expression, tuple(map(self.at_row, arguments)))
         raise TypeError(f"no expression: {expression}")
 
-    def called(self, call: Call, arguments: tuple[Bound, ...]) -> Apply:
+    def called(self, call: Call, arguments: tuple[s.Expression, ...]) -> s.Expression:
         self.check_function(call)
         name, target = written_for(call.name, len(arguments)) if call.name in FUNCTIONS else (call.name, None)
         return self.applied(name, arguments, target, call.span)

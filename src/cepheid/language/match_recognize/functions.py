@@ -75,6 +75,9 @@ def called(function: Function) -> Callable[..., Value]:
         near = next((value for value in given if isinstance(value, datetime) and value.tzinfo), None)
         if function.result is not None:
             given = [_micros(value, function) if isinstance(value, date) else value for value in given]
+        constants = function.constants_of(given)
+        if constants and function.wrong is not None and function.wrong(constants) is not None:
+            return None
         try:
             return _value(function.apply(*given), function, near, isinstance(given[0], str) and keeps_offset(given[0]))
         except (ArithmeticError, ValueError, KeyError, MemoryError):
