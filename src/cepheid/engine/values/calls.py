@@ -20,6 +20,7 @@ from cepheid.engine.values.operators import (
     listed,
     nothing,
     truth,
+    whole,
     without_nan,
 )
 from cepheid.engine.values.plain import ARROW_KINDS, value_column
@@ -294,6 +295,15 @@ def _field(column: Column, name: pa.Scalar) -> Column:
     return pc.struct_field(column, found[0])
 
 
+def _struct(*parts: Column) -> Column:
+    """A struct of values, from names and values in turns."""
+    length = next((len(part) for part in parts if not isinstance(part, pa.Scalar)), None)
+    values = [whole(part, 1 if length is None else length) for part in parts[1::2]]
+    values = [each.cast(pa.string()) if pa.types.is_null(each.type) else each for each in values]
+    found = pa.StructArray.from_arrays(values, [name.as_py() for name in parts[::2]])
+    return found[0] if length is None else found
+
+
 def _zoned(column: Column, zone: pa.Scalar) -> Column | None:
     return in_zone(column, zone.as_py()) if is_moment(column.type) else None
 
@@ -334,6 +344,7 @@ _FORMS: dict[str, Callable[..., Column | None]] = {
     "||": _joined,
     "<=>": _same,
     "struct field": _field,
+    "named_struct": _struct,
     "in zone": _zoned,
     "add months": lambda *parts: None,
     "cast": _cast,

@@ -76,6 +76,15 @@ def nothing(like: Column, kind: pa.DataType) -> Column:
     return pa.scalar(None, kind) if isinstance(like, pa.Scalar) else pa.nulls(len(like), kind)
 
 
+def whole(values: Column, length: int) -> pa.Array:
+    """As many values as there are rows, in one piece."""
+    if isinstance(values, pa.Scalar):
+        return pa.array([values.as_py()] * length, values.type) if length < 2 else pa.repeat(values, length)
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks()
+    return values
+
+
 def listed(column: Column, length: int = 1) -> list[Any]:
     """The values of a column as Python's, or a constant so many times; times beyond the years 1 to 9999 are NULL.
 

@@ -54,7 +54,8 @@ class Navigate(s.Expression):
 class Aggregated(s.Expression):
     """An aggregate over the rows with such a label, up to the row at hand or, if final, of the whole match.
 
-    No argument means to count rows.
+    No argument means to count rows. The last arguments are the keys that sort the rows, and the condition that selects
+    them.
     """
 
     function: str
@@ -62,6 +63,8 @@ class Aggregated(s.Expression):
     labels: Labels = None
     final: bool = False
     distinct: bool = False
+    order: tuple[tuple[bool, bool], ...] = ()  # per key: descending, NULLs first
+    filtered: bool = False
 
 
 def applied(function: str, arguments: tuple[s.Expression, ...], target: str | None, span: Span) -> s.Expression:
@@ -101,6 +104,15 @@ class SortKey:
 
 
 @dataclass(frozen=True)
+class ComputedKey:
+    """A column that is computed from each row before the rows are partitioned and sorted."""
+
+    name: str
+    value: s.Expression  # its columns are those of the row
+    shown: bool  # partition keys are columns of the result
+
+
+@dataclass(frozen=True)
 class BoundClause:
     """What to do with a table: `conditions` has a label only if it is defined."""
 
@@ -120,6 +132,7 @@ class BoundClause:
     skip_span: Span = NOWHERE
     dialect: str = "spark"
     longest: bool = False  # the longest match at a row, the preferred one of equally long ones
+    keys: tuple[ComputedKey, ...] = ()  # columns that the table itself does not have
 
     @property
     def output_columns(self) -> tuple[str, ...]:
@@ -127,8 +140,10 @@ class BoundClause:
         measured = tuple(name for name, _ in self.measures)
         if self.rows is Rows.ONE:
             return (*self.partition_by, *measured)
+        hidden = {key.name for key in self.keys if not key.shown}
         first = tuple(dict.fromkeys((*self.partition_by, *(key.column for key in self.order_by))))
-        return (*first, *measured, *(name for name in self.columns if name not in first))
+        rest = (name for name in self.columns if name not in first)
+        return tuple(name for name in (*first, *measured, *rest) if name not in hidden)
 
 
 def columns_of(expression: s.Expression) -> set[str]:

@@ -191,6 +191,7 @@ OPERATORS: dict[str, Callable[..., Value]] = {
     "cast": lambda value, target: cast(value, target),
     "in zone": lambda value, zone: instant_in(zone_info(zone))(value),
     "struct field": field_of,
+    "named_struct": lambda *values: dict(zip(values[::2], values[1::2], strict=True)),
 }
 CHOOSING = frozenset({"case", "if", "iff", "coalesce", "nvl", "ifnull", "least", "greatest"})  # one of several values
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.values.operators import Column, truth, without_nan
+from cepheid.engine.values.operators import Column, truth, whole, without_nan
 from cepheid.errors import QueryError
 
 
@@ -29,15 +29,6 @@ def read(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
         return without_nan(column)
     return column
-
-
-def whole(values: Column, length: int) -> pa.Array:
-    """As many values as there are rows, in one piece."""
-    if isinstance(values, pa.Scalar):
-        return pa.array([values.as_py()] * length, values.type) if length < 2 else pa.repeat(values, length)
-    if isinstance(values, pa.ChunkedArray):
-        return values.combine_chunks()
-    return values
 
 
 def flags(values: Column, length: int) -> npt.NDArray[np.uint8]:

@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.engine.search.row_pattern import path_state as j
-from cepheid.engine.search.row_pattern.columns import read, whole
+from cepheid.engine.search.row_pattern.columns import read
 from cepheid.engine.values.columnwise import value as column_of
 from cepheid.engine.values.compiled import Fragment
+from cepheid.engine.values.operators import whole
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
@@ -209,7 +210,8 @@ class Lowering:
         return self.slots[name]
 
     def aggregate(self, node: Aggregated) -> Lowered:
-        if node.distinct or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
+        chosen = node.distinct or node.order or node.filtered
+        if chosen or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
             raise UnfitError
         group, name, kind, keep = self.group(node.labels), "", WHOLE, j.KEEP_ROWS
         if node.arguments:

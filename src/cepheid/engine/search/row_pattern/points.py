@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.search.row_pattern.columns import read, whole
+from cepheid.engine.search.row_pattern.columns import read
 from cepheid.engine.values.columnwise import value as column_of
 from cepheid.engine.values.operators import Column as Values
-from cepheid.engine.values.operators import fitting, listed, without_nan
+from cepheid.engine.values.operators import fitting, listed, whole, without_nan
 from cepheid.errors import QueryError
 from cepheid.language import syntax as s
 from cepheid.language.match_recognize.aggregates import AGGREGATES
@@ -167,7 +167,7 @@ class Points:
         rows = self.paths.start[of] + found.places - self.paths.offset[of]
         values = [whole(self.at_rows(part, rows, of), len(rows)) for part in node.arguments]
         kind = aggregate_type(node, [value.type for value in values], self.text)
-        if not node.distinct:
+        if not (node.distinct or node.order or node.filtered):
             done = _vectorised(node.function, values, first, last, kind)
             if done is not None:
                 return done
