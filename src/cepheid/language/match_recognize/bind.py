@@ -27,7 +27,14 @@ from cepheid.language.match_recognize.bound import (
 )
 from cepheid.language.match_recognize.check import label_argument, labels_used
 from cepheid.language.match_recognize.dialects import DIALECTS
-from cepheid.language.match_recognize.functions import CLOCKS, FUNCTIONS, MATCH_FUNCTIONS, NAVIGATIONS, written_for
+from cepheid.language.match_recognize.functions import (
+    CLOCKS,
+    FUNCTIONS,
+    MATCH_FUNCTIONS,
+    NAVIGATIONS,
+    is_built_in,
+    written_for,
+)
 from cepheid.language.match_recognize.scalars import KNOWN_TYPES, Months, type_parts
 from cepheid.language.match_recognize.syntax import (
     Call,
@@ -39,7 +46,6 @@ from cepheid.language.match_recognize.syntax import (
     Operation,
     Reference,
     Rows,
-    Scalar,
     Star,
 )
 from cepheid.language.zones import IN_UTC, zone_info
@@ -181,13 +187,14 @@ class _Binder:
 
     # expressions
 
-    def constant(self, value: Scalar) -> s.Literal:
+    def constant(self, literal: Literal) -> s.Literal:
         """A literal; a time without an offset is one of the query's zone."""
-        if not isinstance(value, datetime) or self.columns.zone is None:
-            return s.Literal(value)
-        zone = zone_info(self.columns.zone)
-        known = value if value.tzinfo is not None else value.replace(tzinfo=zone)
-        return s.Literal(known.astimezone(UTC).astimezone(zone))
+        value = literal.value
+        if isinstance(value, datetime) and self.columns.zone is not None:
+            zone = zone_info(self.columns.zone)
+            known = value if value.tzinfo is not None else value.replace(tzinfo=zone)
+            value = known.astimezone(UTC).astimezone(zone)
+        return s.Literal(value, span=literal.span)
 
     def clock(self, name: str) -> s.Literal:
         """The time at which a query begins."""
@@ -201,7 +208,10 @@ class _Binder:
         stamp = function == "cast" and type_parts(target or "")[0] in ("timestamp", "datetime")
         if stamp and self.columns.zone is not None:
             return applied("in zone", arguments, self.columns.zone, span)
-        return applied(function, arguments, target, span)
+        found = applied(function, arguments, target, span)
+        if isinstance(found, s.Call):
+            self.check_constants(found)
+        return found
 
     def read(self, reference: Reference) -> s.Expression:
         """A column of a row, or a field of a struct in it."""
@@ -218,8 +228,8 @@ class _Binder:
     def bind(self, expression: Expression) -> s.Expression:
         """An expression outside of navigation and aggregates."""
         match expression:
-            case Literal(value=value):
-                return self.constant(value)
+            case Literal():
+                return self.constant(expression)
             case Reference(label=None, column=column, fields=()) if self.is_earlier(column):
                 return self.earlier[column.canonical]
             case Reference(label=label):
@@ -298,8 +308,8 @@ class _Binder:
     def at_row(self, expression: Expression) -> s.Expression:
         """An expression inside of a navigation or aggregate: its columns are those of the row at hand."""
         match expression:
-            case Literal(value=value):
-                return self.constant(value)
+            case Literal():
+                return self.constant(expression)
             case Reference():
                 return self.read(expression)
             case Operation(operator="lambda"):
@@ -321,11 +331,27 @@ class _Binder:
 
     def called(self, call: Call, arguments: tuple[s.Expression, ...]) -> s.Expression:
         self.check_function(call)
-        name, target = written_for(call.name, len(arguments)) if call.name in FUNCTIONS else (call.name, None)
-        return self.applied(name, arguments, target, call.span)
+        if is_built_in(call.name):
+            if call.name in ("if", "iff") and len(arguments) == 2:
+                arguments = (*arguments, s.Literal(None))
+            name, target = written_for(call.name, len(arguments))
+            return self.applied(name, arguments, target, call.span)
+        return self.applied(call.name, arguments, None, call.span)
+
+    def check_constants(self, call: s.Call) -> None:
+        """A pattern, a unit or another argument that is a constant, and that the function cannot take."""
+        function = find_function(call.function)
+        places = function.constants if function is not None and function.wrong is not None else ()
+        given = [call.arguments[place] for place in places if place < len(call.arguments)]
+        known = [each.value for each in given if isinstance(each, s.Literal)]
+        if function is None or function.wrong is None or not known or len(known) < len(given) or None in known:
+            return
+        wrong = function.wrong(known)
+        if wrong is not None:
+            self.fail(wrong, given[0].span, "bad-argument", f"it is written {function.shown}")
 
     def check_function(self, call: Call) -> None:
-        if call.name in FUNCTIONS:
+        if is_built_in(call.name):
             return
         own = find_function(call.name)
         if own is None or not own.user:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from cepheid.language.functions import BUILT_IN
+from cepheid.language.functions import BUILT_IN, find_function
 from cepheid.language.library.function import Function
 from cepheid.language.library.operators import day_of, in_utc, in_zone, known, micros_of, midnight, time_of
 from cepheid.language.library.time_functions import keeps_offset
@@ -47,6 +47,12 @@ FUNCTIONS: dict[str, Function] = {
     for name, function in BUILT_IN.items()
     if name not in _OPERATORS and name not in AGGREGATES
 }
+
+
+def is_built_in(name: str) -> bool:
+    """Does a call of this name mean a function of the library? The user's own go first, in every language."""
+    found = find_function(name)
+    return name in FUNCTIONS and found is not None and not found.user
 
 
 def written_for(name: str, arguments: int) -> tuple[str, str | None]:
