@@ -61,6 +61,8 @@ class Matched(NamedTuple):
 
 def refusal(clause: BoundClause, schema: pa.Schema) -> str | None:
     """Why the rows of a clause are searched anew at each step; None: they are not."""
+    if clause.keys:
+        return "its keys are computed"
     if any(pa.types.is_floating(schema.field(name).type) for name in clause.partition_by):
         return "a key has a type that Python does not compare as SQL does"
     conditions = _conditions(clause, schema)
@@ -208,7 +210,8 @@ class RowCore:
         keyed = self.conditions.seen is not None and program.memory.min(initial=0) <= KEYED
         head[r.ALLOWANCE] = FAILURES + FAILURES_PER_ROW if keyed else 0
         head[r.MATCH], head[r.MATCHED] = 1, -1
-        shared: list[npt.NDArray[Any]] = [*program[:7], self.conditions.how, labels, judge.asks, judge.entry, judge.sets, judge.aggregates]
+        shared: list[npt.NDArray[Any]] = [*program[:7], self.conditions.how, labels]
+        shared += [judge.asks, judge.entry, judge.sets, judge.aggregates]
         shared += [judge.columns.literal, judge.at.copy(), judge.running.copy(), np.zeros(0, np.int64)]
         for number, table in enumerate(shared):
             write_table(head, r.TABLES + 3 * number, table)
