@@ -32,6 +32,7 @@ OTHERS = (
     "incremental.by_runs",
     "incremental.arrow_rows",
     "incremental.dict_door",
+    "incremental.flink_push",
     "search.totals",
     "search.runs.totals",
     "search.runs.backtrack",

@@ -103,8 +103,8 @@ class Coercion:
         for one, other in ((left, right), (right, left)):
             if self.kind(one) is DataType.STRING and not isinstance(one, s.Literal) and self.kind(other) in NUMBERS:
                 hint = "cast the column to a number, or pass decimal='.' to read its texts as numbers"
-                told = f"a {self.kind(left).value} cannot be compared with a {self.kind(right).value}"
-                self.fail(told, node, "type-mismatch", hint)
+                message = f"a {self.kind(left).value} cannot be compared with a {self.kind(right).value}"
+                self.fail(message, node, "type-mismatch", hint)
 
     def fixed(self, name: str, value: s.Expression | None) -> s.Expression | None:
         if not isinstance(value, s.Literal) or not isinstance(value.value, Decimal):

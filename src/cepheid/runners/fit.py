@@ -17,7 +17,7 @@ from cepheid.engine.data.table import EventTable, ordered, times_of
 from cepheid.engine.fitting.checking import check_history, check_stream
 from cepheid.engine.fitting.history import History, gather
 from cepheid.engine.fitting.learn import learn
-from cepheid.engine.fitting.stretches import with_histories
+from cepheid.engine.fitting.unseen_intervals import with_histories
 from cepheid.engine.forecast_checking import check_forecasts
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.scoring.losses import gap_scale

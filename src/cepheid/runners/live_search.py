@@ -92,5 +92,8 @@ def live_language(
     stream = search.begin(whole_steps(delay, search.clock, "delay"))
     if state is not None:
         stream.restore(state)
-    ahead = most_ahead(max_ahead, search.clock)
-    return SearchLive(stream, EventReader(columns, schema, schema, (stream.time,), most_ahead=ahead), search.lateness())
+    if max_ahead is not None and stream.computed_time is not None:
+        raise CepheidError("max_ahead needs a time column, and ORDER BY computes the time", hint="leave it out")
+    ahead, clock = most_ahead(max_ahead, search.clock), stream.computed_time
+    reader = EventReader(columns, schema, schema, (stream.time,), most_ahead=ahead, clock=clock)
+    return SearchLive(stream, reader, search.lateness())

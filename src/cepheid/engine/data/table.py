@@ -97,8 +97,8 @@ def late_arrivals(table: pa.Table, schema: Schema) -> npt.NDArray[np.bool_]:
     wrong = np.flatnonzero(lower > upper)
     if len(wrong):
         row = int(wrong[0])
-        told = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
-        raise DataError(told, column=schema.lower, row=row, hint="swap them, or drop such rows")
+        message = f"the lower bound {lower[row]} is above the upper bound {upper[row]}"
+        raise DataError(message, column=schema.lower, row=row, hint="swap them, or drop such rows")
     late = np.zeros(len(lower), bool)
     late[1:] = upper[1:] < np.maximum.accumulate(lower)[:-1]
     return late

@@ -57,10 +57,16 @@ def find(clause: BoundClause, table: pa.Table, threads: int = 1, most: int = MOS
     """The result over a table, whose instants are shown in the clause's zone; one thread does it all."""
     shown = table if clause.zone is None else labelled_table(table, clause.zone)
     try:
-        return match_rows(clause, shown.to_pylist(), most)
+        return match_rows(clause, [_with_keys(clause, row) for row in shown.to_pylist()], most)
     except RecursionError:
         hint = "use engine='auto', or fewer rows"
         raise LimitError("the reference engine recurses once for each row of a match", hint=hint) from None
+
+
+def _with_keys(clause: BoundClause, row: Row) -> Row:
+    """A row with the keys of PARTITION BY and ORDER BY that are computed from it."""
+    alone = Moment([row], 0, (), -1, 0)
+    return row | {key.name: _at_row(key.value, alone, 0) for key in clause.keys}
 
 
 def match_rows(clause: BoundClause, rows: Sequence[Row], most: int = MOST_MATCHES) -> list[list[Value]]:

@@ -358,7 +358,7 @@ def _by_pattern(name: str, call: Any, wrong: Any, written: str) -> Function:
 
 
 def _regexes(*names: str) -> tuple[Function, ...]:
-    told = "true if a part of the text matches the regular expression (RE2); also `s RLIKE '...'`"
+    message = "true if a part of the text matches the regular expression (RE2); also `s RLIKE '...'`"
     return tuple(
         _pattern_test(
             name,
@@ -366,7 +366,7 @@ def _regexes(*names: str) -> tuple[Function, ...]:
             pc.match_substring_regex,
             _spark_rlike,
             f"{name}(s, regex)",
-            told if name == "rlike" else "the same",
+            message if name == "rlike" else "the same",
             wrong_regex,
         )
         for name in names

@@ -17,6 +17,7 @@ from cepheid.language.match_recognize.bound import (
     Bound,
     BoundClause,
     Column,
+    ComputedKey,
     Constant,
     Labels,
     MatchNumber,
@@ -54,8 +55,15 @@ class Columns:
     zone: str | None = None  # the query's, if some of them hold instants
 
 
-def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
-    """The clause over a table with these columns; a QueryError points at what does not fit."""
+def bind_keys(clause: Clause, columns: Columns) -> tuple[ComputedKey, ...]:
+    """The keys of PARTITION BY and ORDER BY that the table has no column for."""
+    binder = _Binder(clause, columns)
+    missing = [key for key in clause.keys if key.name not in columns.names]
+    return tuple(ComputedKey(key.name, binder.at_row(key.expression), key.shown) for key in missing)
+
+
+def bind_clause(clause: Clause, columns: Columns, keys: tuple[ComputedKey, ...] = ()) -> BoundClause:
+    """The clause over a table with these columns, some of them computed; a QueryError points at what does not fit."""
     binder = _Binder(clause, columns)
     partition_by = tuple(dict.fromkeys(binder.column(name) for name in clause.partition_by))
     order_by = tuple(
@@ -79,6 +87,7 @@ def bind_clause(clause: Clause, columns: Columns) -> BoundClause:
         dialect=clause.dialect,
         longest=clause.longest,
         zone=columns.zone,
+        keys=keys,
     )
     binder.check_names(bound)
     return bound
@@ -273,9 +282,11 @@ class _Binder:
         labels = self.labels(self.label_in(call))
         rows = not call.arguments or isinstance(call.arguments[0], Star)
         arguments = () if rows else tuple(self.at_row(argument) for argument in call.arguments)
+        order = tuple((key.descending, self.nulls_first(key.descending, key.nulls_first)) for key in call.order)
 
         def over(function: str) -> Aggregated:
-            return Aggregated(function, arguments, labels, call.mode is Mode.FINAL, call.distinct, call.span)
+            final = call.mode is Mode.FINAL
+            return Aggregated(function, arguments, labels, final, call.distinct, call.span, order, call.filtered)
 
         if call.name == "array_agg" and not self.dialect.nulls_in_arrays:
             return over("collect_list")

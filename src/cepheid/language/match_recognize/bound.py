@@ -71,7 +71,8 @@ class Navigate:
 class Aggregated:
     """An aggregate over the rows with such a label, up to the row at hand or, if final, of the whole match.
 
-    No argument means to count rows.
+    No argument means to count rows. The last arguments are the keys that sort the rows, and the condition that selects
+    them.
     """
 
     function: str
@@ -80,6 +81,8 @@ class Aggregated:
     final: bool = False
     distinct: bool = False
     span: Span = field(default=NOWHERE, compare=False)
+    order: tuple[tuple[bool, bool], ...] = ()  # per key: descending, NULLs first
+    filtered: bool = False
 
 
 Bound: TypeAlias = Constant | Column | RowLabel | MatchNumber | SequenceNumber | Apply | Navigate | Aggregated
@@ -92,6 +95,15 @@ class SortKey:
     column: str
     descending: bool
     nulls_first: bool
+
+
+@dataclass(frozen=True)
+class ComputedKey:
+    """A column that is computed from each row before the rows are partitioned and sorted."""
+
+    name: str
+    value: Bound  # its columns are those of the row
+    shown: bool  # partition keys are columns of the result
 
 
 @dataclass(frozen=True)
@@ -114,6 +126,7 @@ class BoundClause:
     skip_span: Span = NOWHERE
     dialect: str = "spark"
     longest: bool = False  # the longest match at a row, the preferred one of equally long ones
+    keys: tuple[ComputedKey, ...] = ()  # columns that the table itself does not have
 
     @property
     def output_columns(self) -> tuple[str, ...]:
@@ -121,8 +134,10 @@ class BoundClause:
         measured = tuple(name for name, _ in self.measures)
         if self.rows is Rows.ONE:
             return (*self.partition_by, *measured)
+        hidden = {key.name for key in self.keys if not key.shown}
         first = tuple(dict.fromkeys((*self.partition_by, *(key.column for key in self.order_by))))
-        return (*first, *measured, *(name for name in self.columns if name not in first))
+        rest = (name for name in self.columns if name not in first)
+        return tuple(name for name in (*first, *measured, *rest) if name not in hidden)
 
 
 def parts_of(expression: Bound) -> tuple[Bound, ...]:

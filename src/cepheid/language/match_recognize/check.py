@@ -242,9 +242,13 @@ def _check_aggregate(clause: Clause, call: Call, known: Sequence[str]) -> None:
         if stars and stars[0].label is not None:
             check_label(clause, stars[0].label, known)
         return
-    if not aggregate.least <= len(call.arguments) <= aggregate.most:
+    if not aggregate.least <= len(call.values) <= aggregate.most:
         wanted = f"{aggregate.least}" if aggregate.least == aggregate.most else f"{aggregate.least} to {aggregate.most}"
         _fail(clause, f"{name} takes {wanted} arguments", call.span, "arguments")
+    keys = call.arguments[len(call.values) : len(call.arguments) - call.filtered]
+    if call.distinct and any(key not in call.values for key in keys):
+        hint = "sort by what is aggregated"
+        _fail(clause, f"ORDER BY of other values in {name} with DISTINCT", call.span, "aggregate-order", hint)
     for argument in call.arguments:
         for part in walk(argument):
             if isinstance(part, Call) and part.name in NAVIGATIONS | AGGREGATES.keys():

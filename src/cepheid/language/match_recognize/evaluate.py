@@ -45,6 +45,8 @@ def function_of(node: Apply) -> Callable[..., Value]:
         return lambda value: cast(value, target)
     if node.function == "zoned":
         return instant_in(zone_info(str(node.target)))
+    if node.function == "named_struct":
+        return lambda *values: dict(zip(values[::2], values[1::2], strict=True))
     if node.function == "field":
         name = str(node.target)
         return lambda value: field_of(value, name)
@@ -74,17 +76,34 @@ def aggregate_of(node: Aggregated) -> Callable[[Sequence[tuple[Value, ...]]], Va
     if not node.arguments:
         return len
     call = AGGREGATES[node.function].call
-    if not node.distinct:
+    if not (node.distinct or node.order or node.filtered):
         return call
+    values = len(node.arguments) - len(node.order) - node.filtered
 
-    def distinct(rows: Sequence[tuple[Value, ...]]) -> Value:
-        kept: list[tuple[Value, ...]] = []
-        seen: list[tuple[Value, ...]] = []
-        for row in rows:
-            told = tuple(map(ordered, row))
-            if told not in seen:
-                seen.append(told)
-                kept.append(row)
-        return call(kept)
+    def aggregate(rows: Sequence[tuple[Value, ...]]) -> Value:
+        chosen = [row for row in rows if row[-1] is True] if node.filtered else list(rows)
+        kept = [row[:values] for row in _sorted(chosen, values, node.order)]
+        return call(_distinct(kept) if node.distinct else kept)
 
-    return distinct
+    return aggregate
+
+
+def _sorted(rows: list[tuple[Value, ...]], first: int, order: Sequence[tuple[bool, bool]]) -> list[tuple[Value, ...]]:
+    """Rows by their keys, which begin at a place; rows with equal keys stay in their order."""
+    for at, (descending, nulls_first) in reversed(list(enumerate(order, first))):
+        unknown = [row for row in rows if row[at] is None]
+        rest = [row for row in rows if row[at] is not None]
+        rest.sort(key=lambda row: ordered(row[at]), reverse=descending)
+        rows = unknown + rest if nulls_first else rest + unknown
+    return rows
+
+
+def _distinct(rows: list[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    kept: list[tuple[Value, ...]] = []
+    seen: list[tuple[Value, ...]] = []
+    for row in rows:
+        told = tuple(map(ordered, row))
+        if told not in seen:
+            seen.append(told)
+            kept.append(row)
+    return kept

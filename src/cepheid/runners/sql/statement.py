@@ -93,7 +93,7 @@ def first_clause(text: str, dialect: str, subquery: Subquery | None = None) -> F
             _refuse_recursion(text, words, number)
             source = _source(text, words, number)
             reader = Reader(text, words, number + 1, dialect)
-            reader.subquery = subquery
+            reader.subquery, reader.tables = subquery, _table_names(words, number)
             clause = clause_at(reader)
             return Found(clause, source, token.start, reader.ahead(-1).end)
     return None
@@ -154,6 +154,14 @@ def _source(text: str, words: list[Token], keyword: int) -> int:
     if first == at and at >= 1 and _may_precede_alias(words[at - 1]):
         return _primary(words, at - 2 if words[at - 1].upper == "AS" else at - 1)
     return words[first].start
+
+
+def _table_names(words: list[Token], keyword: int) -> frozenset[str]:
+    """The name of the table before a clause, or its alias: `FROM t`, `FROM (...) AS t`, `FROM (VALUES ...) t(a, b)`."""
+    last = words[keyword - 1]
+    if last.text == ")":
+        last = words[max(_opening(words, keyword - 1) - 1, 0)]
+    return frozenset({last.value.upper()}) if _is_name(last) else frozenset()
 
 
 def _is_name(token: Token) -> bool:

@@ -9,20 +9,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.budget import within_budget
-from cepheid.engine.data.flink_runs import Reported
-from cepheid.engine.data.table import times_of
+from cepheid.engine.data.flink_runs import Arranged, Reported
+from cepheid.engine.data.table import in_plain_types, ordered, times_of
 from cepheid.engine.engines import FLINK_ENGINES
+from cepheid.engine.incremental.flink_core import refusal
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.kernels.stop import briefly
+from cepheid.engine.search.flink.conditions import places
 from cepheid.engine.search.flink.finalized import Retained, compacted, nothing_retained, step
 from cepheid.engine.search.flink.machine import LATEST
-from cepheid.engine.search.flink.run import Search, result_schema
+from cepheid.engine.search.flink.run import Search, assemble, result_schema
 from cepheid.errors import EngineError
+from cepheid.language.schema import Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
+from cepheid.runners.stream.flink_pushed import Place, PushedFlink
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
+PUSHING = "incremental.flink_push"  # what is compiled where runs stay in memory
+MANY = 500  # events of a stream after which a condition that looks back is worth compiling
 BRIEF = 20_000  # runs times events that take less time than to start a thread
 
 
@@ -31,7 +37,7 @@ class FlinkStream(SearchStream):
 
     whose = "a Flink pattern"
     numbers = ("nearest",)
-    state: Retained
+    state: Retained | Place
 
     def __init__(
         self,
@@ -47,9 +53,13 @@ class FlinkStream(SearchStream):
         self.partition_by, self.partial, self.limits = tuple(partition_by), partial, limits
         self.search = Search(automaton)
         self.state = nothing_retained(schema)
+        self.pushed: PushedFlink | None = None  # once there are enough events
+        self.may_push: bool | None = None  # None: nobody knows yet
+        self.seen = 0
 
     def __len__(self) -> int:
-        return int(self.state.events.num_rows + self.waiting.num_rows)
+        held = self.state
+        return int((len(held) if isinstance(held, Place) else held.events.num_rows) + self.waiting.num_rows)
 
     @property
     def time(self) -> str:
@@ -59,7 +69,29 @@ class FlinkStream(SearchStream):
     @property
     def retained(self) -> pa.Table:
         """The events of runs that go on."""
-        return self.state.events
+        return self._retained().events
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the events that are kept."""
+        state = self.state
+        return int((state if isinstance(state, Place) else state.events).nbytes + self.waiting.nbytes)
+
+    def _retained(self) -> Retained:
+        """The state as it is saved."""
+        if isinstance(self.state, Place):
+            assert self.pushed is not None
+            return self.pushed.retained(self.state)
+        return self.state
+
+    @property
+    def _nearest(self) -> int:
+        """No run is given up before."""
+        state = self.state
+        if not isinstance(state, Place):
+            return state.nearest
+        assert self.pushed is not None
+        return self.pushed.nearest(state)
 
     def times(self, events: pa.Table) -> Int64s:
         """The times of events."""
@@ -67,27 +99,58 @@ class FlinkStream(SearchStream):
 
     def decided(self, released: pa.Table, end: int | None) -> pa.Table:
         """The matches that are known when the watermark has passed some events."""
-        if end is not None and not released.num_rows and self.state.nearest > end:
+        if end is not None and not released.num_rows and self._nearest > end:
             return self.result.empty_table()
-
-        def known() -> tuple[pa.Table | None, Retained]:
-            with briefly(released.num_rows * (1 + len(self.state.runs.partition)) < BRIEF):
-                return step(self.search, self.state, released, end, self.partition_by, self.partial, self.limits)
-
+        self.seen += released.num_rows
+        pushes = self._may_push()
+        known, module = (self._pushed, PUSHING) if pushes else (self._walked, FLINK_ENGINES["automaton"].module)
         with within_budget(self.limits.timeout, self.limits.max_bytes):
-            result, self.state = answer(FLINK_ENGINES["automaton"].module, released.num_rows, known)
+            result, self.state = answer(module, released.num_rows, lambda: known(released, end))
         return self.result.empty_table() if result is None else result
+
+    def _walked(self, released: pa.Table, end: int | None) -> tuple[pa.Table | None, Retained | Place]:
+        """Takes the runs up anew."""
+        state = self._retained()
+        with briefly(released.num_rows * (1 + len(state.runs.partition)) < BRIEF):
+            return step(self.search, state, released, end, self.partition_by, self.partial, self.limits)
+
+    def _pushed(self, released: pa.Table, end: int | None) -> tuple[pa.Table | None, Retained | Place]:
+        """Goes on with the runs that are in memory."""
+        if self.pushed is None:
+            self.pushed = PushedFlink(self.search, self.schema, self.partition_by, self.partial, self.limits)
+        pushed, state = self.pushed, self.state
+        pushed.go_to(state if isinstance(state, Place) else pushed.place_of(state, None))
+        released, times = in_order(released, self.automaton.schema)
+        pushed.push(released, times)
+        pushed.let_pass(LATEST if end is None else end)
+        found = pushed.found()
+        pushed.tidy()
+        if found is None:
+            return None, pushed.stands()
+        table, runs = found
+        nothing = np.zeros(1, np.int64)
+        result = assemble(self.automaton, Arranged(table, nothing, nothing), runs, self.partial)
+        return result, pushed.stands()
+
+    def _may_push(self) -> bool:
+        """Do runs stay in memory? Conditions that look back are compiled for that, which is worth it later on."""
+        if self.may_push is None and (self.seen >= MANY or not places(self.automaton)):
+            plain = in_plain_types(self.schema.empty_table()).schema.equals(self.schema)
+            self.may_push = plain and refusal(self.search, self.schema, self.partition_by) is None
+        return self.may_push is True
 
     def earliest_decision(self) -> int | None:
         """The watermark at which something is known even if no event comes."""
         times = self.times(self.waiting)
-        found = min([self.state.nearest, *([int(times.min()) + 1] if len(times) else [])])
+        found = min([self._nearest, *([int(times.min()) + 1] if len(times) else [])])
         return None if found == LATEST else found
 
     def parts(self) -> tuple[pa.Table, dict[str, int | None]]:
         """The runs that are open, and the next deadline."""
-        self.state = compacted(self.state)
-        runs = self.state.runs
+        if not isinstance(self.state, Place):
+            self.state = compacted(self.state)
+        state = self._retained()
+        runs = state.runs
         offsets = pa.array(runs.first, pa.int64())
         columns = {
             "partition": pa.array(runs.partition),
@@ -96,7 +159,7 @@ class FlinkStream(SearchStream):
             "event": pa.LargeListArray.from_arrays(offsets, pa.array(runs.row)),
             "step": pa.LargeListArray.from_arrays(offsets, pa.array(runs.step)),
         }
-        return pa.table(columns), {"nearest": int(self.state.nearest)}
+        return pa.table(columns), {"nearest": int(state.nearest)}
 
     def resumed(self, retained: pa.Table, part: pa.Table, numbers: Mapping[str, int | None]) -> Retained:
         """The events, the runs that are open, and the next deadline."""
@@ -112,6 +175,15 @@ class FlinkStream(SearchStream):
         if nearest is None:
             raise ValueError("no deadline")
         return Retained(retained, Reported(*(np.array(each, np.int64) for each in columns)), nearest)
+
+
+def in_order(events: pa.Table, schema: Schema) -> tuple[pa.Table, Int64s]:
+    """Events in order of time, those of one instant as they came, and their times."""
+    times = times_of(events, schema.time)
+    if not schema.tiebreak and bool((times[1:] >= times[:-1]).all()):
+        return events, times
+    sorted_events = ordered(events, schema)
+    return sorted_events.table, np.asarray(sorted_events.time, np.int64)
 
 
 def check_compiled(automaton: FlinkAutomaton) -> None:

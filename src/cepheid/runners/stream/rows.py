@@ -10,6 +10,7 @@ from cepheid.budget import within_budget
 from cepheid.engine.engines import ROW_ENGINES
 from cepheid.engine.jit_fallback import answer
 from cepheid.engine.search.row_pattern.arrange import window_times
+from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.finalized import Resume, Retained, check_stream, nothing_retained, step
 from cepheid.engine.search.row_pattern.run import result_schema
 from cepheid.language.match_recognize.bound import BoundClause
@@ -48,6 +49,13 @@ class RowStream(SearchStream):
         return self.clause.order_by[0].column
 
     @property
+    def computed_time(self) -> pa.Field | None:
+        """The first key of ORDER BY, if it is no column."""
+        if self.time in self.schema.names:
+            return None
+        return with_keys(self.schema.empty_table(), self.clause.keys, self.clause.text).schema.field(self.time)
+
+    @property
     def retained(self) -> pa.Table:
         """The rows from which a match may go on, and those that they look back at."""
         return self.state.rows
@@ -84,11 +92,12 @@ class RowStream(SearchStream):
     def parts(self) -> tuple[pa.Table, dict[str, int | None]]:
         """Where the search of each partition goes on."""
         names = [f"key {number}" for number in range(len(self.clause.partition_by))]
-        kinds = [self.state.rows.schema.field(name).type for name in self.clause.partition_by]
+        columns = with_keys(self.state.rows.schema.empty_table(), self.clause.keys, self.clause.text).schema
+        kinds = [columns.field(name).type for name in self.clause.partition_by]
         keys, places = list(self.state.resume), list(self.state.resume.values())
-        columns = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
-        columns += [pa.array([getattr(place, name) for place in places], kind) for name, kind in _PLACE.items()]
-        return pa.Table.from_arrays(columns, names=[*names, *_PLACE]), {}
+        values = [pa.array([key[at] for key in keys], kind) for at, kind in enumerate(kinds)]
+        values += [pa.array([getattr(place, name) for place in places], kind) for name, kind in _PLACE.items()]
+        return pa.Table.from_arrays(values, names=[*names, *_PLACE]), {}
 
     def resumed(self, retained: pa.Table, part: pa.Table, numbers: Mapping[str, int | None]) -> Retained:
         """The rows, and where the search of each partition goes on."""

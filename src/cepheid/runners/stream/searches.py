@@ -43,6 +43,11 @@ class SearchStream(ABC):
         """The time column."""
 
     @property
+    def computed_time(self) -> pa.Field | None:
+        """The time column, if it is computed from the columns of the events."""
+        return None
+
+    @property
     @abstractmethod
     def retained(self) -> pa.Table:
         """The events that the watermark has passed, and that a later match may need."""

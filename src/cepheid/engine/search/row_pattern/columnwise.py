@@ -178,6 +178,8 @@ def _apply(node: Apply, arguments: list[Values], length: int) -> Values:
         case "array" if arguments:
             kind = common_type([argument.type for argument in arguments])
             return _one_by_one(node, [converted(argument, kind) for argument in arguments], length)
+        case "named_struct":
+            return _struct(node, arguments, length)
         case "<=>":
             return _same(arguments, length)
         case "field":
@@ -334,6 +336,14 @@ def _same(arguments: list[Values], length: int) -> Values:
     if isinstance(equal, pa.Scalar) and not equal.is_valid:
         equal = pa.scalar(False)
     return pc.or_(both_null, pc.fill_null(equal, False))
+
+
+def _struct(node: Apply, arguments: list[Values], length: int) -> pa.Array:
+    """A struct of values, from names and values in turns."""
+    values = [whole(each, length) for each in arguments[1::2]]
+    values = [each.cast(pa.string()) if pa.types.is_null(each.type) else each for each in values]
+    names = [str(each.value) for each in node.arguments[::2] if isinstance(each, Constant)]
+    return pa.StructArray.from_arrays(values, names)
 
 
 def _field(values: Values, name: str) -> Values:

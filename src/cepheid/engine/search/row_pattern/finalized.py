@@ -162,4 +162,5 @@ def _retained(
         resume = {key: resume[key] for key, size in zip(keys, sizes.tolist(), strict=True) if size}
     offsets = np.cumsum(sizes) - sizes
     indices = np.repeat(kept_from - offsets, sizes) + np.arange(int(sizes.sum()))
-    return Retained(rows.table.take(pa.array(indices)).cast(state.rows.schema), resume)
+    kept = rows.table.select(state.rows.column_names).take(pa.array(indices))
+    return Retained(kept.cast(state.rows.schema), resume)

@@ -211,7 +211,8 @@ class Lowering:
         return self.slots[name]
 
     def aggregate(self, node: Aggregated) -> Lowered:
-        if node.distinct or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
+        chosen = node.distinct or node.order or node.filtered
+        if chosen or node.function not in ("count", "sum", "avg", "mean", "min", "max"):
             raise UnfitError
         group, name, kind, keep = self.group(node.labels), "", WHOLE, j.KEEP_ROWS
         if node.arguments:

@@ -165,7 +165,7 @@ class Points:
         rows = self.paths.start[of] + found.places - self.paths.offset[of]
         values = [whole(self.at_rows(part, rows, of), len(rows)) for part in node.arguments]
         kind = aggregate_type(node, [value.type for value in values], self.text)
-        if not node.distinct:
+        if not (node.distinct or node.order or node.filtered):
             done = _vectorised(node.function, values, first, last, kind)
             if done is not None:
                 return done

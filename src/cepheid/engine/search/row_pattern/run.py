@@ -56,12 +56,15 @@ class Found:
 
 def needed_columns(clause: BoundClause) -> tuple[str, ...]:
     """The table's columns that the result depends on, in the table's order."""
+    computed = {key.name for key in clause.keys}
+    own = tuple(name for name in clause.columns if name not in computed)
     if clause.rows is not RowsPerMatch.ONE:
-        return clause.columns
+        return own
     read = {name for condition in clause.conditions.values() for name in columns_of(condition)}
     read |= {name for _, measure in clause.measures for name in columns_of(measure)}
     read |= {*clause.partition_by, *(key.column for key in clause.order_by)}
-    return tuple(name for name in clause.columns if name in read) or clause.columns[:1]
+    read |= {name for key in clause.keys for name in columns_of(key.value)}
+    return tuple(name for name in own if name in read) or own[:1]
 
 
 def arranged(clause: BoundClause, table: pa.Table) -> Arranged:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from cepheid.engine.search.row_pattern.columnwise import Values, applied, constant, read
+from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.points import aggregate_type
 from cepheid.language.match_recognize.bound import (
     Aggregated,
@@ -27,7 +28,7 @@ _DECIMAL = CALCULATING | CHOOSING | FUNCTIONS.keys() | {"whole /"}
 
 def typed(clause: BoundClause, schema: pa.Schema) -> BoundClause:
     """The clause over a table of this schema; a QueryError points at operands that do not fit."""
-    empty = schema.empty_table()
+    empty = with_keys(schema.empty_table(), clause.keys, clause.text)
     conditions = {label: _typed(condition, empty, clause.text)[0] for label, condition in clause.conditions.items()}
     measures = tuple((name, _typed(measure, empty, clause.text)[0]) for name, measure in clause.measures)
     return replace(clause, conditions=conditions, measures=measures)
