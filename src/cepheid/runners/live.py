@@ -81,7 +81,7 @@ class Live(LiveFace):
         """Can events come the short way?"""
         fast, state = self._fast, self._state
         assert fast is not None
-        if self._opened is state:
+        if self._opened is state and not fast.is_overtaken:
             if fast.broken:
                 fast.mend()
             if not fast.is_crowded():

@@ -121,6 +121,11 @@ class FastDoor:
         self._look_at_log()
         return True
 
+    @property
+    def is_overtaken(self) -> bool:
+        """Has the long way begun a step that did not come to its end?"""
+        return self.resident._at is None
+
     def closed(self) -> list[Any]:
         """What came this way, for the long way, which asks for its number, too: events that may be tied."""
         self.door[d.OPEN] = 0
@@ -163,7 +168,8 @@ class FastDoor:
         told = done = None
         try:
             with live._lock:
-                if (live._opened is live._state and not self.tied and not self.broken) or live._is_open():
+                ready = live._opened is live._state and not self.is_overtaken and not self.tied and not self.broken
+                if ready or live._is_open():
                     self.door[d.OPEN] = 0
                     told = self._one(events) if type(events) is dict else self.take(events)
                     done = self.before
