@@ -29,10 +29,9 @@ from cepheid.model import Model
 from cepheid.model.check import MISSING_TOGETHER, Check
 from cepheid.model.fit import FEWEST_GAPS
 from cepheid.plan.options import PlanOptions
-from cepheid.runners.dispatch import is_spark
 from cepheid.runners.options import Options
 from cepheid.runners.records import read_records, without_null_keys, write_aside
-from cepheid.runners.tables import as_local
+from cepheid.runners.tables import as_local, is_spark
 from cepheid.runners.ties import in_row_order, with_rows
 
 OPEN = 0.1  # the share of waits that were still open with the end of the history, from which on that is told

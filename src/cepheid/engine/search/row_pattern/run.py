@@ -149,8 +149,7 @@ def find_matches(
     ending = (1, openness.horizon, openness.ahead, openness.shown_ahead) if openness else (0, 0, 0, 0)
     mode = Mode(
         rows.within,
-        _SKIPS[clause.skip],
-        np.array([label in (clause.skip_labels or ()) for label in clause.labels], np.uint8),
+        *skip_mode(clause),
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
         *ending,
         int(clause.longest),
@@ -172,12 +171,23 @@ def find_matches(
         found = _searched(program, inputs, mode, prepare(clause, rows, compiled=True), size)
     start, length, step, failure = found
     if failure:
-        why = "no row of a match has the label to skip to"
-        if failure != NO_SUCH_LABEL:
-            why = "it would go back to the first row of a match, and find it again"
-        hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
-        raise DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
+        raise skipping_failed(failure)
     return Found(start, length, step.astype(np.int64))
+
+
+def skip_mode(clause: BoundClause) -> tuple[int, npt.NDArray[np.uint8]]:
+    """Where the search goes on after a match, and per label whether that is where."""
+    labels = np.array([label in (clause.skip_labels or ()) for label in clause.labels], np.uint8)
+    return _SKIPS[clause.skip], labels
+
+
+def skipping_failed(failure: int) -> DataError:
+    """The error of AFTER MATCH SKIP to where it cannot go."""
+    why = "no row of a match has the label to skip to"
+    if failure != NO_SUCH_LABEL:
+        why = "it would go back to the first row of a match, and find it again"
+    hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
+    return DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
 
 
 def _searched(
