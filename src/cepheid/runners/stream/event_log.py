@@ -81,6 +81,12 @@ class EventLog:
         self.dicts, self._rows = None, before + len(part)
         self.held_rows += table.num_rows
 
+    def copy(self) -> EventLog:
+        """Another log of the same events: what is done to it leaves this one as it is."""
+        log = EventLog(self._schema, self._as_table)
+        log.parts, log.starts, log._rows, log.held_rows = list(self.parts), list(self.starts), self.rows, self.held_rows
+        return log
+
     # --- going back ---------------------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
