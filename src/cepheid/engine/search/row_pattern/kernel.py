@@ -356,20 +356,26 @@ def grown_path(values: Int32s, needed: int) -> Int32s:
     return larger
 
 
-@borrowing(types.boolean(ROWS, MODE, INT, INT))
-def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
-    """May no match begin here, or is no row in reach that may have the label every match has?
+@borrowing(INT(ROWS, MODE, INT, INT, INT))
+def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) -> int:
+    """The next row, up to some row, at which a match may begin, with a row in reach for the label every match has.
 
     (The filter of "Row Pattern Recognition Using Joins", VLDB 2023, for one label.)
     """
-    if len(rows.begins) and not rows.begins[start]:
-        return True
-    if len(rows.upcoming) == 0:
-        return False
-    needed = rows.upcoming[start]
-    if needed >= high:
-        return mode.open == 0
-    return mode.within > 0 and rows.time[needed] - rows.time[start] >= mode.within
+    begins, upcoming = rows.begins, rows.upcoming
+    known = high - mode.ahead if mode.open else high  # of later rows it is not known yet whether a match may begin there
+    while start < min(until, known):
+        if len(begins) == 0 or begins[start]:
+            if len(upcoming) == 0:
+                break
+            needed = upcoming[start]
+            if needed >= high:
+                if mode.open:
+                    break
+            elif mode.within == 0 or rows.time[needed] - rows.time[start] < mode.within:
+                break
+        start += 1
+    return start
 
 
 @search_kernel(RESULT(PROGRAM, ROWS, MODE, PATH_STATE, FUNCTION, MEMORY, SCRATCH))
@@ -388,9 +394,15 @@ def search(
     for partition in range(len(rows.bounds) - 1):
         high = rows.bounds[partition + 1]
         start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
-        while start < min(high, rows.until[partition]) and stop_flag() == 0:
+        last = min(high, rows.until[partition])
+        while start < last and stop_flag() == 0:
+            begin = next_beginning(rows, mode, start, start + 1 if mode.unmatched else last, high)
+            if begin >= last and not mode.unmatched:
+                start = begin
+                break
             length = UNMATCHED
-            if not is_hopeless(rows, mode, start, high):
+            start = start if mode.unmatched else begin
+            if start == begin:
                 length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
                 settle(program, scratch, memory, length, mode.longest)
             if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
