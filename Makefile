@@ -2,6 +2,7 @@
 # make check     lint, types, layers and the fast tests, in a minute or two: while you work
 # make test      lint, types, layers, doctests and tests (what CI runs)
 # make test-all  the same with the slow tests and many more drawn examples
+# make verify    draw cases of every property for MINUTES=30, going on where it stopped, and write docs/verification.md
 # make wheel     a wheel for this platform, with compiled kernels, in dist
 # make security  fuzzing, known vulnerabilities and licences of the dependencies; part of test-all
 # make lint      lint, types and layers only
@@ -24,7 +25,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 MINUTES ?= 30
 
-.PHONY: demo check fast test test-local test-spark test-all security lint format spark-versions bench bench-smoke bench-rivals docs clean tools kernels wheel
+.PHONY: demo check fast test test-local test-spark test-all security lint format spark-versions verify bench bench-smoke bench-rivals docs clean tools kernels wheel
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -62,6 +63,13 @@ test-all: lint kernels security
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=thorough $(BIN)/pytest -n $(JOBS) -m "" --ignore-glob='*_large.py' tests/engine
 	CEPHEID_TEST_PROFILE=compiled $(BIN)/pytest -n $(JOBS) -m "" --ignore=tests/engine/test_contract.py tests/engine
 	CEPHEID_TEST_PROFILE=compiled-thorough $(BIN)/pytest -n $(JOBS) tests/engine/test_contract.py tests/engine/test_drawn_expressions.py
+
+# Properties first, then cells of the matrix in memory and on Spark; what is found is in build/verification.
+verify: kernels
+	@$(BIN)/python tests/verification/run.py --minutes $$(($(MINUTES) / 2)); failed=$$?; \
+	$(BIN)/python tests/verification/fill.py --minutes $$(($(MINUTES) / 4)) || failed=1; \
+	$(BIN)/python tests/verification/fill.py --minutes $$(($(MINUTES) / 4)) --spark || failed=1; \
+	$(BIN)/python tests/verification/page.py; exit $$failed
 
 # What needs a tool or a network that is not there is left out, with a word. Licences are told by their short name (SPDX)
 # or, by older packages, by their classifier.

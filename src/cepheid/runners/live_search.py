@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cepheid.errors import CepheidError
 from cepheid.language.durations import whole_steps
-from cepheid.runners.languages import Language
+from cepheid.runners.languages import LiveStart, PatternLanguage
 from cepheid.runners.live_events import EventReader, as_schema, most_ahead, with_times
 from cepheid.runners.live_face import Found, LiveFace, Numbers
 from cepheid.runners.stream.searches import SearchStream
@@ -42,7 +42,7 @@ class SearchLive(LiveFace):
 
     def __init__(self, stream: SearchStream, reader: EventReader, lateness: int | None = None) -> None:
         super().__init__(reader, ChunkCache(stream))
-        self.lateness = lateness  # how long after its end a match may become known
+        self._lateness = lateness
         self._state = self._state._replace(numbers=Numbers(late=stream.late))
         self._result, self._time = stream.result, stream.time
 
@@ -50,6 +50,10 @@ class SearchLive(LiveFace):
     def schema(self) -> pa.Schema:
         """The columns of the matches."""
         return self._result
+
+    def lateness_of(self, name: str) -> int | None:
+        """How long after its end a match may become known."""
+        return self._lateness
 
     @property
     def late(self) -> int:
@@ -78,22 +82,20 @@ class SearchLive(LiveFace):
         return ChunkCache(stream), stream.save()
 
 
-def live_language(
-    language: Language, given: Any, delay: Any, state: bytes | None, max_ahead: Any, keywords: Mapping[str, Any]
-) -> SearchLive:
+def live_search(query: PatternLanguage, given: Any, start: LiveStart, keywords: Mapping[str, Any]) -> SearchLive:
     """A query over events of a schema, as they come."""
     columns = as_schema(given)
-    options = language.options.from_keywords(keywords).in_memory(columns).check_place(live=True)
+    options = query.asked(keywords).in_memory(columns).check_place(live=True)
     if options.counts:
         raise CepheidError("output='count' is for tables, and a live query returns rows", hint="leave it out")
-    schema = with_times(given, columns, language.times(options), None, options.tz)
-    search = language.bind(schema, options)
+    schema = with_times(given, columns, query.times(options), None, options.tz)
+    search = query.bind(schema, options)
     search.check_stream()  # an error now, not at the first event
-    stream = search.begin(whole_steps(delay, search.clock, "delay"))
-    if state is not None:
-        stream.restore(state)
-    if max_ahead is not None and stream.computed_time is not None:
+    stream = search.begin(whole_steps(start.delay, search.clock, "delay"))
+    if start.state is not None:
+        stream.restore(start.state)
+    if start.max_ahead is not None and stream.computed_time is not None:
         raise CepheidError("max_ahead needs a time column, and ORDER BY computes the time", hint="leave it out")
-    ahead, clock = most_ahead(max_ahead, search.clock), stream.computed_time
+    ahead, clock = most_ahead(start.max_ahead, search.clock), stream.computed_time
     reader = EventReader(columns, schema, schema, (stream.time,), most_ahead=ahead, clock=clock)
     return SearchLive(stream, reader, search.lateness())

@@ -24,7 +24,7 @@ from cepheid.language.match_recognize.syntax import Call, Clause, Identifier, Me
 from cepheid.language.schema import Schema
 from cepheid.language.zones import zone_called
 from cepheid.plan.options import Limits
-from cepheid.runners.languages import BoundSearch, Language
+from cepheid.runners.languages import PatternLanguage, StepSearch
 from cepheid.runners.options import RowOptions
 from cepheid.runners.stream.rows import RowStream
 
@@ -32,7 +32,7 @@ SIZE = "rows_of_match"
 
 
 @dataclass(frozen=True)
-class RowSearch(BoundSearch):
+class RowSearch(StepSearch):
     """A clause over the columns of a table."""
 
     clause: BoundClause
@@ -57,8 +57,9 @@ class RowSearch(BoundSearch):
         """The columns of the result."""
         return result_schema(self.clause, self.columns)
 
-    def run(self, events: pa.Table, threads: int = 1) -> pa.Table:
+    def run(self, events: pa.Table, threads: int | None = None) -> pa.Table:
         """The result over a table in memory."""
+        threads = available_threads() if threads is None else threads
         return run_clause(self.clause, events, self.options.engine, threads, self.options.limits)
 
     def count(self, events: pa.Table) -> int:
@@ -79,7 +80,7 @@ class RowSearch(BoundSearch):
 
 
 @dataclass(frozen=True)
-class RowLanguage(Language):
+class RowLanguage(PatternLanguage):
     """A MATCH_RECOGNIZE clause."""
 
     clause: Clause
@@ -100,7 +101,11 @@ class RowLanguage(Language):
         """Which conditions are evaluated over whole columns, and which during the search."""
         return explain_clause(self.clause, columns, options.tz)
 
-    def match_spark(self, df: Any, options: RowOptions) -> Any:
+    def timed(self) -> RowLanguage:
+        """The clause with the times of a match's first and last row as measures."""
+        return RowLanguage(with_times(self.clause))
+
+    def rows_spark(self, df: Any, options: RowOptions) -> Any:
         """The rows that the clause makes of a Spark table."""
         from cepheid.runners.spark.rows import match_spark_rows
 
@@ -108,7 +113,7 @@ class RowLanguage(Language):
 
     def count_spark(self, df: Any, options: RowOptions) -> int:
         """How many matches there are in a Spark table."""
-        sizes = RowLanguage(sizes_alone(self.clause)).match_spark(df, options)
+        sizes = RowLanguage(sizes_alone(self.clause)).rows_spark(df, options)
         return int(sizes.filter(f"{SIZE} >= {least_rows(self.clause)}").count())
 
 

@@ -56,7 +56,7 @@ def query(spark: Session, statement: str, dialect: str = "spark", **options: Any
     `dialect` is the system it was written for: spark, trino, snowflake, oracle, flink and others that sqlglot knows.
     `options` are those of each clause: max_matches, timeout and max_bytes of a task, and unsafe_functions.
     """
-    from cepheid.runners.languages import match_table
+    from cepheid.runners.languages import match_events
     from cepheid.runners.rows import RowLanguage
 
     dialect = known_dialect(dialect)
@@ -71,7 +71,7 @@ def query(spark: Session, statement: str, dialect: str = "spark", **options: Any
             select = f"{_tables_before(text, found.keyword, dialect)}SELECT * FROM {text[found.source : found.keyword]}"
             source = spark.sql(translated(select, dialect))
             view = f"cepheid_rows_{uuid.uuid4().hex[:12]}"
-            match_table(RowLanguage(found.clause), source, options).createOrReplaceTempView(view)
+            match_events(RowLanguage(found.clause), source, options).createOrReplaceTempView(view)
             views.append(view)
             text = f"{text[: found.source]} {view} {text[found.end :]}"
     finally:

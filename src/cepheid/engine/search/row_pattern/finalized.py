@@ -25,7 +25,8 @@ from cepheid.engine.search.row_pattern.run import (
 )
 from cepheid.errors import CepheidError, LimitError, QueryError
 from cepheid.language import pattern as p
-from cepheid.language.match_recognize.bound import Bound, BoundClause, MatchNumber, Navigate, walk
+from cepheid.language import syntax as s
+from cepheid.language.match_recognize.bound import BoundClause, MatchNumber, Navigate
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 
 Key: TypeAlias = tuple[Any, ...]
@@ -92,17 +93,17 @@ def step(
     return result, _retained(clause, state, rows, keys, positions, limit)
 
 
-def reach(expressions: list[Bound]) -> tuple[int, int]:
+def reach(expressions: list[s.Expression]) -> tuple[int, int]:
     """How many rows PREV looks back at most, and NEXT ahead."""
-    shifts = [node.shift for each in expressions for node in walk(each) if isinstance(node, Navigate)]
+    shifts = [node.shift for each in expressions for node in s.walk(each) if isinstance(node, Navigate)]
     return -min([0, *shifts]), max([0, *shifts])
 
 
-def _conditions(clause: BoundClause) -> list[Bound]:
+def _conditions(clause: BoundClause) -> list[s.Expression]:
     return list(clause.conditions.values())
 
 
-def _measures(clause: BoundClause) -> list[Bound]:
+def _measures(clause: BoundClause) -> list[s.Expression]:
     return [expression for _, expression in clause.measures]
 
 
@@ -126,11 +127,11 @@ def _positions(rows: Arranged, resume: list[Resume]) -> Positions:
 
 def _remembers(clause: BoundClause) -> bool:
     """Does it matter of a partition whose rows are gone how many matches it had, or that it had rows at all?"""
-    numbered = any(isinstance(node, MatchNumber) for each in _every(clause) for node in walk(each))
+    numbered = any(isinstance(node, MatchNumber) for each in _every(clause) for node in s.walk(each))
     return numbered or any(isinstance(node, p.Start) for node in p.walk(clause.pattern))
 
 
-def _every(clause: BoundClause) -> list[Bound]:
+def _every(clause: BoundClause) -> list[s.Expression]:
     return [*_conditions(clause), *_measures(clause)]
 
 
