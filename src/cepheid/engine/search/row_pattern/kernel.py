@@ -57,7 +57,9 @@ OUT_OF_ROOM = -2  # the attempt needs larger arrays
 UNSETTLED = -3  # rows that are still to come may decide
 NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
 NEEDS_MEMORY = 3  # the search failed so often that it had better begin again with a memory under keys
+TOO_MANY_ROWS = 4  # the matches have more rows in all than there is room for
 TRAIL, MARKS, CUT, FAILURES = range(4)  # in Scratch.state
+MOST_TAKEN = 1 << 27
 ROOM = 1024  # choices and marks to begin with
 
 
@@ -93,6 +95,7 @@ class Mode(NamedTuple):
     longest: int = 0  # the longest match at a row, the preferred one of equally long ones (BigQuery)
     base: int = 0  # the first row that `dead` knows
     allowance: int = 0  # failures after which the search stops with NEEDS_MEMORY; 0: it never does
+    most_taken: int = MOST_TAKEN  # rows of all matches after which it stops with TOO_MANY_ROWS
 
 
 class Scratch(NamedTuple):
@@ -111,7 +114,7 @@ class Scratch(NamedTuple):
 
 BYTES = types.uint8[::1]
 ROWS = types.NamedTuple((INT64S, INT64S, BYTES, BYTE_ROWS, INT64S, INT64S, INT64S, BYTES, INT64S, INT64S, BYTES), Rows)
-MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 8), Mode)
+MODE = types.NamedTuple((types.int64, types.int64, BYTES, *(types.int64,) * 9), Mode)
 SCRATCH = types.NamedTuple((INT32S, types.int64[:, ::1], *(INT64S,) * 5, INT32S, BYTE_ROWS), Scratch)
 RESULT = types.Tuple((INT64S, INT64S, INT32S, types.int64))
 INT = types.int64
@@ -363,7 +366,9 @@ def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) ->
     (The filter of "Row Pattern Recognition Using Joins", VLDB 2023, for one label.)
     """
     begins, upcoming = rows.begins, rows.upcoming
-    known = high - mode.ahead if mode.open else high  # of later rows it is not known yet whether a match may begin there
+    known = (
+        high - mode.ahead if mode.open else high
+    )  # of later rows it is not known yet whether a match may begin there
     while start < min(until, known):
         if len(begins) == 0 or begins[start]:
             if len(upcoming) == 0:
@@ -376,6 +381,12 @@ def next_beginning(rows: Rows, mode: Mode, start: int, until: int, high: int) ->
                 break
         start += 1
     return start
+
+
+@borrowing(types.boolean(ROWS, MODE, INT, INT))
+def is_hopeless(rows: Rows, mode: Mode, start: int, high: int) -> bool:
+    """Does no match begin at a row?"""
+    return next_beginning(rows, mode, start, start + 1, high) > start
 
 
 @search_kernel(RESULT(PROGRAM, ROWS, MODE, PATH_STATE, FUNCTION, MEMORY, SCRATCH))
@@ -396,13 +407,12 @@ def search(
         start, matched, number = rows.begin[partition], rows.matched[partition], rows.number[partition]
         last = min(high, rows.until[partition])
         while start < last and stop_flag() == 0:
-            begin = next_beginning(rows, mode, start, start + 1 if mode.unmatched else last, high)
-            if begin >= last and not mode.unmatched:
-                start = begin
-                break
+            if not mode.unmatched:
+                start = next_beginning(rows, mode, start, last, high)
+                if start >= last:
+                    break
             length = UNMATCHED
-            start = start if mode.unmatched else begin
-            if start == begin:
+            if not mode.unmatched or not is_hopeless(rows, mode, start, high):
                 length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
                 settle(program, scratch, memory, length, mode.longest)
             if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
@@ -429,6 +439,8 @@ def search(
             if length == 0:
                 start += 1
                 continue
+            if used + length > mode.most_taken:
+                return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), TOO_MANY_ROWS
             if used + length > len(taken):
                 taken = grown_path(taken, used + length)
             taken[used : used + length] = scratch.path[:length]

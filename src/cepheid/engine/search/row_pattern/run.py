@@ -20,7 +20,16 @@ from cepheid.engine.search.row_pattern.conditions import (
     start_labels,
 )
 from cepheid.engine.search.row_pattern.implied import without_start_conditions
-from cepheid.engine.search.row_pattern.kernel import NEEDS_MEMORY, NO_SUCH_LABEL, Mode, Rows, scratch_for, search
+from cepheid.engine.search.row_pattern.kernel import (
+    MOST_TAKEN,
+    NEEDS_MEMORY,
+    NO_SUCH_LABEL,
+    TOO_MANY_ROWS,
+    Mode,
+    Rows,
+    scratch_for,
+    search,
+)
 from cepheid.engine.search.row_pattern.memory import memory_for, no_memory
 from cepheid.engine.search.row_pattern.needed import upcoming_rare
 from cepheid.engine.search.row_pattern.parallel import Part, can_be_cut, cuts, joined, pieces, side_by_side
@@ -28,7 +37,7 @@ from cepheid.engine.search.row_pattern.path_state import with_own_room
 from cepheid.engine.search.row_pattern.points import Paths, Points
 from cepheid.engine.search.row_pattern.program import KEYED, Int32s, Program, compile_pattern
 from cepheid.engine.values.python_first import TooManyCallsError
-from cepheid.errors import DataError, QueryError
+from cepheid.errors import CepheidError, DataError, LimitError, QueryError
 from cepheid.language.match_recognize.bound import BoundClause, columns_of
 from cepheid.language.match_recognize.limits import MOST_MATCHES, check_matches
 from cepheid.language.match_recognize.syntax import Rows as RowsPerMatch
@@ -154,6 +163,7 @@ def find_matches(
         int(clause.rows is RowsPerMatch.ALL_WITH_UNMATCHED),
         *ending,
         int(clause.longest),
+        most_taken=MOST_TAKEN,
     )
     where = (positions.begin, positions.number, positions.matched)
     upcoming = upcoming_rare(clause, conditions, rows.bounds)
@@ -172,12 +182,20 @@ def find_matches(
         found = _searched(program, inputs, mode, prepare(clause, rows, compiled=True), size)
     start, length, step, failure = found
     if failure:
-        why = "no row of a match has the label to skip to"
-        if failure != NO_SUCH_LABEL:
-            why = "it would go back to the first row of a match, and find it again"
-        hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
-        raise DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
+        raise _failed(failure, mode)
     return Found(start, length, step.astype(np.int64))
+
+
+def _failed(failure: int, mode: Mode) -> CepheidError:
+    """The error of a search that could not go on."""
+    if failure == TOO_MANY_ROWS:
+        hint = "add WITHIN, use reluctant quantifiers such as X*?, or AFTER MATCH SKIP PAST LAST ROW"
+        return LimitError(f"the matches have more than {mode.most_taken:,} rows in all", hint=hint)
+    why = "no row of a match has the label to skip to"
+    if failure != NO_SUCH_LABEL:
+        why = "it would go back to the first row of a match, and find it again"
+    hint = "use SKIP PAST LAST ROW or SKIP TO NEXT ROW, or another label"
+    return DataError(f"AFTER MATCH SKIP: {why}", hint=hint)
 
 
 def _searched(
@@ -212,7 +230,9 @@ def _find_in_parts(
         )
         size = (longest + 1, 1, longest, clause.longest)
         own_room = replace(conditions, judge=with_own_room(conditions.judge, longest))
-        start, length, step, _ = _searched(program, own, mode._replace(base=begin), own_room, size)
+        start, length, step, failure = _searched(program, own, mode._replace(base=begin), own_room, size)
+        if failure:
+            raise _failed(failure, mode)
         return Part(start, length, step.astype(np.int64), int(own.begin[0]))
 
     places = cuts(low, high, threads)
