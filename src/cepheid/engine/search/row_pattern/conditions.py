@@ -116,7 +116,8 @@ def _sees_start(expression: s.Expression, label: str, first: str | None) -> bool
 def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Conditions:
     """The conditions over these rows; over few of them, what looks at the path runs as Python first."""
     length = rows.table.num_rows
-    starts = [over_rows(clause, rows, conjunct, "") for conjunct in on_start(clause)]
+    first = [over_rows(clause, rows, conjunct, "") for conjunct in on_start(clause)]
+    begins = np.bitwise_and.reduce(first) if first else np.ones(0, np.uint8)
     clause = without_start_conditions(clause)
     holds = np.ones((len(clause.labels), length), np.uint8)
     how = np.full(len(clause.labels), ALWAYS, np.uint8)
@@ -136,11 +137,6 @@ def prepare(clause: BoundClause, rows: Arranged, compiled: bool = False) -> Cond
         if rest:
             how[number] = BY_PATH
             left[label] = rest
-    if not p.may_be_empty(clause.pattern):
-        first = [clause.labels.index(label) for label in p.edge(clause.pattern)]
-        if all(how[number] != ALWAYS for number in first):
-            starts.append(np.bitwise_or.reduce(holds[first]))
-    begins = np.bitwise_and.reduce(starts) if starts else np.ones(0, np.uint8)
     longest = int(np.diff(rows.bounds).max()) if len(rows.bounds) > 1 else 0
     with python_first(length <= FEW_EVENTS and not compiled):
         return Conditions(how, holds, left, *_judged(clause, rows.table, left, longest), begins)

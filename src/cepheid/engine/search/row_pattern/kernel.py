@@ -58,7 +58,8 @@ UNSETTLED = -3  # rows that are still to come may decide
 NO_SUCH_LABEL, NO_PROGRESS = 1, 2  # what AFTER MATCH SKIP may run into
 NEEDS_MEMORY = 3  # the search failed so often that it had better begin again with a memory under keys
 TOO_MANY_ROWS = 4  # the matches have more rows in all than there is room for
-TRAIL, MARKS, CUT, FAILURES = range(4)  # in Scratch.state
+# In Scratch.state: lengths, failures, and where an attempt that ran out of rows goes on, if it does.
+TRAIL, MARKS, CUT, FAILURES, RESUMES, AT_STEP, AT_ROW, DEPTH, UNDONE, BEST = range(10)
 MOST_TAKEN = 1 << 27
 ROOM = 1024  # choices and marks to begin with
 
@@ -107,7 +108,7 @@ class Scratch(NamedTuple):
     marks: Int64s  # all marks of this attempt
     undo: Int64s  # registers and what they held
     registers: Int64s
-    state: Int64s  # the lengths of trail and marks, whether the window cut something off, and failures in all
+    state: Int64s  # the lengths of trail and marks, whether the window cut something off, failures in all, ...
     best: Int32s  # the longest path so far, if that is what is wanted
     dead: npt.NDArray[np.uint8]  # per row (and the end of each partition) and bit of the program: leads to nothing
 
@@ -238,6 +239,26 @@ def restore(scratch: Scratch, undone: int, until: int) -> int:
     return undone
 
 
+@borrowing(types.UniTuple(INT, 5)(SCRATCH, INT))
+def begin_attempt(scratch: Scratch, start: int) -> tuple[int, int, int, int, int]:
+    """Where an attempt begins, or goes on: step, row, choices that are left, what can be undone, the longest path."""
+    state = scratch.state
+    if state[RESUMES]:
+        state[RESUMES] = 0
+        return state[AT_STEP], state[AT_ROW], state[DEPTH], state[UNDONE], state[BEST]
+    state[TRAIL], state[MARKS], state[CUT] = 0, 0, 0
+    return 0, start, 0, 0, UNMATCHED
+
+
+@borrowing(INT(SCRATCH, INT, INT, INT, INT, INT))
+def unsettled(scratch: Scratch, step: int, row: int, depth: int, undone: int, best: int) -> int:
+    """Notes where an attempt goes on when more rows have come."""
+    state = scratch.state
+    state[RESUMES], state[AT_STEP], state[AT_ROW] = 1, step, row
+    state[DEPTH], state[UNDONE], state[BEST] = depth, undone, best
+    return UNSETTLED
+
+
 @borrowing(INT(PROGRAM, ROWS, MODE, JUDGING, MEMORY, SCRATCH, INT, INT, INT))
 def attempt(
     program: Program,
@@ -253,22 +274,21 @@ def attempt(
     """The length of the preferred match at a row; its steps are left in the path."""
     judge = judging.judge
     low, high = rows.bounds[partition], rows.bounds[partition + 1]
-    scratch.state[TRAIL], scratch.state[MARKS], scratch.state[CUT] = 0, 0, 0
-    step, row, depth, undone, best = 0, start, 0, 0, UNMATCHED
+    step, row, depth, undone, best = begin_attempt(scratch, start)
     while True:
         kind = program.kind[step]
         failed = False
         if kind == TAKE:
             if row >= high:
                 if is_open_ended(rows, mode, start):
-                    return UNSETTLED
+                    return unsettled(scratch, step, row, depth, undone, best)
                 scratch.state[CUT] |= mode.open
                 failed = True
             elif mode.within > 0 and rows.time[row] - rows.time[start] >= mode.within:
                 failed = True
                 scratch.state[CUT] = 1
             elif mode.open and row >= high - mode.ahead:
-                return UNSETTLED
+                return unsettled(scratch, step, row, depth, undone, best)
             else:
                 label = program.label[step]
                 how = rows.always[label]
@@ -415,6 +435,7 @@ def search(
             if not mode.unmatched or not is_hopeless(rows, mode, start, high):
                 length = attempt(program, rows, mode, judging, memory, scratch, partition, start, number)
                 settle(program, scratch, memory, length, mode.longest)
+                scratch.state[RESUMES] = 0  # all marks of what is not settled are taken back
             if mode.allowance > 0 and scratch.state[FAILURES] > mode.allowance:
                 return starts[:0].copy(), lengths[:0].copy(), taken[:0].copy(), NEEDS_MEMORY
             if length == OUT_OF_ROOM:
@@ -476,7 +497,7 @@ def scratch_for(program: Program, rows: int, partitions: int, longest_path: int,
         np.empty(ROOM, np.int64),
         np.empty(2 * ROOM, np.int64),
         np.full(max(program.registers, 1), -1, np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(BEST + 1, np.int64),
         np.empty(longest_path if longest else 0, np.int32),
         np.zeros((rows + partitions + 1, max((program.bits + 7) // 8, 1)), np.uint8),
     )
