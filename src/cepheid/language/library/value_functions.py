@@ -467,7 +467,7 @@ FUNCTIONS: tuple[Function, ...] = (
             lambda value: None,  # binding makes it a CAST
             ANY,
             None,
-            typed=lambda kinds, constants, kind=kind: kind,
+            typed=lambda kinds, constants, kind=kind: kind,  # type: ignore[misc]
             says=f"the same as `CAST(x AS {kind.value})`",
         )
         for name, kind in (("to_date", DataType.DATE), ("date", DataType.DATE), ("to_timestamp", DataType.TIME))
