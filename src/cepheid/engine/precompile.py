@@ -31,7 +31,7 @@ OTHERS = (
     "incremental.by_stacks",
     "incremental.by_runs",
     "incremental.arrow_rows",
-    "incremental.dict_events",
+    "incremental.dict_door",
     "incremental.flink_push",
     "incremental.one_event",
     "incremental.row_push",

@@ -33,8 +33,8 @@ from cepheid.engine.search.row_pattern.run import (
     Found,
     arranged,
     program_of,
+    search_failed,
     skip_mode,
-    skipping_failed,
 )
 from cepheid.errors import LimitError
 from cepheid.language.match_recognize.bound import BoundClause
@@ -409,7 +409,7 @@ class RowCore:
     def _make_way(self, returned: int, part: Part, edges: Int64s, into: Int64s) -> None:
         """Makes room for a partition, or raises an error."""
         if returned >= r.SKIPS:
-            raise skipping_failed(returned - r.SKIPS)
+            raise search_failed(returned - r.SKIPS)
         if returned == r.NEEDS_MEMORY:
             raise NeedsMemoryError
         if returned == r.NEEDS_ROWS:

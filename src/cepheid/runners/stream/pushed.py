@@ -97,9 +97,7 @@ class PushedSearch(ABC):
     def tidy(self) -> None:
         """Forgets what nobody needs, now and then."""
         if self.log.rows > max(LEAST, 2 * self.kept):
-            log = EventLog(self.schema, self.log._as_table)
-            log.parts, log.starts, log.rows = list(self.log.parts), list(self.log.starts), self.log.rows
-            self.log = log  # so that places in the old one stay what they are
+            self.log = self.log.copy()  # so that places in the old one stay what they are
             self.forget()
             self.base = self.kept = self.log.rows
 
