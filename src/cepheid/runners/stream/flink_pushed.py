@@ -128,7 +128,6 @@ class FlinkTakesDicts:
         log = pushed.log
         if returned & 1:
             log.add_events().append(event)
-            log.rows += 1
         found = self._rows() if returned & 2 else None
         if log.rows > self.most or pushed.core.grew:
             pushed.core.grew = False
