@@ -193,7 +193,7 @@ def test_on_the_command_line(cepheid_command: Cepheid, folder: Path, language: s
     assert pairs([json.loads(line) for line in ran.out.splitlines()]) == FOUND
     assert "2 matches in 7 events" in ran.err
     assert cepheid_command("run", *command(one), "--option", "output=count").out == "2\n"
-    assert "max_matches" in cepheid_command("run", *command(one), "--max-matches", "1").err
+    assert "--max-matches 1" in cepheid_command("run", *command(one), "--max-matches", "1").err
     assert cepheid_command("explain", one.argument).code == 0
     assert "Actual" in cepheid_command("explain", *command(one), "--analyze").out
     assert json.loads(cepheid_command("why", *command(one), "--json").out)["matches"]["number"] == 2

@@ -29,7 +29,8 @@ from cepheid.engine.choose import make_plan
 from cepheid.engine.data.matches import Matches
 from cepheid.engine.data.table import ordered
 from cepheid.engine.find import find
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import CepheidError
 from cepheid.language import syntax as s
 from cepheid.language.bound import BoundQuery

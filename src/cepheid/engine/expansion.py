@@ -21,7 +21,7 @@ from cepheid.engine.data.table import EventTable, times_of
 from cepheid.engine.find import BEGINNING, find
 from cepheid.engine.scoring.losses import linear_model
 from cepheid.engine.scoring.match_score import ROUNDING
-from cepheid.engine.values.columnwise import value_column
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import LimitError
 from cepheid.language.bound import BoundQuery
 from cepheid.language.competing import Competition

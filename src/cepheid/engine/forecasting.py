@@ -22,7 +22,8 @@ from cepheid.engine.data.matches import MISSING, NEVER, Chosen, Float64s, Foreca
 from cepheid.engine.data.table import EventTable
 from cepheid.engine.find import find
 from cepheid.engine.scoring.losses import check_missing, gap_scale, unseen_item
-from cepheid.engine.values.columnwise import condition, value_column
+from cepheid.engine.values.columnwise import condition
+from cepheid.engine.values.plain import value_column
 from cepheid.errors import ModelError
 from cepheid.language import syntax as s
 from cepheid.language.bind import bind

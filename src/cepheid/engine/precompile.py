@@ -33,6 +33,7 @@ OTHERS = (
     "incremental.arrow_rows",
     "incremental.dict_events",
     "incremental.flink_push",
+    "incremental.row_push",
     "search.totals",
     "search.runs.totals",
     "search.runs.backtrack",

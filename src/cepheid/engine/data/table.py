@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.engine.values.columnwise import microseconds
+from cepheid.engine.values.plain import microseconds
 from cepheid.errors import DataError
 from cepheid.language.schema import TIMES, Schema, data_type
 

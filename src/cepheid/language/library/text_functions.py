@@ -92,6 +92,24 @@ def wrong_like(constants: Sequence[Any]) -> str | None:
     return f"a LIKE pattern ends with '{escape}'" if escaped else None
 
 
+def _by_backslash(pattern: str, escape: str) -> str:
+    """A LIKE pattern with backslashes in place of its own escape character.
+
+    >>> print(_by_backslash("a!%b!!_", "!"), _by_backslash("%", "!"))
+    a\\%b!_ %
+    """
+    if escape == _ESCAPE:
+        return pattern
+    found, escaped = "", False
+    for character in pattern:
+        if character == escape and not escaped:
+            escaped = True
+            continue
+        special = character == _ESCAPE or (escaped and character in "%_")
+        found, escaped = f"{found}{_ESCAPE if special else ''}{character}", False
+    return found
+
+
 def ilike(text: str, pattern: str) -> bool:
     """LIKE without regard to case."""
     return like(text.lower(), pattern.lower())
@@ -269,7 +287,7 @@ def _pattern_test(
         2,
         STRING,
         _BOOL,
-        constants=(1,),
+        constants=(1, 2),  # a clause may name the escape character
         columnwise=columnwise,
         spark=spark,
         ascii=ascii,
@@ -397,7 +415,7 @@ FUNCTIONS: tuple[Function, ...] = (
     _pattern_test(
         "like",
         like,
-        pc.match_like,
+        lambda column, pattern, escape=_ESCAPE: pc.match_like(column, _by_backslash(pattern, escape)),
         lambda F, text, pattern: text.like(pattern),
         "like(s, pattern)",
         "true if the whole text matches: `%` any characters, `_` one, a backslash escapes; also `s LIKE '...'`",

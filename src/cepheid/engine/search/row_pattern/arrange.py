@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numba import types
 
 from cepheid.engine.kernels.compile import kernel
-from cepheid.engine.search.row_pattern.columnwise import plain
+from cepheid.engine.search.row_pattern.columns import plain
 from cepheid.engine.search.row_pattern.computed_keys import with_keys
 from cepheid.engine.search.row_pattern.implied import window_of
 from cepheid.errors import DataError

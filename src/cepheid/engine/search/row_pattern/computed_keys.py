@@ -7,8 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.engine.search.row_pattern.columnwise import evaluate, read, whole
-from cepheid.language.match_recognize.bound import Bound, Column, ComputedKey
+from cepheid.engine.search.row_pattern.columns import read
+from cepheid.engine.values.columnwise import value
+from cepheid.engine.values.operators import whole
+from cepheid.language import syntax as s
+from cepheid.language.match_recognize.bound import Column, ComputedKey
 
 
 def with_keys(table: pa.Table, keys: Sequence[ComputedKey], text: str) -> pa.Table:
@@ -19,10 +22,10 @@ def with_keys(table: pa.Table, keys: Sequence[ComputedKey], text: str) -> pa.Tab
     return table
 
 
-def _values(expression: Bound, table: pa.Table, text: str) -> pa.Array:
-    def resolve(node: Bound) -> Any:
+def _values(expression: s.Expression, table: pa.Table, text: str) -> pa.Array:
+    def resolve(node: s.Expression) -> Any:
         assert isinstance(node, Column)
         return read(table.column(node.name))
 
-    found = whole(evaluate(expression, resolve, table.num_rows, text), table.num_rows)
+    found = whole(value(expression, resolve, text), table.num_rows)
     return found.cast(pa.string()) if pa.types.is_null(found.type) else found
