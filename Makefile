@@ -25,7 +25,7 @@ export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
 MINUTES ?= 30
 
-.PHONY: demo check fast test test-local test-spark test-all security lint format spark-versions verify bench bench-smoke bench-rivals docs clean tools kernels wheel
+.PHONY: demo check fast test test-plain test-local test-spark test-all security lint format spark-versions verify bench bench-smoke bench-rivals docs clean tools kernels wheel
 .DELETE_ON_ERROR:
 
 demo: tools
@@ -34,19 +34,22 @@ demo: tools
 # Drawn cases of the engines run as plain Python, where each costs milliseconds, and a few of them compiled, where each
 # new query costs a compilation. Long streams (*_large.py) and fitting (test_learn.py) are for the compiled pass only;
 # compiled, `make test` runs the contract of all engines and what is about compiling itself, `make test-all` everything.
-# The passes run beside each other: tests on Spark wait for the JVM half of the time, the others fill it.
+# All run beside each other, so that no core waits: for the last kernel to be compiled, or for the JVM, as tests on
+# Spark do half of the time. What is checked and run as plain Python needs no kernels, and begins before they are there.
 COMPILED := contract jit_fallback stop numba_insides runs_large learn compressed totals maximal value_index
 PYTEST := $(BIN)/pytest -n $(JOBS)
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync)
-test: tools kernels
-	@$(MAKE) --no-print-directory $(SYNC) -j 3 lint test-spark test-local
+test: tools
+	@$(MAKE) --no-print-directory $(SYNC) -j 3 kernels lint test-plain test-spark test-local
 
-test-local: $(READY)
-	$(PYTEST) --ignore=tests/engine --ignore=tests/spark
+test-plain: $(READY)
 	NUMBA_DISABLE_JIT=1 CEPHEID_TEST_PROFILE=plain $(PYTEST) --ignore-glob='*_large.py' --ignore-glob='*_learn.py' tests/engine
+
+test-local: kernels
+	$(PYTEST) --ignore=tests/engine --ignore=tests/spark
 	CEPHEID_TEST_PROFILE=compiled $(PYTEST) $(COMPILED:%=tests/engine/test_%.py)
 
-test-spark: $(READY)
+test-spark: kernels
 	$(PYTEST) tests/spark
 
 # For the inner loop: everything as plain Python, so that no kernel need be compiled after a change, and no Spark.

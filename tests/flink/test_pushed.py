@@ -13,7 +13,7 @@ import pytest
 
 import cepheid
 from cepheid.errors import CepheidError, QueryError
-from cepheid.runners.stream import flink, flink_pushed
+from cepheid.runners.stream import flink, pushed
 from strategies.flink import draw_task, to_pattern
 
 SCHEMA = pa.schema({"ts": pa.int64(), "name": pa.string(), "price": pa.float64(), "key": pa.int64(), "id": pa.int64()})
@@ -22,7 +22,7 @@ SCHEMA = pa.schema({"ts": pa.int64(), "name": pa.string(), "price": pa.float64()
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flink, "MANY", 0)
-    monkeypatch.setattr(flink_pushed, "LEAST", 4)
+    monkeypatch.setattr(pushed, "LEAST", 4)
 
 
 def disordered(rng: random.Random, rows: list[dict[str, Any]], delay: int) -> list[dict[str, Any]]:

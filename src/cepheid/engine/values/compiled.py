@@ -177,14 +177,8 @@ def _compiled(source: str, functions: tuple[tuple[str, Any], ...]) -> tuple[Any,
         try:
             exec(compile(source, "<predicate>", "exec"), namespace)
             options = {**NO_REFERENCES, "no_cpython_wrapper": True}  # only kernels call it
-            predicate = namespace["predicate"]
-            compiled = in_the_background(
-                lambda: (
-                    compiled_once(predicate, source, functions, PREDICATE, options)
-                    or numba.njit(PREDICATE, **options)(predicate)
-                )
-            )
-            return handed_over(compiled, PREDICATE), True
+            made = in_the_background(lambda: compiled_once(namespace, source, functions, PREDICATE, options))
+            return handed_over(made, PREDICATE), True
         except numba.core.errors.NumbaError as error:
             refused = str(error).strip().splitlines()[0]
     names = ", ".join(function.__name__ for _, function in functions)

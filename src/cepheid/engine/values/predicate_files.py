@@ -27,7 +27,7 @@ Functions = tuple[tuple[str, Any], ...]  # what the source names, and what that 
 def compiled_once(
     namespace: dict[str, Any], source: str, functions: Functions, signature: Any, options: dict[str, Any]
 ) -> Any:
-    """The compiled function that the source defined in a namespace: from a file, or compiled, and written if it may be."""
+    """The function that the source defined in a namespace, compiled: from a file, else written if it may be kept."""
     predicate = namespace["predicate"]
     contents = _contents(source, functions)
     if contents is None:

@@ -24,7 +24,8 @@ from cepheid.language.schema import Schema
 from cepheid.plan.flink_automaton import FlinkAutomaton
 from cepheid.plan.flink_limits import LIMITS
 from cepheid.plan.options import Limits
-from cepheid.runners.stream.flink_pushed import Place, PushedFlink
+from cepheid.runners.stream.flink_pushed import PushedFlink
+from cepheid.runners.stream.pushed import Place
 from cepheid.runners.stream.searches import Int64s, SearchStream
 
 PUSHING = "incremental.flink_push"  # what is compiled where runs stay in memory
@@ -119,7 +120,7 @@ class FlinkStream(SearchStream):
         if self.pushed is None:
             self.pushed = PushedFlink(self.search, self.schema, self.partition_by, self.partial, self.limits)
         pushed, state = self.pushed, self.state
-        pushed.go_to(state if isinstance(state, Place) else pushed.place_of(state, None))
+        pushed.go_to(state if isinstance(state, Place) else pushed.place_of(state.events, state.runs, None))
         released, times = in_order(released, self.automaton.schema)
         pushed.push(released, times)
         pushed.let_pass(LATEST if end is None else end)

@@ -82,7 +82,7 @@ def step(
     """The rows that are decided now, and what stays. All rows up to the horizon are there; `last`: no more come."""
     table = pa.concat_tables([state.rows, released.select(state.rows.column_names)])
     rows = arranged(clause, table)
-    keys = _keys(clause, rows)
+    keys = keys_of(clause, rows)
     positions = _positions(rows, [state.resume.get(key, Resume()) for key in keys])
     numbers = positions.number.copy()
     program = program_of(clause)
@@ -107,7 +107,7 @@ def _measures(clause: BoundClause) -> list[s.Expression]:
     return [expression for _, expression in clause.measures]
 
 
-def _keys(clause: BoundClause, rows: Arranged) -> list[Key]:
+def keys_of(clause: BoundClause, rows: Arranged) -> list[Key]:
     """The values of PARTITION BY, partition by partition."""
     if not clause.partition_by:
         return [()] * (len(rows.bounds) - 1)
@@ -125,7 +125,7 @@ def _positions(rows: Arranged, resume: list[Resume]) -> Positions:
     )
 
 
-def _remembers(clause: BoundClause) -> bool:
+def remembers(clause: BoundClause) -> bool:
     """Does it matter of a partition whose rows are gone how many matches it had, or that it had rows at all?"""
     numbered = any(isinstance(node, MatchNumber) for each in _every(clause) for node in s.walk(each))
     return numbered or any(isinstance(node, p.Start) for node in p.walk(clause.pattern))
@@ -159,7 +159,7 @@ def _retained(
             bool(positions.whole[number]) and start == low[number],
         )
     sizes = high - kept_from
-    if not _remembers(clause):  # then a partition without rows leaves nothing behind
+    if not remembers(clause):  # then a partition without rows leaves nothing behind
         resume = {key: resume[key] for key, size in zip(keys, sizes.tolist(), strict=True) if size}
     offsets = np.cumsum(sizes) - sizes
     indices = np.repeat(kept_from - offsets, sizes) + np.arange(int(sizes.sum()))
