@@ -15,6 +15,7 @@ from typing import Any
 import numba
 
 from cepheid.engine.kernels.cache import Contents, cached, is_cached
+from cepheid.engine.kernels.compile import COMPILES
 from cepheid.language import library, whole
 
 MOST_FILES = 200  # of predicates; constants are part of the source, so there may be any number of them
@@ -45,6 +46,9 @@ def is_on_disk(source: str, functions: Functions, signature: Any) -> bool:
 
 
 def _contents(source: str, functions: Functions) -> Contents | None:
+    """What it is made from; None if it is not kept."""
+    if not COMPILES:
+        return None
     calls = []
     for name, call in functions:
         plain = isinstance(call, FunctionType) and call.__closure__ is None and call.__module__.startswith(_LIBRARY)
