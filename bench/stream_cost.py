@@ -1,9 +1,10 @@
 """What a micro-batch costs beside pipelines without an engine: `python -m bench.streams cost`.
 
 Contestants take turns in one session: "identity" (filter, shuffle, to Python and back), "count by key" (Spark's own
-stateful aggregation over the same shuffle), one query, and a hundred queries that share a stream. Each reads the same
-files, one for each micro-batch; the first micro-batches of every turn are left out. Processor time is that of the
-driver, the JVM and the Python workers together: on a machine with other work it says more than the clock does.
+stateful aggregation over the same shuffle), one query, one that lets only events move the clock that concern it (as
+the filter of the other two does), and a hundred queries that share a stream. Each reads the same files, one for each
+micro-batch; the first micro-batches of every turn are left out. Processor time is that of the driver, the JVM and the
+Python workers together: on a machine with other work it says more than the clock does.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bench.harness.spark import session
 from bench.latency import processor_seconds
 
 IDENTITY, COUNT, ONE, MANY = "identity", "count by key", "Cepheid", "Cepheid, 100 queries"
+RELEVANT = "Cepheid, clock='relevant'"
 WARM_UP = 3  # micro-batches of a turn
 CORES = 2
 
@@ -46,6 +48,7 @@ def contestants(frame: Any, names: Sequence[str]) -> dict[str, Callable[[], tupl
         IDENTITY: lambda: (identity(frame, ["ts", "type", "attr1"], "attr1"), "append"),
         COUNT: lambda: (frame.where(frame["type"].isin(*TYPES)).groupBy("attr1").count(), "update"),
         ONE: lambda: (cepheid.match(frame, KEYED, delay=0), "append"),
+        RELEVANT: lambda: (cepheid.match(frame, KEYED, delay=0, clock="relevant"), "append"),
         MANY: lambda: (cepheid.match(frame, queries, delay=0), "append"),
     }
     return {name: known[name] for name in names}
@@ -109,4 +112,4 @@ def run_cost(sizes: Sequence[int], files: int, rounds: int, names: Sequence[str]
             print(f"| {batch:,} | {name} | {told} | {np.median(share):.2f} ({share.min():.2f} to {share.max():.2f}) |")
 
 
-ALL = (IDENTITY, COUNT, ONE, MANY)
+ALL = (IDENTITY, COUNT, ONE, RELEVANT, MANY)
