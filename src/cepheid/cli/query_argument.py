@@ -156,10 +156,10 @@ def load_functions(path: Path | None) -> None:
         raise
     except Exception as error:
         line = traceback.extract_tb(error.__traceback__)[-1].lineno
-        told = str(error)
+        message = str(error)
         if isinstance(error, SyntaxError):
-            line, told = error.lineno, error.msg
-        raise CepheidError(f"--functions {path}, line {line}: {type(error).__name__}: {told}") from None
+            line, message = error.lineno, error.msg
+        raise CepheidError(f"--functions {path}, line {line}: {type(error).__name__}: {message}") from None
 
 
 def query_text(argument: str) -> str:

@@ -177,6 +177,7 @@ _AGGREGATES: tuple[Aggregate, ...] = (
     Aggregate("median", lambda rows: _percentile([(row[0], 0.5) for row in rows]), 1, 1, "double"),
     Aggregate("percentile", _percentile, 2, 2, "double"),
     Aggregate("percentile_cont", _percentile, 2, 2, "double"),
+    Aggregate("percentile_disc", _percentile_value, 2, 2, 0),
     Aggregate("approx_percentile", _percentile_value, 2, 3, 0),
     Aggregate("percentile_approx", _percentile_value, 2, 3, 0),
     Aggregate("mode", _over(_mode), 1, 1, 0),

@@ -4,57 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from cepheid.language import syntax as s
 from cepheid.language.functions import find_function
 from cepheid.language.library.growth import bounded_text
-from cepheid.language.library.operators import ordered
+from cepheid.language.library.operators import known, negative, ordered
 from cepheid.language.match_recognize.aggregates import AGGREGATES
-from cepheid.language.match_recognize.bound import Aggregated, Apply
-from cepheid.language.match_recognize.functions import FUNCTIONS, called
+from cepheid.language.match_recognize.bound import Aggregated
+from cepheid.language.match_recognize.functions import called
 from cepheid.language.match_recognize.scalars import (
-    CALCULATING,
-    CHOOSING,
+    COMPARISONS,
     OPERATORS,
     Value,
     arithmetic,
+    between,
     cast,
+    conjunction,
     decimal_parts,
+    disjunction,
     divide_whole,
-    field_of,
-    instant_in,
+    member,
+    opposite,
     type_parts,
 )
-from cepheid.language.zones import zone_info
 
 
-def function_of(node: Apply) -> Callable[..., Value]:
-    """What an application computes from the values of its arguments.
+def function_of(node: s.Expression) -> Callable[..., Value]:
+    """What an operator or a function computes from the values of its parts, constants included.
 
-    >>> function_of(Apply("+", ()))(1, None) is None
+    >>> function_of(s.Arithmetic("+", s.Literal(1), s.Literal(None)))(1, None) is None
     True
     """
-    if node.target is not None and node.function in CALCULATING:  # a decimal
-        return arithmetic(node.function, decimal_parts(type_parts(node.target)[1]))
-    if node.target is not None and node.function == "whole /":
-        return divide_whole(decimal_parts(type_parts(node.target)[1]))
-    if node.target is not None and node.function in CHOOSING:  # of several types
-        return _as_type(function_of(Apply(node.function, ())), node.target)
-    if node.function in OPERATORS:
-        return bounded_text(node.function, OPERATORS[node.function])
-    if node.function == "cast":
-        target = str(node.target)
-        return lambda value: cast(value, target)
-    if node.function == "zoned":
-        return instant_in(zone_info(str(node.target)))
-    if node.function == "field":
-        name = str(node.target)
-        return lambda value: field_of(value, name)
-    known = FUNCTIONS.get(node.function)
-    if known is not None:
-        call = bounded_text(known.name, called(known))
-        return call if node.target is None else _as_type(call, node.target)
-    own = find_function(node.function)
-    assert own is not None
-    return _strict(own.call)
+    match node:
+        case s.Arithmetic(operator=sign, target=target):
+            wanted = None if target is None else decimal_parts(type_parts(target)[1])
+            return divide_whole(wanted) if sign == "whole /" else arithmetic(sign, wanted)
+        case s.Comparison(operator=sign):
+            return COMPARISONS[sign]
+        case s.Membership(negated=negated):
+            return _negated(member) if negated else member
+        case s.Between(negated=negated):
+            return _negated(between) if negated else between
+        case s.IsNull(negated=negated):
+            return lambda value: (known(value) is None) != negated
+        case s.And():
+            return conjunction
+        case s.Or():
+            return disjunction
+        case s.Not():
+            return opposite
+        case s.Negative():
+            return negative
+        case s.Call(function=name, target=target):
+            call = _called(name)
+            return call if target is None else _as_type(call, target)
+    raise TypeError(f"{type(node).__name__} is no function")
+
+
+def _called(name: str) -> Callable[..., Value]:
+    if name in OPERATORS:
+        return bounded_text(name, OPERATORS[name])
+    function = find_function(name)
+    assert function is not None
+    return _strict(function.apply) if function.user else bounded_text(name, called(function))
+
+
+def _negated(call: Callable[..., Value]) -> Callable[..., Value]:
+    return lambda *values: opposite(call(*values))
 
 
 def _as_type(call: Callable[..., Value], target: str) -> Callable[..., Value]:
@@ -74,17 +89,34 @@ def aggregate_of(node: Aggregated) -> Callable[[Sequence[tuple[Value, ...]]], Va
     if not node.arguments:
         return len
     call = AGGREGATES[node.function].call
-    if not node.distinct:
+    if not (node.distinct or node.order or node.filtered):
         return call
+    values = len(node.arguments) - len(node.order) - node.filtered
 
-    def distinct(rows: Sequence[tuple[Value, ...]]) -> Value:
-        kept: list[tuple[Value, ...]] = []
-        seen: list[tuple[Value, ...]] = []
-        for row in rows:
-            told = tuple(map(ordered, row))
-            if told not in seen:
-                seen.append(told)
-                kept.append(row)
-        return call(kept)
+    def aggregate(rows: Sequence[tuple[Value, ...]]) -> Value:
+        chosen = [row for row in rows if row[-1] is True] if node.filtered else list(rows)
+        kept = [row[:values] for row in _sorted(chosen, values, node.order)]
+        return call(_distinct(kept) if node.distinct else kept)
 
-    return distinct
+    return aggregate
+
+
+def _sorted(rows: list[tuple[Value, ...]], first: int, order: Sequence[tuple[bool, bool]]) -> list[tuple[Value, ...]]:
+    """Rows by their keys, which begin at a place; rows with equal keys stay in their order."""
+    for at, (descending, nulls_first) in reversed(list(enumerate(order, first))):
+        unknown = [row for row in rows if row[at] is None]
+        rest = [row for row in rows if row[at] is not None]
+        rest.sort(key=lambda row: ordered(row[at]), reverse=descending)
+        rows = unknown + rest if nulls_first else rest + unknown
+    return rows
+
+
+def _distinct(rows: list[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
+    kept: list[tuple[Value, ...]] = []
+    seen: list[tuple[Value, ...]] = []
+    for row in rows:
+        told = tuple(map(ordered, row))
+        if told not in seen:
+            seen.append(told)
+            kept.append(row)
+    return kept

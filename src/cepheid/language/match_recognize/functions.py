@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from cepheid.language.functions import BUILT_IN
+from cepheid.language.functions import BUILT_IN, find_function
 from cepheid.language.library.function import Function
 from cepheid.language.library.operators import day_of, in_utc, in_zone, known, micros_of, midnight, time_of
 from cepheid.language.library.time_functions import keeps_offset
@@ -49,6 +49,12 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
+def is_built_in(name: str) -> bool:
+    """Does a call of this name mean a function of the library? The user's own go first, in every language."""
+    found = find_function(name)
+    return name in FUNCTIONS and found is not None and not found.user
+
+
 def written_for(name: str, arguments: int) -> tuple[str, str | None]:
     """The function or operator that a call means, and the type of a CAST.
 
@@ -75,6 +81,9 @@ def called(function: Function) -> Callable[..., Value]:
         near = next((value for value in given if isinstance(value, datetime) and value.tzinfo), None)
         if function.result is not None:
             given = [_micros(value, function) if isinstance(value, date) else value for value in given]
+        constants = function.constants_of(given)
+        if constants and function.wrong is not None and function.wrong(constants) is not None:
+            return None
         try:
             return _value(function.apply(*given), function, near, isinstance(given[0], str) and keeps_offset(given[0]))
         except (ArithmeticError, ValueError, KeyError, MemoryError):

@@ -209,8 +209,8 @@ class Computed:
         values: dict[str, list[Expression]] = {}
         changes: list[tuple[int, int, str]] = []
         for part in walk(expression):
-            if isinstance(part, Reference) and part.label is not None:
-                changes.append((part.label.span[0], part.column.span[0], ""))
+            if isinstance(part, Reference) and part.span[0] < part.column.span[0]:  # a label, or the table's name
+                changes.append((part.span[0], part.column.span[0], ""))
             elif isinstance(part, Literal) and self.is_given(part):
                 name = f"cepheid_value_{part.span[0]}"
                 known = values.setdefault(name, [])

@@ -9,6 +9,7 @@ from cepheid.engine.search.row_pattern.run import needed_columns
 from cepheid.errors import CepheidError, QueryError
 from cepheid.language.free_names import free_name
 from cepheid.language.match_recognize.bound import BoundClause
+from cepheid.language.match_recognize.keys import with_columns
 from cepheid.language.match_recognize.syntax import Clause
 from cepheid.language.match_recognize.tokens import tokens
 from cepheid.language.match_recognize.zone_use import zone_matters
@@ -28,6 +29,7 @@ from cepheid.runners.spark.workers import with_workers
 @with_workers
 def match_spark_rows(df: DataFrame, clause: Clause, options: RowOptions) -> DataFrame:
     """The rows that a clause makes of a Spark table."""
+    clause = with_columns(clause, df.columns)
     parts = with_spark_functions(df, clause, unsafe=options.unsafe_functions)
     try:
         return _match(parts, options, df.columns)

@@ -18,8 +18,8 @@ from cepheid.errors import DataError
 from cepheid.language.durations import whole_steps
 from cepheid.language.schema import Schema
 from cepheid.language.zone_labels import labelled_schema
-from cepheid.runners.languages import BoundSearch
-from cepheid.runners.options import BATCHES, STREAMS, PatternOptions, StreamOptions
+from cepheid.runners.languages import StepSearch
+from cepheid.runners.options import PatternOptions, StreamOptions
 from cepheid.runners.spark.pack import LATE_EVENT, Marks, outcome_columns, plain_unpacker
 from cepheid.runners.spark.pushdown import quoted
 from cepheid.runners.spark.session import DataFrame, arrow_schema, spark_schema
@@ -46,13 +46,12 @@ Aspects = Callable[[], Mapping[str, Any]]  # what decides the matches, under the
 
 
 def match_search(
-    df: DataFrame, search: BoundSearch, options: PatternOptions, aspects: Aspects, late: Sequence[str]
+    df: DataFrame, search: StepSearch, options: PatternOptions, aspects: Aspects, late: Sequence[str]
 ) -> DataFrame:
     """What a search finds in a Spark table, with columns of the names `_0`, `_1`, ...
 
     Of a stream, late events come in a column of their own, if they are asked for; `late` are their columns.
     """
-    options.check_place(STREAMS if df.isStreaming else BATCHES)
     if df.isStreaming:
         search.check_stream()
         return match_incremental(df, search, options.part(StreamOptions), aspects(), late)
@@ -71,7 +70,7 @@ def numbered(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_name(f"_{number}") for number, field in enumerate(schema)])
 
 
-def _worker(search: BoundSearch, result: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _worker(search: StepSearch, result: pa.Schema) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a Python worker does with its events."""
 
     @short_errors
@@ -81,14 +80,14 @@ def _worker(search: BoundSearch, result: pa.Schema) -> Callable[[Iterable[pa.Rec
         if not held:
             return
         events = pa.Table.from_batches(held).rename_columns(search.columns.names).cast(search.columns)
-        found = search.run(events).rename_columns(result.names)
+        found = search.run(events, threads=1).rename_columns(result.names)
         yield from found.cast(result).to_batches(max_chunksize=BATCH)
 
     return work
 
 
 def match_incremental(
-    df: DataFrame, search: BoundSearch, options: StreamOptions, aspects: Mapping[str, Any], late_columns: Sequence[str]
+    df: DataFrame, search: StepSearch, options: StreamOptions, aspects: Mapping[str, Any], late_columns: Sequence[str]
 ) -> DataFrame:
     """What a search finds in a stream."""
     columns = arrow_schema(df)

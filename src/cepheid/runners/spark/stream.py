@@ -18,7 +18,7 @@ from cepheid.language.units import UNITS
 from cepheid.plan.operators import Union
 from cepheid.plan.options import read_options
 from cepheid.plan.physical import Plan
-from cepheid.runners.composition import events_schema, lateness, options_of_matches, returned_keys, sources_of
+from cepheid.runners.composition import events_schema, lateness, options_of_matches, returned_keys
 from cepheid.runners.options import Options, StreamOptions
 from cepheid.runners.spark import pushdown
 from cepheid.runners.spark.batch import addressable
@@ -149,7 +149,7 @@ def levels_of(
     keys = {worker_plan.name: worker_plan.plan.exchange.keys for worker_plan in shipments}
     own = options_of_matches(options)
     for name, query in composed.items():
-        sources = sources_of(query)
+        sources = query.sources
         where = {group_of[source] for source in sources}
         if len(where) > 1:
             raise CepheidError(f"query '{name}' reads queries with different keys", hint="give them the same")

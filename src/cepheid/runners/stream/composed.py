@@ -32,6 +32,7 @@ class Level:
     sources: tuple[tuple[str, int], ...]  # the names of those, and their numbers
     step: Step  # its `delay` is how long after their end those matches may become known
     options: Options
+    lateness: tuple[int, ...] = ()  # the same of each source, by the source's clock, where `delay` is by the events'
 
 
 @dataclass(frozen=True)
