@@ -13,7 +13,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from cepheid.engine.data.table import times_of
+from cepheid.errors import DataError
 from cepheid.runners.stream.clock import Chunk, Clock, split_late
+from cepheid.runners.stream.identity import ALONE
 from cepheid.runners.stream.searches import SearchStream
 from cepheid.runners.stream.state import Outcome, Store
 from cepheid.runners.worker_plans import register_functions
@@ -48,9 +50,13 @@ class IncrementalStep:
     numbers: tuple[int, ...] = (0,)
     keys: tuple[str, ...] = ()  # none: what it keeps is read as a whole
     functions: tuple[bytes, ...] = ()  # the user's, pickled
+    name: str = ALONE  # of the query, where others read it
 
     def run(self, clock: Clock, store: Store, fresh: Sequence[pa.Table], newest: int | None) -> Outcome:
         """Takes in new events and, if that moves the watermark, reports what is decided by it."""
+        if self.name in clock.begun:
+            changed = f"the checkpoint belongs to another query '{self.name}': its state cannot be continued"
+            raise DataError(changed, hint="go back to what it was, or start a new checkpoint")
         newest, until = clock.moved(newest, self.delay)
         came = [table.rename_columns(self.events.names).cast(self.events) for table in fresh]
         table = pa.concat_tables([self.events.empty_table(), *came])
