@@ -38,14 +38,14 @@ def cases(conditions: str) -> st.SearchStrategy[RowCase]:
 @_within
 @given(cases("of rows") | cases("of paths"), st.integers(0, 3), st.data())
 def test_a_drawn_stream_equals_its_table(case: RowCase, delay: int, data: st.DataObject) -> None:
-    case = RowCase(case.clause.replace("$", "()"), case.table)  # a stream has no last row
+    late = [at + data.draw(st.integers(0, delay)) for at in case.table.column("id").to_pylist()]
+    ordered = case.table.take(pa.array(sorted(range(len(late)), key=late.__getitem__), pa.int64()))
+    case = RowCase(case.clause.replace("$", "()"), ordered)  # a stream has no last row
     whole = case.found("auto")
     if not isinstance(whole, pa.Table):
         return
     query, schema = bound(case.clause, case.table), case.table.schema
     stream = RowStream(query, schema, delay, max_rows=1000)
-    late = [at + data.draw(st.integers(0, delay)) for at in case.table.column("id").to_pylist()]
-    ordered = case.table.take(pa.array(sorted(range(len(late)), key=late.__getitem__), pa.int64()))
     found: list[str] = []
     at = 0
     while at < len(ordered):

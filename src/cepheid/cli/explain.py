@@ -6,13 +6,11 @@ from typing import Annotated
 
 import typer
 
-import cepheid
 from cepheid.cli import options as o
 from cepheid.cli.groups import Columns, QuerySettings, Reading, Search
 from cepheid.cli.messages import explaining_delay
 from cepheid.cli.query_argument import arguments_of, time_column
 from cepheid.errors import CepheidError
-from cepheid.runners.options import RowOptions
 
 _Analyze = Annotated[bool, typer.Option("--analyze", help="Also run the query, and count the events at each step.")]
 
@@ -42,11 +40,5 @@ def explain(
     events = reading.events(reading.files(input), time_column(parsed, roles)) if input else None
     with explaining_delay():
         given = {"engine": engine, **search.given()}
-        if isinstance(parsed, cepheid.RowQuery):
-            if analyze:
-                raise CepheidError("--analyze counts the steps of a query with PATTERN", hint="leave it out")
-            RowOptions.from_keywords(arguments_of(parsed, roles, given))
-            text = parsed.explain(events)
-        else:
-            text = parsed.explain(events, **arguments_of(parsed, roles, given), analyze=analyze)
+        text = parsed.explain(events, **arguments_of(parsed, roles, given), analyze=analyze)
     print(text)

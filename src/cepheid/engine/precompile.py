@@ -33,6 +33,7 @@ OTHERS = (
     "incremental.arrow_rows",
     "incremental.dict_door",
     "incremental.flink_push",
+    "incremental.one_event",
     "incremental.row_push",
     "search.totals",
     "search.runs.totals",
