@@ -15,6 +15,7 @@ from cepheid.engine.data.timed import Timed, accumulate, between, onwards, up_to
 from cepheid.engine.scoring.confidence.bounds import NO_WINDOW, tighten
 from cepheid.engine.scoring.confidence.chain_bounds import at_most, bounds_of
 from cepheid.engine.scoring.confidence.competing_tables import task
+from cepheid.engine.scoring.confidence.happened import by_who_happened, undecided
 from cepheid.engine.scoring.confidence.independent_competing import by_pairs_of_instants
 from cepheid.engine.scoring.confidence.order import (
     counted,
@@ -161,9 +162,13 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
         assert (first, last) == (earliest, latest)
     job = task(timed, chosen, low, high, window, keys)
     ways = [swept, enumerate_instants] + ([by_pairs_of_instants] if job.disturbs.shape[0] == 0 else [])
-    for way in ways:
-        found, first, last = way(job) if way is by_pairs_of_instants else way(job, unweighed())
+    results = [way(job) if way is by_pairs_of_instants else way(job, unweighed()) for way in ways]
+    rivals = undecided(timed, low, high, keys)
+    if rivals.bits >= 0:
+        results.append(by_who_happened(timed, rivals, chosen, low, high, window))
+    for found, first, last in results:
         assert found == pytest.approx(expected, abs=1e-12)
+        assert (found > 0.0) == (expected > 0.0)
         assert expected == 0.0 or (first, last) == (earliest, latest)
 
 
@@ -198,9 +203,16 @@ def test_stretches_and_bounds(
     low, high = valid
     chosen, keys = np.arange(length), np.array([rival * (length + 1) + gap for rival, gap in pairs], np.int64)
     for given_keys in (keys, widened(timed.lower, timed.upper, low, high, keys)):
-        job = task(timed, chosen, low, high, window, given_keys)
+        job, rivals, results = (
+            task(timed, chosen, low, high, window, given_keys),
+            undecided(timed, low, high, given_keys),
+            [],
+        )
         if has_stretches(job):
-            found, first, last = by_stretches(job, stretches(job))
+            results.append(by_stretches(job, stretches(job)))
+        if rivals.bits >= 0:
+            results.append(by_who_happened(timed, rivals, chosen, low, high, window))
+        for found, first, last in results:
             assert found == pytest.approx(expected, abs=1e-12)
             assert (found > 0.0) == (expected > 0.0)
             assert expected == 0.0 or (first, last) == (earliest, latest)

@@ -1,0 +1,493 @@
+"""The confidence of a match from event to event, with a bit for each rival: has it happened without harm by now?
+
+A rival of all gaps is harmless if it comes by the first event, at an event in between, or from the last event on. A
+rival of one gap is harmless if it comes by the event before the gap or from the event behind it. Each of these terms
+depends on the instant of one event. So the sum over all instants goes from event to event by running sums: linear in
+the width of the intervals, and 2 to the number of rivals that are undecided at a time. A rival has a bit from the first
+event by which it can have happened to the last one that can find it so. Only what is possible is added up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
+from cepheid.engine.data.matches import NEVER
+from cepheid.engine.data.timed import TIMED, Timed, at_instant, onwards, up_to
+from cepheid.engine.kernels.compile import borrowing, kernel
+from cepheid.engine.kernels.stop import stop_flag
+from cepheid.engine.scoring.confidence.competing_tables import spread_after, spread_before, spread_point
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.float64]
+
+MOST_BITS = 10
+EVERY = 0  # the gap of a rival that disturbs all gaps between the events of the match
+
+
+class Undecided(NamedTuple):
+    """The rivals of a match: from which of its events to which each of them has a bit."""
+
+    event: Int64s
+    gap: Int64s  # the gap that it disturbs, or EVERY
+    enters: Int64s  # the step that gives it a bit...
+    leaves: Int64s  # ... and the one that takes it away; the same step: it has none
+    bits: int  # at most so many at a time; -1: some rival disturbs some gaps and not others
+
+
+UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
+
+
+@kernel(UNDECIDED(TIMED, INT64S, INT64S, INT64S))
+def undecided(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> Undecided:
+    """The rivals, by their keys: rival * (number of gaps) + gap, sorted, each once."""
+    final, gaps, count, fits = len(low) - 1, len(low) + 1, 0, len(low) > 1
+    event, gap = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    enters, leaves = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    index = 0
+    while index < len(keys) and fits:
+        end = index
+        while end < len(keys) and keys[end] // gaps == keys[index] // gaps:
+            fits = fits and 0 < keys[end] % gaps <= final
+            end += 1
+        event[count], gap[count] = keys[index] // gaps, keys[index] % gaps
+        if end - index == final:
+            gap[count] = EVERY
+        fits = fits and (end - index == final or end - index == 1)
+        if fits:
+            enter_and_leave(timed, low, high, event[count], gap[count], enters[count:], leaves[count:])
+        count, index = count + 1, end
+    event, gap, enters, leaves = event[:count], gap[:count], enters[:count], leaves[:count]
+    bits = -1
+    for step in range(final if fits else 0):
+        alive = 0
+        for rival in range(count):
+            alive += 1 if enters[rival] <= step < leaves[rival] else 0
+        bits = max(bits, alive)
+    return Undecided(event, gap, enters, leaves, bits)
+
+
+@borrowing(types.void(TIMED, INT64S, INT64S, types.int64, types.int64, INT64S, INT64S), inline=True)
+def enter_and_leave(
+    timed: Timed, low: Int64s, high: Int64s, event: int, gap: int, enters: Int64s, leaves: Int64s
+) -> None:
+    """From which step to which one it is not decided whether a rival has happened; writes the first entry of both."""
+    final, first, last = len(low) - 1, timed.lower[event], timed.upper[event]
+    if timed.exists[event] < 1.0:
+        last = NEVER  # it may not happen at all, which is as good as happening later than anything
+    if gap == EVERY:
+        enter = 0
+        while enter < final and first > high[enter]:
+            enter += 1
+        leave = enter
+        while leave < final and last >= low[leave + 1]:
+            leave += 1
+    else:
+        enter, leave = gap - 1, gap
+        if first > high[gap - 1]:
+            enter = gap
+        elif last < low[gap]:
+            leave = gap - 1
+    enters[0], leaves[0] = enter, leave
+
+
+@borrowing(types.float64(UNDECIDED, INT64S, INT64S, types.int64))
+def happened_cost(rivals: Undecided, low: Int64s, high: Int64s, window: int) -> float:
+    """About how many steps it takes, several of which a processor does at once."""
+    if rivals.bits < 0 or rivals.bits > MOST_BITS:
+        return np.inf
+    total, final = 0.0, len(low) - 1
+    for step in range(final + 1):
+        states, changes = 1.0, 2.0
+        for rival in range(len(rivals.event)):
+            states *= 2.0 if rivals.enters[rival] < step <= rivals.leaves[rival] else 1.0
+            changes += 0.5 if rivals.enters[rival] <= step <= rivals.leaves[rival] else 0.0
+        total += states * changes * (high[step] - low[step] + 1.0)
+    if high[final] - low[0] < window:
+        return total
+    if final == 2:  # run by run of the middle event
+        ties, runs = 1.0, min(high[1] - low[1] + 1.0, 2.0 * len(rivals.event) + 1.0)
+        for rival in range(len(rivals.event)):
+            ties *= 2.0 if rivals.enters[rival] == 0 and rivals.leaves[rival] == 2 else 1.0
+        return float(runs * (len(rivals.event) + 5.0 * ties) * 0.5 * (high[0] - low[0] + high[2] - low[2] + 2.0))
+    return float(
+        total * (1.0 + max(0, min(high[0], high[final] - window) - low[0] + 1))
+    )  # each that the window is cut for
+
+
+@borrowing(types.void(TIMED, UNDECIDED, types.int64, types.int64, INT64S, INT64S, FLOAT64S), inline=True)
+def harmless(timed: Timed, rivals: Undecided, rival: int, step: int, low: Int64s, high: Int64s, row: Float64s) -> None:
+    """For each instant of an event: how probable it is that the rival comes without harm and this event decides it."""
+    event, gap, final = rivals.event[rival], rivals.gap[rival], len(low) - 1
+    begin, end = low[step : step + 1], high[step : step + 1]
+    if (gap == EVERY and step == final) or gap == step != EVERY:
+        spread_after(timed, event, begin, end, 0, row)
+    elif gap != EVERY or step == 0:
+        spread_before(timed, event, begin, end, 0, row)
+    else:
+        spread_point(timed, event, begin, end, row)
+        exists = timed.exists[event]
+        for index in range(high[step] - low[step] + 1):
+            row[index] *= exists
+
+
+@borrowing(types.void(FLOAT64_ROWS, FLOAT64_ROWS, types.int64, types.int64, types.int64, types.int64, types.int64))
+def carry(now: Rows, behind: Rows, states: int, start: int, width: int, next_start: int, next_width: int) -> None:
+    """The running sums: for each instant of the next event, what came before it."""
+    passed = min(max(next_start - start, 0), width)
+    for state in range(states):
+        before, after, total = now[state], behind[state], 0.0
+        for index in range(passed):
+            total += before[index]
+        at = next_start - start
+        for index in range(next_width):
+            after[index] = total
+            if 0 <= at < width:
+                total += before[at]
+            at += 1
+
+
+@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, FLOAT64S, types.int64))
+def take_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None:
+    """A bit less: what had not happened without harm must do so now."""
+    below = (1 << slot) - 1
+    for state in range(1 << (count - 1)):
+        open_state = (state & below) | ((state & ~below) << 1)
+        target, waiting, done = now[state], now[open_state], now[open_state | (1 << slot)]
+        for index in range(width):
+            target[index] = done[index] + row[index] * waiting[index]
+
+
+@borrowing(types.void(FLOAT64_ROWS, types.int64, types.int64, FLOAT64S, types.int64))
+def set_bit(now: Rows, slot: int, count: int, row: Float64s, width: int) -> None:
+    """What had not happened may do so now."""
+    for state in range(1 << count):
+        if (state >> slot) & 1 == 0:
+            target, waiting = now[state | (1 << slot)], now[state]
+            for index in range(width):
+                target[index] += row[index] * waiting[index]
+
+
+@borrowing(types.void(FLOAT64_ROWS, types.int64, FLOAT64S, types.int64))
+def give_bit(now: Rows, count: int, row: Float64s, width: int) -> None:
+    """A bit more: it may have happened by now."""
+    for state in range(1 << count):
+        target, waiting = now[state | (1 << count)], now[state]
+        for index in range(width):
+            target[index] = row[index] * waiting[index]
+
+
+class Room(NamedTuple):
+    """Room for the sums: by who has happened and by instant."""
+
+    now: Rows
+    behind: Rows
+    row: Float64s
+    factor: Float64s
+    slots: Int64s  # the rivals that have a bit
+
+
+ROOM = types.NamedTuple((FLOAT64_ROWS, FLOAT64_ROWS, FLOAT64S, FLOAT64S, INT64S), Room)
+
+
+@borrowing(types.int64(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64, FLOAT64_ROWS, ROOM))
+def decide(
+    timed: Timed,
+    rivals: Undecided,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    step: int,
+    count: int,
+    now: Rows,
+    room: Room,
+) -> int:
+    """One event of the match: who has happened by its instants, and what they weigh. Returns how many have a bit."""
+    width, slots, row, factor = high[step] - low[step] + 1, room.slots, room.row, room.factor
+    for slot in range(count - 1, -1, -1):
+        if rivals.leaves[slots[slot]] == step:
+            harmless(timed, rivals, slots[slot], step, low, high, row)
+            take_bit(now, slot, count, row, width)
+            count -= 1
+            for index in range(slot, count):
+                slots[index] = slots[index + 1]
+    spread_point(timed, chosen[step], low[step : step + 1], high[step : step + 1], factor)
+    for rival in range(len(rivals.event)):
+        if rivals.enters[rival] == step == rivals.leaves[rival]:
+            harmless(timed, rivals, rival, step, low, high, row)
+            for index in range(width):
+                factor[index] *= row[index]
+    for state in range(1 << count):
+        target = now[state]
+        for index in range(width):
+            target[index] *= factor[index]
+    for slot in range(count):
+        harmless(timed, rivals, slots[slot], step, low, high, row)
+        set_bit(now, slot, count, row, width)
+    for rival in range(len(rivals.event)):
+        if rivals.enters[rival] == step < rivals.leaves[rival]:
+            harmless(timed, rivals, rival, step, low, high, row)
+            give_bit(now, count, row, width)
+            slots[count] = rival
+            count += 1
+    return count
+
+
+@borrowing(types.Tuple((types.float64, types.int64))(TIMED, UNDECIDED, INT64S, INT64S, INT64S, ROOM))
+def summed(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, room: Room) -> tuple[float, int]:
+    """The probability with all events in low .. high, and the last possible instant."""
+    final, now, behind = len(low) - 1, room.now, room.behind
+    count, total, latest = 0, 0.0, low[final]
+    for index in range(high[0] - low[0] + 1):
+        now[0, index] = 1.0
+    for step in range(final + 1):
+        if step > 0:
+            before = high[step - 1] - low[step - 1] + 1
+            carry(now, behind, 1 << count, low[step - 1], before, low[step], high[step] - low[step] + 1)
+            now, behind = behind, now
+        count = decide(timed, rivals, chosen, low, high, step, count, now, room)
+    for index in range(high[final] - low[final] + 1):
+        if now[0, index] > 0.0:
+            latest = low[final] + index
+            total += now[0, index]
+    return total, latest
+
+
+@borrowing(types.boolean(TIMED, UNDECIDED, INT64S, types.int64, types.int64, types.int64), inline=True)
+def is_undisturbed(timed: Timed, rivals: Undecided, chosen: Int64s, first: int, middle: int, last: int) -> bool:
+    """Can all rivals stay away from a match of three events, at these instants? For two, `middle` is the last one."""
+    two = len(chosen) == 2
+    for rival in range(len(rivals.event)):
+        event, gap = rivals.event[rival], rivals.gap[rival]
+        start = middle if gap == 2 else first
+        stop = middle if gap == 1 else last
+        away = timed.exists[event] < 1.0 or up_to(timed, event, start) > 0.0 or onwards(timed, event, stop) > 0.0
+        if not away and (two or gap != EVERY or at_instant(timed, event, middle) == 0.0):
+            return False
+    return True
+
+
+@borrowing(types.boolean(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64, ROOM))
+def can_begin(
+    timed: Timed,
+    rivals: Undecided,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    first: int,
+    final: int,
+    room: Room,
+) -> bool:
+    """Is there a match whose first event happens at this instant, and no event after `high`?"""
+    if at_instant(timed, chosen[0], first) == 0.0:
+        return False
+    if final > 2:
+        low[0], high[0] = first, first
+        return summed(timed, rivals, chosen, low, high, room)[0] > 0.0
+    start, stop = (max(first + 1, low[1]), high[1]) if final == 2 else (first, first)
+    for middle in range(start, stop + 1):
+        last = max(middle + 1, low[final])
+        while last <= high[final] and at_instant(timed, chosen[final], last) == 0.0:
+            last += 1
+        if last > high[final]:
+            return False
+        if final == 2 and at_instant(timed, chosen[1], middle) == 0.0:
+            continue
+        if is_undisturbed(timed, rivals, chosen, first, middle if final == 2 else last, last):
+            return True
+    return False
+
+
+@borrowing(types.boolean(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64))
+def can_end(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, last: int) -> bool:
+    """Is there a match of three events whose last one happens at this instant?"""
+    if at_instant(timed, chosen[2], last) == 0.0:
+        return False
+    for middle in range(min(last - 1, high[1]), low[1] - 1, -1):
+        first = min(middle - 1, high[0])
+        while first >= low[0] and at_instant(timed, chosen[0], first) == 0.0:
+            first -= 1
+        if first < low[0] or last - first >= window:
+            return False
+        if at_instant(timed, chosen[1], middle) > 0.0 and is_undisturbed(timed, rivals, chosen, first, middle, last):
+            return True
+    return False
+
+
+class Three(NamedTuple):
+    """Three events in a window: by rival, and in the last row for the event itself, what `harmless` says of each."""
+
+    before: Rows  # the instants of the first event
+    chances: Rows  # ... of the middle one
+    after: Rows  # ... and of the last one
+    starts: Rows  # room: by who has happened by the middle event, and by instant of the first one
+    ends: Rows  # the same for the last one
+
+
+THREE = types.NamedUniTuple(FLOAT64_ROWS, 5, Three)
+
+
+@kernel(THREE(TIMED, UNDECIDED, INT64S, INT64S, INT64S))
+def new_three(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s) -> Three:
+    """All that depends on one event only."""
+    number, states, size = len(rivals.event), 1, high - low + 1
+    before, chances = np.empty((number + 1, size[0])), np.empty((number + 1, size[1]))
+    after = np.empty((number + 1, size[2]))
+    for rival in range(number):
+        harmless(timed, rivals, rival, 1, low, high, chances[rival])
+        if rivals.enters[rival] == 0:
+            harmless(timed, rivals, rival, 0, low, high, before[rival])
+        if rivals.leaves[rival] == 2:
+            harmless(timed, rivals, rival, 2, low, high, after[rival])
+            states *= 2 if rivals.enters[rival] == 0 else 1
+    spread_point(timed, chosen[0], low[:1], high[:1], before[number])
+    spread_point(timed, chosen[1], low[1:2], high[1:2], chances[number])
+    spread_point(timed, chosen[2], low[2:], high[2:], after[number])
+    return Three(before, chances, after, np.empty((states, size[0])), np.empty((states, size[2])))
+
+
+@borrowing(types.int64(THREE, INT64S, INT64S, types.int64))
+def run_from(three: Three, low: Int64s, high: Int64s, middle: int) -> int:
+    """The last instant of the middle event up to which nothing changes for the rivals or for one of its neighbours."""
+    stop, number = middle, three.chances.shape[0]
+    while stop < high[1] and (stop + 1 < low[2] or middle > high[0]):
+        at = stop - low[1]
+        for rival in range(number):
+            if three.chances[rival, at] != three.chances[rival, at + 1]:
+                return stop
+        stop += 1
+    return stop
+
+
+@borrowing(types.int64(UNDECIDED, THREE, INT64S, INT64S, types.int64, types.int64))
+def fill_run(rivals: Undecided, three: Three, low: Int64s, high: Int64s, begin: int, stop: int) -> int:
+    """What both sides weigh while the middle event lies in begin .. stop; how many rivals tie one to the other."""
+    number, at, count = len(rivals.event), begin - low[1], 0
+    start, end, weight = three.starts[0], three.ends[0], three.chances[number, at]
+    for index in range(len(start)):  # how many instants of the run come after it
+        start[index] = three.before[number, index] * max(0, stop - max(begin, low[0] + index + 1) + 1)
+    for index in range(len(end)):
+        end[index] = three.after[number, index]
+    if stop >= low[2]:
+        for index in range(len(end)):
+            end[index] *= max(0, min(stop, low[2] + index - 1) - begin + 1)
+        if stop > begin:  # then all of them come after the first event: they are counted here
+            for index in range(len(start)):
+                start[index] = three.before[number, index]
+    for rival in range(number):
+        chance, early, late = three.chances[rival, at], rivals.enters[rival] == 0, rivals.leaves[rival] == 2
+        if early and not late:
+            row = three.before[rival]
+            for index in range(len(start)):
+                start[index] *= row[index] + chance
+        elif late and not early:
+            row = three.after[rival]
+            for index in range(len(end)):
+                end[index] *= row[index] + chance
+        elif not early:
+            weight *= chance
+    for index in range(len(start)):
+        start[index] *= weight
+    for rival in range(number):
+        if rivals.enters[rival] == 0 and rivals.leaves[rival] == 2:
+            tie(three, rival, at, count)
+            count += 1
+    return count
+
+
+@borrowing(types.void(THREE, types.int64, types.int64, types.int64), inline=True)
+def tie(three: Three, rival: int, at: int, count: int) -> None:
+    """A bit more: a rival may have happened by the middle event, or it comes from the last one on."""
+    before, after, chance = three.before[rival], three.after[rival], three.chances[rival, at]
+    for state in range(1 << count):
+        done, waiting = three.starts[state | (1 << count)], three.starts[state]
+        for index in range(len(done)):
+            done[index] = waiting[index] * (before[index] + chance)
+        done, waiting = three.ends[state | (1 << count)], three.ends[state]
+        for index in range(len(done)):
+            done[index] = waiting[index]
+            waiting[index] *= after[index]
+
+
+@kernel(types.Tuple((types.float64, types.int64, types.int64))(TIMED, UNDECIDED, *(INT64S,) * 3, types.int64))
+def three_in_a_window(
+    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+) -> tuple[float, int, int]:
+    """The same for three events where the window cuts the last one: by runs of instants of the middle one."""
+    three, size, last = new_three(timed, rivals, chosen, low, high), high[0] - low[0] + 1, high[2] - low[2]
+    alone, shift = np.zeros(size), low[0] + window - 1 - low[2]  # where the window of the first instant ends
+    begin = max(0, -shift)
+    cut = min(size, max(begin, last - shift))
+    middle = low[1]
+    while middle <= high[1] and stop_flag() == 0:
+        stop = run_from(three, low, high, middle)
+        count = fill_run(rivals, three, low, high, middle, stop)
+        for state in range(1 << count):
+            reach, share, total = three.ends[state], three.starts[state], 0.0
+            for index in range(last + 1):
+                total += reach[index]
+                reach[index] = total
+            inside, limits = share[begin:cut], reach[begin + shift : cut + shift]
+            found = alone[begin:cut]
+            for index in range(cut - begin):
+                found[index] += inside[index] * limits[index]
+            for index in range(cut, size):
+                alone[index] += share[index] * total
+        middle = stop + 1
+    total, earliest, latest = 0.0, high[0] + 1, high[2]
+    for index in range(size):
+        total += alone[index]
+        if alone[index] > 0.0 and earliest > high[0]:
+            earliest = low[0] + index
+    while latest > low[2] and total > 0.0 and not can_end(timed, rivals, chosen, low, high, window, latest):
+        latest -= 1
+    return total, earliest, latest
+
+
+@kernel(
+    types.Tuple((types.float64, types.int64, types.int64))(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64),
+)
+def by_who_happened(
+    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+) -> tuple[float, int, int]:
+    """The probability and the tightest range.
+
+    Where the window cuts the last event, each first instant is followed on its own; all others together.
+    """
+    final, widest = len(low) - 1, 0
+    if final == 2 and high[2] - low[0] >= window:
+        return three_in_a_window(timed, rivals, chosen, low, high, window)
+    for step in range(final + 1):
+        widest = max(widest, high[step] - low[step] + 1)
+    states = 1 << rivals.bits
+    room = Room(
+        np.empty((states, widest)),
+        np.empty((states, widest)),
+        np.empty(widest),
+        np.empty(widest),
+        np.empty(max(1, rivals.bits), np.int64),
+    )
+    begin, end = low.copy(), high.copy()
+    total, earliest, latest, first = 0.0, high[0], low[final], low[0]
+    while first <= high[0] and stop_flag() == 0:
+        limit = first + window - 1
+        begin[0], end[0], end[final] = first, first, min(high[final], limit)
+        if limit >= high[final]:
+            end[0] = high[0]
+        if begin[final] <= end[final]:
+            part, last = summed(timed, rivals, chosen, begin, end, room)
+            if part > 0.0:
+                if total == 0.0:
+                    earliest = first
+                total, latest = total + part, max(latest, last)
+        first = end[0] + 1
+    if total > 0.0 and earliest + window > high[final]:  # found in a group of instants: which is the first?
+        end[final] = high[final]
+        while earliest < high[0] and not can_begin(timed, rivals, chosen, begin, end, earliest, final, room):
+            earliest += 1
+    return total, earliest, latest
