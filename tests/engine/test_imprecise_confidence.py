@@ -163,7 +163,7 @@ def test_rivals(case: tuple[list[Interval], int, int, list[tuple[int, int]]]):
     job = task(timed, chosen, low, high, window, keys)
     ways = [swept, enumerate_instants] + ([by_pairs_of_instants] if job.disturbs.shape[0] == 0 else [])
     results = [way(job) if way is by_pairs_of_instants else way(job, unweighed()) for way in ways]
-    rivals = undecided(timed, low, high, keys)
+    rivals = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
     if rivals.bits >= 0:
         results.append(by_who_happened(timed, rivals, chosen, low, high, window))
     for found, first, last in results:
@@ -205,7 +205,7 @@ def test_stretches_and_bounds(
     for given_keys in (keys, widened(timed.lower, timed.upper, low, high, keys)):
         job, rivals, results = (
             task(timed, chosen, low, high, window, given_keys),
-            undecided(timed, low, high, given_keys),
+            undecided(timed.lower, timed.upper, timed.exists, low, high, given_keys),
             [],
         )
         if has_stretches(job):

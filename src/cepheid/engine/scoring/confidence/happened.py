@@ -17,7 +17,7 @@ from numba import types
 
 from cepheid.engine.data.columns import FLOAT64_ROWS, FLOAT64S, INT64S
 from cepheid.engine.data.matches import NEVER
-from cepheid.engine.data.timed import TIMED, Timed, at_instant, onwards, up_to
+from cepheid.engine.data.timed import TIMED, Timed
 from cepheid.engine.kernels.compile import borrowing, kernel
 from cepheid.engine.kernels.stop import stop_flag
 from cepheid.engine.scoring.confidence.competing_tables import spread_after, spread_before, spread_point
@@ -43,8 +43,8 @@ class Undecided(NamedTuple):
 UNDECIDED = types.NamedTuple((*(INT64S,) * 4, types.int64), Undecided)
 
 
-@kernel(UNDECIDED(TIMED, INT64S, INT64S, INT64S))
-def undecided(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> Undecided:
+@kernel(UNDECIDED(INT64S, INT64S, FLOAT64S, INT64S, INT64S, INT64S))
+def undecided(lower: Int64s, upper: Int64s, exists: Float64s, low: Int64s, high: Int64s, keys: Int64s) -> Undecided:
     """The rivals, by their keys: rival * (number of gaps) + gap, sorted, each once."""
     final, gaps, count, fits = len(low) - 1, len(low) + 1, 0, len(low) > 1
     event, gap = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
@@ -60,7 +60,8 @@ def undecided(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> Undecide
             gap[count] = EVERY
         fits = fits and (end - index == final or end - index == 1)
         if fits:
-            enter_and_leave(timed, low, high, event[count], gap[count], enters[count:], leaves[count:])
+            last = upper[event[count]] if exists[event[count]] >= 1.0 else NEVER  # as good as later than anything
+            enters[count], leaves[count] = span(low, high, gap[count], lower[event[count]], last)
         count, index = count + 1, end
     event, gap, enters, leaves = event[:count], gap[:count], enters[:count], leaves[:count]
     bits = -1
@@ -72,14 +73,10 @@ def undecided(timed: Timed, low: Int64s, high: Int64s, keys: Int64s) -> Undecide
     return Undecided(event, gap, enters, leaves, bits)
 
 
-@borrowing(types.void(TIMED, INT64S, INT64S, types.int64, types.int64, INT64S, INT64S), inline=True)
-def enter_and_leave(
-    timed: Timed, low: Int64s, high: Int64s, event: int, gap: int, enters: Int64s, leaves: Int64s
-) -> None:
-    """From which step to which one it is not decided whether a rival has happened; writes the first entry of both."""
-    final, first, last = len(low) - 1, timed.lower[event], timed.upper[event]
-    if timed.exists[event] < 1.0:
-        last = NEVER  # it may not happen at all, which is as good as happening later than anything
+@borrowing(types.UniTuple(types.int64, 2)(INT64S, INT64S, types.int64, types.int64, types.int64), inline=True)
+def span(low: Int64s, high: Int64s, gap: int, first: int, last: int) -> tuple[int, int]:
+    """From which step to which one it is not decided whether a rival has happened that comes in first .. last."""
+    final = len(low) - 1
     if gap == EVERY:
         enter = 0
         while enter < final and first > high[enter]:
@@ -87,13 +84,10 @@ def enter_and_leave(
         leave = enter
         while leave < final and last >= low[leave + 1]:
             leave += 1
-    else:
-        enter, leave = gap - 1, gap
-        if first > high[gap - 1]:
-            enter = gap
-        elif last < low[gap]:
-            leave = gap - 1
-    enters[0], leaves[0] = enter, leave
+        return enter, leave
+    if first > high[gap - 1]:
+        return gap, gap
+    return gap - 1, gap - 1 if last < low[gap] else gap
 
 
 @borrowing(types.float64(UNDECIDED, INT64S, INT64S, types.int64))
@@ -108,8 +102,6 @@ def happened_cost(rivals: Undecided, low: Int64s, high: Int64s, window: int) -> 
             states *= 2.0 if rivals.enters[rival] < step <= rivals.leaves[rival] else 1.0
             changes += 0.5 if rivals.enters[rival] <= step <= rivals.leaves[rival] else 0.0
         total += states * changes * (high[step] - low[step] + 1.0)
-    if high[final] - low[0] < window:
-        return total
     if final == 2:  # run by run of the middle event
         ties, runs = 1.0, min(high[1] - low[1] + 1.0, 2.0 * len(rivals.event) + 1.0)
         for rival in range(len(rivals.event)):
@@ -258,71 +250,10 @@ def summed(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: I
     return total, latest
 
 
-@borrowing(types.boolean(TIMED, UNDECIDED, INT64S, types.int64, types.int64, types.int64), inline=True)
-def is_undisturbed(timed: Timed, rivals: Undecided, chosen: Int64s, first: int, middle: int, last: int) -> bool:
-    """Can all rivals stay away from a match of three events, at these instants? For two, `middle` is the last one."""
-    two = len(chosen) == 2
-    for rival in range(len(rivals.event)):
-        event, gap = rivals.event[rival], rivals.gap[rival]
-        start = middle if gap == 2 else first
-        stop = middle if gap == 1 else last
-        away = timed.exists[event] < 1.0 or up_to(timed, event, start) > 0.0 or onwards(timed, event, stop) > 0.0
-        if not away and (two or gap != EVERY or at_instant(timed, event, middle) == 0.0):
-            return False
-    return True
-
-
-@borrowing(types.boolean(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64, ROOM))
-def can_begin(
-    timed: Timed,
-    rivals: Undecided,
-    chosen: Int64s,
-    low: Int64s,
-    high: Int64s,
-    first: int,
-    final: int,
-    room: Room,
-) -> bool:
-    """Is there a match whose first event happens at this instant, and no event after `high`?"""
-    if at_instant(timed, chosen[0], first) == 0.0:
-        return False
-    if final > 2:
-        low[0], high[0] = first, first
-        return summed(timed, rivals, chosen, low, high, room)[0] > 0.0
-    start, stop = (max(first + 1, low[1]), high[1]) if final == 2 else (first, first)
-    for middle in range(start, stop + 1):
-        last = max(middle + 1, low[final])
-        while last <= high[final] and at_instant(timed, chosen[final], last) == 0.0:
-            last += 1
-        if last > high[final]:
-            return False
-        if final == 2 and at_instant(timed, chosen[1], middle) == 0.0:
-            continue
-        if is_undisturbed(timed, rivals, chosen, first, middle if final == 2 else last, last):
-            return True
-    return False
-
-
-@borrowing(types.boolean(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, types.int64))
-def can_end(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, last: int) -> bool:
-    """Is there a match of three events whose last one happens at this instant?"""
-    if at_instant(timed, chosen[2], last) == 0.0:
-        return False
-    for middle in range(min(last - 1, high[1]), low[1] - 1, -1):
-        first = min(middle - 1, high[0])
-        while first >= low[0] and at_instant(timed, chosen[0], first) == 0.0:
-            first -= 1
-        if first < low[0] or last - first >= window:
-            return False
-        if at_instant(timed, chosen[1], middle) > 0.0 and is_undisturbed(timed, rivals, chosen, first, middle, last):
-            return True
-    return False
-
-
 class Three(NamedTuple):
-    """Three events in a window: by rival, and in the last row for the event itself, what `harmless` says of each."""
+    """Three events in a window: by rival, and in the row behind for the event itself, what `harmless` says of each."""
 
-    before: Rows  # the instants of the first event
+    before: Rows  # the instants of the first event; in the last row: room for the sum
     chances: Rows  # ... of the middle one
     after: Rows  # ... and of the last one
     starts: Rows  # room: by who has happened by the middle event, and by instant of the first one
@@ -332,23 +263,32 @@ class Three(NamedTuple):
 THREE = types.NamedUniTuple(FLOAT64_ROWS, 5, Three)
 
 
-@kernel(THREE(TIMED, UNDECIDED, INT64S, INT64S, INT64S))
-def new_three(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s) -> Three:
+@kernel(THREE(types.int64, types.int64, types.int64, types.int64, types.int64))
+def new_three(rivals: int, bits: int, first: int, middle: int, last: int) -> Three:
+    """Room for so many rivals and instants."""
+    states = 1 << bits
+    return Three(
+        np.empty((rivals + 2, first)),
+        np.empty((rivals + 1, middle)),
+        np.empty((rivals + 1, last)),
+        np.empty((states, first)),
+        np.empty((states, last)),
+    )
+
+
+@borrowing(types.void(TIMED, UNDECIDED, INT64S, INT64S, INT64S, THREE))
+def fill_three(timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, three: Three) -> None:
     """All that depends on one event only."""
-    number, states, size = len(rivals.event), 1, high - low + 1
-    before, chances = np.empty((number + 1, size[0])), np.empty((number + 1, size[1]))
-    after = np.empty((number + 1, size[2]))
+    number = len(rivals.event)
     for rival in range(number):
-        harmless(timed, rivals, rival, 1, low, high, chances[rival])
+        harmless(timed, rivals, rival, 1, low, high, three.chances[rival])
         if rivals.enters[rival] == 0:
-            harmless(timed, rivals, rival, 0, low, high, before[rival])
+            harmless(timed, rivals, rival, 0, low, high, three.before[rival])
         if rivals.leaves[rival] == 2:
-            harmless(timed, rivals, rival, 2, low, high, after[rival])
-            states *= 2 if rivals.enters[rival] == 0 else 1
-    spread_point(timed, chosen[0], low[:1], high[:1], before[number])
-    spread_point(timed, chosen[1], low[1:2], high[1:2], chances[number])
-    spread_point(timed, chosen[2], low[2:], high[2:], after[number])
-    return Three(before, chances, after, np.empty((states, size[0])), np.empty((states, size[2])))
+            harmless(timed, rivals, rival, 2, low, high, three.after[rival])
+    spread_point(timed, chosen[0], low[:1], high[:1], three.before[number])
+    spread_point(timed, chosen[1], low[1:2], high[1:2], three.chances[number])
+    spread_point(timed, chosen[2], low[2:], high[2:], three.after[number])
 
 
 @borrowing(types.int64(THREE, INT64S, INT64S, types.int64))
@@ -414,21 +354,28 @@ def tie(three: Three, rival: int, at: int, count: int) -> None:
             waiting[index] *= after[index]
 
 
-@kernel(types.Tuple((types.float64, types.int64, types.int64))(TIMED, UNDECIDED, *(INT64S,) * 3, types.int64))
-def three_in_a_window(
-    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+RANGED = types.Tuple((types.float64, types.int64, types.int64))
+
+
+@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, THREE))
+def by_runs_of_the_middle(
+    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int, three: Three
 ) -> tuple[float, int, int]:
-    """The same for three events where the window cuts the last one: by runs of instants of the middle one."""
-    three, size, last = new_three(timed, rivals, chosen, low, high), high[0] - low[0] + 1, high[2] - low[2]
-    alone, shift = np.zeros(size), low[0] + window - 1 - low[2]  # where the window of the first instant ends
-    begin = max(0, -shift)
+    """The probability and the tightest range of three events: the first and the last one's instants side by side."""
+    fill_three(timed, rivals, chosen, low, high, three)
+    size, last, alone = high[0] - low[0] + 1, high[2] - low[2], three.before[len(rivals.event) + 1]
+    shift, latest = low[0] + window - 1 - low[2], -1  # where the window of the first instant ends
+    begin = min(max(0, -shift), size)
     cut = min(size, max(begin, last - shift))
+    for index in range(size):
+        alone[index] = 0.0
     middle = low[1]
     while middle <= high[1] and stop_flag() == 0:
         stop = run_from(three, low, high, middle)
         count = fill_run(rivals, three, low, high, middle, stop)
         for state in range(1 << count):
             reach, share, total = three.ends[state], three.starts[state], 0.0
+            latest = max(latest, last_of(share, reach, begin, shift))
             for index in range(last + 1):
                 total += reach[index]
                 reach[index] = total
@@ -439,40 +386,56 @@ def three_in_a_window(
             for index in range(cut, size):
                 alone[index] += share[index] * total
         middle = stop + 1
-    total, earliest, latest = 0.0, high[0] + 1, high[2]
+    total, earliest = 0.0, high[0] + 1
     for index in range(size):
         total += alone[index]
         if alone[index] > 0.0 and earliest > high[0]:
             earliest = low[0] + index
-    while latest > low[2] and total > 0.0 and not can_end(timed, rivals, chosen, low, high, window, latest):
-        latest -= 1
-    return total, earliest, latest
+    return total, earliest, low[2] + latest
 
 
-@kernel(
-    types.Tuple((types.float64, types.int64, types.int64))(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64),
-)
-def by_who_happened(
-    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+@borrowing(types.int64(FLOAT64S, FLOAT64S, types.int64, types.int64), inline=True)
+def last_of(share: Float64s, reach: Float64s, begin: int, shift: int) -> int:
+    """The last possible instant of the last event, in the window of the last possible one of the first; -1: none is."""
+    first = len(share) - 1
+    while first >= begin and share[first] == 0.0:
+        first -= 1
+    last = min(len(reach) - 1, first + shift) if first >= begin else -1
+    while last >= 0 and reach[last] == 0.0:
+        last -= 1
+    return last
+
+
+@kernel(ROOM(types.int64, types.int64))
+def new_room(bits: int, widest: int) -> Room:
+    """Room for so many bits and instants."""
+    states = 1 << bits
+    return Room(
+        np.empty((states, widest)),
+        np.empty((states, widest)),
+        np.empty(widest),
+        np.empty(widest),
+        np.empty(bits + 1, np.int64),
+    )
+
+
+@borrowing(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64, INT64S, INT64S, ROOM))
+def from_event_to_event(
+    timed: Timed,
+    rivals: Undecided,
+    chosen: Int64s,
+    low: Int64s,
+    high: Int64s,
+    window: int,
+    begin: Int64s,
+    end: Int64s,
+    room: Room,
 ) -> tuple[float, int, int]:
-    """The probability and the tightest range.
+    """The probability and the tightest range of some events; `begin` and `end` are copies of `low` and `high`.
 
     Where the window cuts the last event, each first instant is followed on its own; all others together.
     """
-    final, widest = len(low) - 1, 0
-    if final == 2 and high[2] - low[0] >= window:
-        return three_in_a_window(timed, rivals, chosen, low, high, window)
-    for step in range(final + 1):
-        widest = max(widest, high[step] - low[step] + 1)
-    states = 1 << rivals.bits
-    room = Room(
-        np.empty((states, widest)),
-        np.empty((states, widest)),
-        np.empty(widest),
-        np.empty(widest),
-        np.empty(max(1, rivals.bits), np.int64),
-    )
-    begin, end = low.copy(), high.copy()
+    final = len(low) - 1
     total, earliest, latest, first = 0.0, high[0], low[final], low[0]
     while first <= high[0] and stop_flag() == 0:
         limit = first + window - 1
@@ -487,7 +450,25 @@ def by_who_happened(
                 total, latest = total + part, max(latest, last)
         first = end[0] + 1
     if total > 0.0 and earliest + window > high[final]:  # found in a group of instants: which is the first?
-        end[final] = high[final]
-        while earliest < high[0] and not can_begin(timed, rivals, chosen, begin, end, earliest, final, room):
+        begin[0], end[0], end[final] = earliest, earliest, high[final]
+        while earliest < high[0] and summed(timed, rivals, chosen, begin, end, room)[0] == 0.0:
             earliest += 1
+            begin[0], end[0] = earliest, earliest
     return total, earliest, latest
+
+
+@kernel(RANGED(TIMED, UNDECIDED, INT64S, INT64S, INT64S, types.int64))
+def by_who_happened(
+    timed: Timed, rivals: Undecided, chosen: Int64s, low: Int64s, high: Int64s, window: int
+) -> tuple[float, int, int]:
+    """The probability and the tightest range."""
+    final, widest, ties = len(low) - 1, 0, 0
+    if final == 2:
+        for rival in range(len(rivals.event)):
+            ties += 1 if rivals.enters[rival] == 0 and rivals.leaves[rival] == 2 else 0
+        three = new_three(len(rivals.event), ties, high[0] - low[0] + 1, high[1] - low[1] + 1, high[2] - low[2] + 1)
+        return by_runs_of_the_middle(timed, rivals, chosen, low, high, window, three)
+    for step in range(final + 1):
+        widest = max(widest, high[step] - low[step] + 1)
+    room = new_room(rivals.bits, widest)
+    return from_event_to_event(timed, rivals, chosen, low, high, window, low.copy(), high.copy(), room)

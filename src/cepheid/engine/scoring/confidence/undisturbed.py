@@ -104,7 +104,7 @@ def exclusive(
     if bound < effort.least:
         return 0.0, 0, 0, 0.0
     keys = widened(timed.lower, timed.upper, low, high, keys)
-    rivals = undecided(timed, low, high, keys)
+    rivals = undecided(timed.lower, timed.upper, timed.exists, low, high, keys)
     happening = happened_cost(rivals, low, high, window) / VECTOR
     if bound > effort.tolerance and happening <= min(QUICK, effort.budget):
         total, earliest, latest = by_who_happened(timed, rivals, chosen, low, high, window)
